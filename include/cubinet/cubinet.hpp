@@ -1,0 +1,106 @@
+// Cubinet for C++ engines: open the service once, prepare the problems of the model, then launch.
+//
+//   auto service = cubinet::Service::open({});
+//   auto gemm = service.value().prepare({.layout = cubinet::Layout::masked, .n = 4096, .k = 7168, .groups = 32},
+//                                       {1, 16384});
+//   gemm.value().launch(cubinet::MaskedArguments{...}, stream);
+//
+// The library never prints, exits or reads the environment, except in ServiceOptions::from_environment().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cubinet/error.hpp"
+#include "cubinet/problem.hpp"
+#include "cubinet/result.hpp"
+
+namespace cubinet {
+
+struct ServiceOptions {
+  std::string cache_root;                  // the cabinet's folder; created when missing; empty: no cabinet
+  std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places
+  int device = 0;                          // CUDA device ordinal
+  int jobs = 0;                            // compile threads; 0: the cores this process may use
+
+  // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
+  // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet), CUDA_HOME and CUBINET_NVRTC_DIR (nvrtc_folders).
+  static ServiceOptions from_environment();
+};
+
+// Operands of one contiguous grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned.
+struct ContiguousArguments {
+  const void* a = nullptr;                   // bf16 (m, K)
+  const void* b = nullptr;                   // bf16 (groups, N, K)
+  void* d = nullptr;                         // bf16 (m, N); rows labelled -1 are not written
+  const std::int32_t* m_indices = nullptr;   // (m): group of each row, -1 for padding; see Layout::contiguous
+  std::int64_t m = 0;                        // 0 launches nothing
+};
+
+// Operands of one masked grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned.
+struct MaskedArguments {
+  const void* a = nullptr;                   // bf16 (groups, capacity, K)
+  const void* b = nullptr;                   // bf16 (groups, N, K)
+  void* d = nullptr;                         // bf16 (groups, capacity, N); rows >= masked_m[g] are not written
+  const std::int32_t* masked_m = nullptr;    // (groups), read on the device
+  std::int64_t capacity = 0;                 // >= 1; 0 launches nothing
+  std::int64_t expected_m = 0;               // host hint, >= 1: tunes, never changes the result
+};
+
+// A prepared problem on one device: its kernels are loaded. A cheap value (shared, immutable state);
+// copies may be used from several threads at once. A launch takes no lock, allocates nothing and looks
+// nothing up by string. `stream` is a CUstream / cudaStream_t as void*, nullptr for the default stream; the
+// launch is asynchronous on it and may be captured into a CUDA graph.
+class GroupedGemm {
+ public:
+  // Errors: invalid_argument (wrong layout, null or misaligned pointer, negative size), not_prepared (m outside the
+  // prepared range; masked: expected_m is clamped into it instead), driver_failed.
+  Status launch(const ContiguousArguments& arguments, void* stream) const;
+  Status launch(const MaskedArguments& arguments, void* stream) const;
+
+  [[nodiscard]] const Problem& problem() const noexcept;
+
+  // Reads the m labels at `m_indices` back from the device and checks what `launch` relies on: every label is -1 or a
+  // group, and the labels other than -1 agree within each aligned block of contiguous_alignment() rows. The error names
+  // the first bad row. A debugging call: it waits for the device.
+  Status check_labels(const std::int32_t* m_indices, std::int64_t m) const;
+
+ private:
+  friend class Service;
+  struct State;
+  explicit GroupedGemm(std::shared_ptr<const State> state) noexcept;
+  std::shared_ptr<const State> state_;
+};
+
+// What prepare() did, for logs.
+struct PrepareReport {
+  std::int64_t found = 0;      // kernels that the cabinet held
+  std::int64_t compiled = 0;   // kernels compiled now
+  double milliseconds = 0;
+  std::string warning;         // why new kernels could not be stored, if so; empty otherwise
+};
+
+// Cabinet, compiler and device of one process. Thread-safe. Loaded kernels live until the service and
+// every GroupedGemm made by it are gone.
+class Service {
+ public:
+  // Opens the cabinet and the driver, and retains the device's primary context. NVRTC is opened only
+  // when something has to be compiled.
+  static Result<Service> open(const ServiceOptions& options);
+  Service(Service&&) noexcept;
+  Service& operator=(Service&&) noexcept;
+  ~Service();
+
+  // Every kernel that the problem can select for an M of `range`: found in the cabinet or compiled and stored,
+  // then loaded. Fails as a whole if one of them cannot be had.
+  Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
+
+ private:
+  struct State;
+  explicit Service(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cubinet

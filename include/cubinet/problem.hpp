@@ -1,0 +1,41 @@
+// The problem that a kernel serves: plain values, no CUDA.
+#pragma once
+
+#include <cstdint>
+
+namespace cubinet {
+
+// How the rows of the activations are assigned to groups (experts).
+//   contiguous  A is (M, K), the groups' rows back to back in segments that start at multiples of
+//               contiguous_alignment(); m_indices (M) int32 names each row's group, -1 for padding.
+//   masked      A is (groups, capacity, K); masked_m (groups) int32 gives the valid rows of each.
+enum class Layout : std::uint8_t { contiguous, masked };
+
+// Type of the operands. Accumulation is FP32 and the output BF16 in every case.
+enum class DataType : std::uint8_t { bf16 };
+
+// One grouped GEMM: D = A * B^T per group, with A (rows, K), B (groups, N, K), D (rows, N), all
+// row-major, so K is contiguous in both operands ("NT").
+struct Problem {
+  DataType data_type = DataType::bf16;
+  Layout layout = Layout::contiguous;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int32_t groups = 0;
+
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+// An inclusive range of M. For the contiguous layout M counts all rows of A; for the masked layout
+// it is the number of rows expected per group (`expected_m`).
+struct MRange {
+  std::int64_t first = 1;
+  std::int64_t last = 1;
+
+  friend bool operator==(const MRange&, const MRange&) = default;
+};
+
+// Segments of the contiguous layout start at multiples of this many rows.
+constexpr std::int32_t contiguous_alignment() { return 128; }
+
+}  // namespace cubinet

@@ -1,0 +1,49 @@
+// A kernel to be made: its source, its canonical record and its key.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cache/key.hpp"
+#include "cubinet/problem.hpp"
+#include "jit/selector.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::jit {
+
+// One template specialization. `groups` and M are run-time values of the kernel and therefore not here.
+struct KernelSpec {
+  std::string family;        // "bf16_grouped_contiguous" or "bf16_grouped_masked": template file and entry point
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  TileConfig config;
+  std::string architecture;  // "sm_90a"
+
+  friend auto operator<=>(const KernelSpec&, const KernelSpec&) = default;
+};
+
+// The family that serves a problem.
+std::string family_of(const Problem& problem);
+
+KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::string architecture);
+
+// An error that lists the supported architectures when `architecture` is not one of them. The list is exact:
+// sm_90 is not sm_90a.
+Expected<void> check_architecture(const std::string& architecture);
+
+// The translation unit handed to NVRTC: the constants, then an include of the family's template.
+std::string source_of(const KernelSpec& spec);
+
+// NVRTC options that shape the code, sorted; part of the record.
+std::vector<std::string> code_options(const KernelSpec& spec);
+
+// The canonical record: a JSON object with sorted keys and no white space, holding the family, a
+// SHA-256 per template file that the family includes, the NVRTC version ("13.0"), the architecture,
+// code_options and every constant. It has no path, time, host, user or locale.
+std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version);
+
+// SHA-256 over the record.
+cache::Key key_of(const std::string& record);
+
+}  // namespace cubinet::jit

@@ -1,0 +1,57 @@
+// The selector: which tile configuration serves a problem at a given M. Pure arithmetic; the same
+// functions drive the planner and the launch, so what is planned is what is launched.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cubinet/problem.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::jit {
+
+// Everything that shapes a kernel's code besides N and K. "Tokens" are rows of A, "columns" are
+// rows of B (columns of D). Weights sit on the M side of wgmma, tokens on its N side.
+struct TileConfig {
+  std::int32_t block_tokens = 0;   // most tokens of a tile, at most 256
+  std::int32_t token_step = 0;     // a tile's token count is rounded up to a multiple of this
+  std::int32_t block_columns = 0;  // columns of a CTA's tile: 128 (64 per consumer warpgroup)
+  std::int32_t stages = 0;         // depth of the shared-memory pipeline, in K blocks of 64
+  std::int32_t cluster = 1;        // CTAs that share a token tile by TMA multicast: 1 or 2
+  std::int32_t raster_band = 0;    // 0: token tiles fastest; else column tiles per band, fastest
+  bool stream_weights = false;     // weights are read once: L2 evict-first
+  bool largest_first = false;      // schedule tiles with many tokens first
+  bool prefetch_weights = false;   // prefetch the CTA's first weight tile into L2 at start
+
+  friend auto operator<=>(const TileConfig&, const TileConfig&) = default;
+};
+
+// What of the target shapes a selection.
+struct Target {
+  std::int32_t num_sms = 132;
+};
+
+// Whether the kernels take this problem at all; the error names the rule that it breaks.
+// BF16: K % 64 == 0, N % 8 == 0, both positive; 1 <= groups <= 65536.
+Expected<void> can_run(const Problem& problem);
+
+// The configuration for M (see MRange for its meaning per layout). Precondition: can_run(problem)
+// holds and m >= 1.
+TileConfig select(const Problem& problem, std::int64_t m, const Target& target);
+
+// A stretch of M over which `select` answers the same.
+struct Selection {
+  MRange range;
+  TileConfig config;
+};
+
+// The whole of `range`, in ascending order, cut exactly where the selection changes.
+// Preconditions as for select; range.first >= 1, range.first <= range.last.
+std::vector<Selection> selections(const Problem& problem, MRange range, const Target& target);
+
+// A short stable name such as "t256x128s4c2b8", for listings.
+std::string name(const TileConfig& config);
+
+}  // namespace cubinet::jit

@@ -1,0 +1,41 @@
+// From a model's config.json to the grouped GEMMs of its mixture-of-experts layers.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cubinet/problem.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::warmup {
+
+// What of a config.json decides the shapes. Field names as published; see docs/design.md for the table
+// of which families spell them how.
+struct MoeShape {
+  std::string model_type;
+  std::int64_t hidden_size = 0;          // H
+  std::int64_t expert_width = 0;         // I0, before tensor parallelism
+  std::int64_t experts = 0;              // E, before expert parallelism
+};
+
+struct Parallelism {
+  std::int64_t expert = 1;  // --ep: ranks over which the experts are dealt
+  std::int64_t tensor = 1;  // --tp: ranks over which each expert's width is split
+};
+
+// `text` is the JSON; `origin` names it in errors. Errors: not JSON (with line and column), no experts, a
+// field of the wrong type or not positive.
+Expected<MoeShape> parse_model(std::string_view text, const std::string& origin);
+
+// Reads the file. A directory, a missing or an unreadable file is an error that names it.
+Expected<MoeShape> read_model(const std::filesystem::path& file);
+
+// GEMM1 (N = 2I, K = H) and GEMM2 (N = H, K = I) in each of `layouts`. Remainders are errors that name
+// both numbers.
+Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
+                                           const std::vector<Layout>& layouts);
+
+}  // namespace cubinet::warmup
