@@ -51,6 +51,11 @@ struct Selection {
 // Preconditions as for select; range.first >= 1, range.first <= range.last.
 std::vector<Selection> selections(const Problem& problem, MRange range, const Target& target);
 
+// Threads of a CTA, and the dynamic shared memory that a launch must ask for, in bytes. The templates derive
+// the same figures from the same constants (templates/layout.cuh); a test compares them.
+std::int32_t threads_per_cta(const TileConfig& config);
+std::int32_t dynamic_smem_bytes(const TileConfig& config);
+
 // A short stable name such as "t256x128s4c2b8", for listings.
 std::string name(const TileConfig& config);
 

@@ -1,0 +1,29 @@
+// From arguments to a kernel launch: tensor maps, grid, cluster. The only place that knows how the
+// templates take their parameters.
+#pragma once
+
+#include "cubinet/cubinet.hpp"
+#include "jit/driver.hpp"
+#include "jit/selector.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::jit {
+
+// A kernel in a device's memory, ready to be launched. The module that owns `function` outlives this.
+struct LaunchableKernel {
+  CUfunction function = nullptr;
+  TileConfig config;
+};
+
+// Allows `function` the dynamic shared memory that its configuration needs. Once per loaded kernel, before its
+// first launch.
+Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& kernel);
+
+// Launches asynchronously on `stream`. Preconditions: can_run(problem); the arguments have been checked; m (or
+// capacity) > 0; the device's context is current. Takes no lock and allocates nothing.
+Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
+                      const ContiguousArguments& arguments, CUstream stream);
+Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
+                      const MaskedArguments& arguments, CUstream stream);
+
+}  // namespace cubinet::jit

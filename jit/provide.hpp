@@ -1,0 +1,24 @@
+// The middle of the chain: key -> find -> compile -> publish.
+#pragma once
+
+#include <string>
+
+#include "cache/cabinet.hpp"
+#include "jit/compiler.hpp"
+#include "jit/kernel_spec.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::jit {
+
+struct Provided {
+  cache::Key key;
+  cache::Object object;
+  bool compiled = false;        // false: the cabinet held it
+  std::string store_problem;    // why the fresh kernel could not be stored; empty when it was, or was found
+};
+
+// The kernel of `spec`: from the cabinet, else compiled and published. `cabinet` may be null. A cabinet that
+// cannot store is no error. Thread-safe as far as its arguments are.
+Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet);
+
+}  // namespace cubinet::jit
