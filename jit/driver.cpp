@@ -1,0 +1,181 @@
+#include "jit/driver.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+
+// Expands a macro of cuda.h before it is turned into text: cuMemAlloc becomes "cuMemAlloc_v2".
+#define CUBINET_TEXT_OF(symbol) #symbol
+#define CUBINET_SYMBOL_OF(function) CUBINET_TEXT_OF(function)
+
+namespace cubinet::jit {
+namespace {
+
+struct Library {
+  void* handle = nullptr;
+  std::string path;
+};
+
+constexpr const char* kMend =
+    "install the NVIDIA driver of this machine's GPU, or, in a container, start it with the GPU passed through";
+
+// The first of the candidates that the loader accepts. Each refusal is appended to `tried`.
+Library open_first(const std::vector<std::string>& candidates, std::string& tried) {
+  for (const std::string& candidate : candidates) {
+    if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return {handle, candidate};
+    const char* reason = dlerror();
+    tried += candidate + ": " + (reason != nullptr ? reason : "refused") + "\n";
+  }
+  return {};
+}
+
+std::vector<std::string> candidates_in(const std::vector<std::string>& folders) {
+  std::vector<std::string> candidates = {"libcuda.so.1", "libcuda.so"};
+  for (const std::string& folder : folders) {
+    candidates.push_back(folder + "/libcuda.so.1");
+    candidates.push_back(folder + "/libcuda.so");
+  }
+  return candidates;
+}
+
+template <class Function>
+bool resolve(const Library& library, const char* symbol, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library.handle, symbol));
+  return function != nullptr;
+}
+
+// Fills the table. Returns the name of the first symbol that the library lacks, nullptr when it has all of them.
+const char* fill(const Library& library, Driver& driver) {
+#define CUBINET_RESOLVE(function)                                                     \
+  if (!resolve(library, CUBINET_SYMBOL_OF(function), driver.function)) {              \
+    /* Same signature under both names; drivers before 12.8 have the shorter one. */  \
+    if (std::string_view(#function) != "cuEventElapsedTime" ||                        \
+        !resolve(library, #function, driver.function))                                \
+      return CUBINET_SYMBOL_OF(function);                                             \
+  }
+  CUBINET_DRIVER_FUNCTIONS(CUBINET_RESOLVE)
+#undef CUBINET_RESOLVE
+  resolve(library, CUBINET_SYMBOL_OF(cuFuncLoad), driver.cuFuncLoad);
+  return nullptr;
+}
+
+std::string text_of(const Driver& driver, CUresult result) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (driver.cuGetErrorName == nullptr || driver.cuGetErrorName(result, &name) != CUDA_SUCCESS) name = nullptr;
+  if (driver.cuGetErrorString == nullptr || driver.cuGetErrorString(result, &text) != CUDA_SUCCESS) text = nullptr;
+  std::string answer = name != nullptr ? name : "CUDA error " + std::to_string(static_cast<int>(result));
+  if (text != nullptr) answer += std::string(" (") + text + ")";
+  return answer;
+}
+
+Expected<void> initialize(const Driver& driver) {
+  const CUresult result = driver.cuInit(0);
+  if (result == CUDA_SUCCESS) return {};
+  const std::string reason = text_of(driver, result);
+  if (result == CUDA_ERROR_NO_DEVICE) {
+    return fail(ErrorCode::driver_missing, "the CUDA driver " + driver.path + " sees no GPU: " + reason +
+                                               "; check CUDA_VISIBLE_DEVICES and the container's device access");
+  }
+  return fail(ErrorCode::driver_missing,
+              "the CUDA driver " + driver.path + " does not start: " + reason + "; " + kMend);
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::string>& folders) {
+  std::string tried;
+  const Library library = open_first(candidates_in(folders), tried);
+  if (library.handle == nullptr) {
+    std::string places = "libcuda.so.1 and libcuda.so through the loader's search path";
+    for (const std::string& folder : folders) places += " and in " + folder;
+    return fail(ErrorCode::driver_missing, "no CUDA driver: tried " + places + "; " + kMend, tried);
+  }
+  auto driver = std::make_shared<Driver>();
+  driver->path = library.path;
+  if (const char* missing = fill(library, *driver)) {
+    return fail(ErrorCode::driver_missing, "the CUDA driver " + library.path + " is too old: it has no " + missing +
+                                               "; install a driver of CUDA 12.0 or later");
+  }
+  if (auto started = initialize(*driver); !started) return tl::make_unexpected(started.error());
+  return driver;
+}
+
+Expected<void> Driver::failure(CUresult result, std::string_view what) const {
+  return fail(ErrorCode::driver_failed, std::string(what) + " failed: " + text_of(*this, result));
+}
+
+namespace {
+
+Expected<DeviceInfo> describe(const Driver& driver, CUdevice device, int ordinal) {
+  DeviceInfo info;
+  info.ordinal = ordinal;
+  std::array<char, 256> name{};
+  if (auto ok = driver.check(driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()), device),
+                             "cuDeviceGetName");
+      !ok)
+    return tl::make_unexpected(ok.error());
+  info.name = name.data();
+  const std::array<std::pair<int*, CUdevice_attribute>, 3> wanted = {
+      std::pair{&info.num_sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
+      std::pair{&info.compute_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
+      std::pair{&info.compute_minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR}};
+  for (const auto& [value, attribute] : wanted) {
+    auto ok = driver.check(driver.cuDeviceGetAttribute(value, attribute, device), "cuDeviceGetAttribute");
+    if (!ok) return tl::make_unexpected(ok.error());
+  }
+  if (auto ok = driver.check(driver.cuDeviceTotalMem(&info.total_bytes, device), "cuDeviceTotalMem"); !ok)
+    return tl::make_unexpected(ok.error());
+  return info;
+}
+
+Expected<CUdevice> find_device(const Driver& driver, int ordinal) {
+  int count = 0;
+  if (auto ok = driver.check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !ok)
+    return tl::make_unexpected(ok.error());
+  if (ordinal < 0 || ordinal >= count) {
+    return fail(ErrorCode::driver_missing, "there is no CUDA device " + std::to_string(ordinal) +
+                                               ": this process sees " + std::to_string(count) + ", counted from 0");
+  }
+  CUdevice device = 0;
+  if (auto ok = driver.check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet"); !ok)
+    return tl::make_unexpected(ok.error());
+  return device;
+}
+
+}  // namespace
+
+Expected<DeviceContext> DeviceContext::retain(std::shared_ptr<const Driver> driver, int ordinal) {
+  const auto device = find_device(*driver, ordinal);
+  if (!device) return tl::make_unexpected(device.error());
+  auto info = describe(*driver, *device, ordinal);
+  if (!info) return tl::make_unexpected(info.error());
+  CUcontext context = nullptr;
+  if (auto ok = driver->check(driver->cuDevicePrimaryCtxRetain(&context, *device), "cuDevicePrimaryCtxRetain"); !ok)
+    return tl::make_unexpected(ok.error());
+  return DeviceContext(std::move(driver), *device, context, std::move(*info));
+}
+
+DeviceContext::DeviceContext(std::shared_ptr<const Driver> driver, CUdevice device, CUcontext context,
+                             DeviceInfo info) noexcept
+    : driver_(std::move(driver)), device_(device), context_(context), info_(std::move(info)) {}
+
+DeviceContext::DeviceContext(DeviceContext&& other) noexcept
+    : driver_(std::move(other.driver_)),
+      device_(other.device_),
+      context_(std::exchange(other.context_, nullptr)),
+      info_(std::move(other.info_)) {}
+
+DeviceContext& DeviceContext::operator=(DeviceContext&& other) noexcept {
+  std::swap(driver_, other.driver_);
+  std::swap(device_, other.device_);
+  std::swap(context_, other.context_);
+  std::swap(info_, other.info_);
+  return *this;
+}
+
+DeviceContext::~DeviceContext() {
+  if (context_ != nullptr) driver_->cuDevicePrimaryCtxRelease(device_);
+}
+
+}  // namespace cubinet::jit

@@ -1,0 +1,166 @@
+// The CUDA driver, opened at run time: one binary serves machines with and without a GPU. The only
+// module that includes cuda.h.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "util/expected.hpp"
+
+// The functions of the driver that Cubinet calls, as cuda.h spells them. cuda.h turns some of the names into
+// versioned ones by macros; since they are expanded alike here, at the declaration of the members and at their use,
+// the spelling of the manual works everywhere.
+#define CUBINET_DRIVER_FUNCTIONS(X)                \
+  X(cuInit)                                        \
+  X(cuDriverGetVersion)                            \
+  X(cuGetErrorName)                                \
+  X(cuGetErrorString)                              \
+  X(cuDeviceGet)                                   \
+  X(cuDeviceGetCount)                              \
+  X(cuDeviceGetName)                               \
+  X(cuDeviceGetAttribute)                          \
+  X(cuDeviceTotalMem)                              \
+  X(cuDevicePrimaryCtxRetain)                      \
+  X(cuDevicePrimaryCtxRelease)                     \
+  X(cuCtxSetCurrent)                               \
+  X(cuCtxGetCurrent)                               \
+  X(cuCtxPushCurrent)                              \
+  X(cuCtxPopCurrent)                               \
+  X(cuCtxSynchronize)                              \
+  X(cuMemAlloc)                                    \
+  X(cuMemFree)                                     \
+  X(cuMemGetInfo)                                  \
+  X(cuMemcpyHtoD)                                  \
+  X(cuMemcpyDtoH)                                  \
+  X(cuMemcpyHtoDAsync)                             \
+  X(cuMemcpyDtoHAsync)                             \
+  X(cuMemsetD8Async)                               \
+  X(cuMemsetD16Async)                              \
+  X(cuMemsetD32Async)                              \
+  X(cuPointerGetAttribute)                         \
+  X(cuStreamCreate)                                \
+  X(cuStreamDestroy)                               \
+  X(cuStreamSynchronize)                           \
+  X(cuStreamQuery)                                 \
+  X(cuStreamIsCapturing)                           \
+  X(cuStreamBeginCapture)                          \
+  X(cuStreamEndCapture)                            \
+  X(cuGraphInstantiateWithFlags)                   \
+  X(cuGraphLaunch)                                 \
+  X(cuGraphDestroy)                                \
+  X(cuGraphExecDestroy)                            \
+  X(cuEventCreate)                                 \
+  X(cuEventDestroy)                                \
+  X(cuEventRecord)                                 \
+  X(cuEventSynchronize)                            \
+  X(cuEventQuery)                                  \
+  X(cuEventElapsedTime)                            \
+  X(cuLibraryLoadData)                             \
+  X(cuLibraryUnload)                               \
+  X(cuLibraryGetKernel)                            \
+  X(cuKernelGetFunction)                           \
+  X(cuFuncSetAttribute)                            \
+  X(cuFuncGetAttribute)                            \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor)   \
+  X(cuLaunchKernel)                                \
+  X(cuLaunchKernelEx)                              \
+  X(cuTensorMapEncodeTiled)
+
+namespace cubinet::jit {
+
+// A table of the driver's functions. Immutable once it is open, hence thread-safe; libcuda stays loaded for the
+// rest of the process. A test may fill a table of its own.
+struct Driver {
+#define CUBINET_DRIVER_MEMBER(function) decltype(&::function) function = nullptr;
+  CUBINET_DRIVER_FUNCTIONS(CUBINET_DRIVER_MEMBER)
+#undef CUBINET_DRIVER_MEMBER
+
+  // Loads a function into the device's memory ahead of its first launch; null with drivers before 12.4.
+  decltype(&::cuFuncLoad) cuFuncLoad = nullptr;
+
+  std::string path;  // of the library
+
+  // Opens libcuda.so.1 (then libcuda.so) through the loader's search path, then in each of `folders`, and initializes
+  // it. The error driver_missing names what was tried and what mends it, or says that there is no device.
+  static Expected<std::shared_ptr<const Driver>> open(const std::vector<std::string>& folders = {});
+
+  // Success, or driver_failed with the driver's name and text for `result`. `what` names the call and its object,
+  // as in "cuMemAlloc of 4096 bytes".
+  Expected<void> check(CUresult result, std::string_view what) const {
+    if (result == CUDA_SUCCESS) [[likely]] return {};
+    return failure(result, what);
+  }
+
+ private:
+  Expected<void> failure(CUresult result, std::string_view what) const;
+};
+
+// What Cubinet wants to know of a device.
+struct DeviceInfo {
+  int ordinal = 0;
+  std::string name;
+  int num_sms = 0;
+  int compute_major = 0;
+  int compute_minor = 0;
+  std::size_t total_bytes = 0;
+};
+
+// A retained primary context: the context that the CUDA runtime, and so PyTorch, uses on that device. Owning and
+// movable; releases the context when it goes. Its const members are thread-safe.
+class DeviceContext {
+ public:
+  // Errors: driver_missing when the ordinal names no device, driver_failed.
+  static Expected<DeviceContext> retain(std::shared_ptr<const Driver> driver, int ordinal);
+  DeviceContext(DeviceContext&& other) noexcept;
+  DeviceContext& operator=(DeviceContext&& other) noexcept;
+  ~DeviceContext();
+
+  [[nodiscard]] const Driver& driver() const noexcept { return *driver_; }
+  [[nodiscard]] const std::shared_ptr<const Driver>& shared_driver() const noexcept { return driver_; }
+  [[nodiscard]] CUcontext handle() const noexcept { return context_; }
+  [[nodiscard]] const DeviceInfo& info() const noexcept { return info_; }
+
+ private:
+  DeviceContext(std::shared_ptr<const Driver> driver, CUdevice device, CUcontext context, DeviceInfo info) noexcept;
+  std::shared_ptr<const Driver> driver_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  DeviceInfo info_;
+};
+
+// Makes a device's context current on this thread for a scope, and what was current before current again afterwards.
+// Costs one cheap driver call when the context is current already. `status` tells whether it worked.
+class CurrentContext {
+ public:
+  explicit CurrentContext(const DeviceContext& device) : driver_(device.driver()), result_(enter(device.handle())) {}
+  ~CurrentContext() {
+    CUcontext left = nullptr;
+    if (pushed_) driver_.cuCtxPopCurrent(&left);
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+  [[nodiscard]] Expected<void> status() const { return driver_.check(result_, "making the device's context current"); }
+
+ private:
+  CUresult enter(CUcontext wanted) {
+    CUcontext present = nullptr;
+    const CUresult result = driver_.cuCtxGetCurrent(&present);
+    if (result != CUDA_SUCCESS || present == wanted) return result;
+    const CUresult push = driver_.cuCtxPushCurrent(wanted);
+    pushed_ = push == CUDA_SUCCESS;
+    return push;
+  }
+
+  const Driver& driver_;
+  bool pushed_ = false;
+  CUresult result_;
+};
+
+}  // namespace cubinet::jit
