@@ -14,12 +14,13 @@
 #include <vector>
 
 #include "cubinet/error.hpp"
+#include "cubinet/export.hpp"
 #include "cubinet/problem.hpp"
 #include "cubinet/result.hpp"
 
 namespace cubinet {
 
-struct ServiceOptions {
+struct CUBINET_API ServiceOptions {
   std::string cache_root;                  // the cabinet's folder; created when missing; empty: no cabinet
   std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places
   int device = 0;                          // CUDA device ordinal
@@ -53,7 +54,7 @@ struct MaskedArguments {
 // copies may be used from several threads at once. A launch takes no lock, allocates nothing and looks
 // nothing up by string. `stream` is a CUstream / cudaStream_t as void*, nullptr for the default stream; the
 // launch is asynchronous on it and may be captured into a CUDA graph.
-class GroupedGemm {
+class CUBINET_API GroupedGemm {
  public:
   // Errors: invalid_argument (wrong layout, null or misaligned pointer, negative size), not_prepared (m outside the
   // prepared range; masked: expected_m is clamped into it instead), driver_failed.
@@ -84,7 +85,7 @@ struct PrepareReport {
 
 // Cabinet, compiler and device of one process. Thread-safe. Loaded kernels live until the service and
 // every GroupedGemm made by it are gone.
-class Service {
+class CUBINET_API Service {
  public:
   // Opens the cabinet and the driver, and retains the device's primary context. NVRTC is opened only
   // when something has to be compiled.

@@ -1,0 +1,59 @@
+# One interface target per outside library, so that the layers name what they need and nothing else:
+#   cubinet::fmt  cubinet::sqlite  cubinet::crypto  cubinet::zstd  cubinet::json  cubinet::expected
+#   cubinet::cli11  cubinet::catch2  cubinet::benchmark  cubinet::system  cubinet::cuda_headers (cuda.cmake)
+# Archives are linked unless CUBINET_SHARED_DEPS is ON; {fmt} is used header-only, since not every
+# distribution ships its archive.
+include(cuda)
+
+find_package(Threads REQUIRED)
+
+add_library(cubinet_system INTERFACE)
+target_link_libraries(cubinet_system INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
+add_library(cubinet::system ALIAS cubinet_system)
+
+# A header-only library that brings its own CMake package.
+function(cubinet_header_dependency name package target)
+  find_package(${package} REQUIRED)
+  add_library(cubinet_dependency_${name} INTERFACE)
+  target_link_libraries(cubinet_dependency_${name} INTERFACE ${target})
+  add_library(cubinet::${name} ALIAS cubinet_dependency_${name})
+endfunction()
+
+# A compiled library found by header and archive (or shared object). `header` is a path such as
+# "openssl/evp.h", `library` the name without prefix and suffix.
+function(cubinet_compiled_dependency name header library)
+  find_path(CUBINET_${name}_INCLUDE ${header} REQUIRED)
+  if(CUBINET_SHARED_DEPS)
+    find_library(CUBINET_${name}_SHARED NAMES ${library} REQUIRED)
+    set(file ${CUBINET_${name}_SHARED})
+  else()
+    find_library(CUBINET_${name}_ARCHIVE NAMES lib${library}.a)
+    if(NOT CUBINET_${name}_ARCHIVE)
+      message(FATAL_ERROR "lib${library}.a not found: install it, or configure with -DCUBINET_SHARED_DEPS=ON")
+    endif()
+    set(file ${CUBINET_${name}_ARCHIVE})
+  endif()
+  add_library(cubinet_dependency_${name} INTERFACE)
+  target_include_directories(cubinet_dependency_${name} SYSTEM INTERFACE ${CUBINET_${name}_INCLUDE})
+  target_link_libraries(cubinet_dependency_${name} INTERFACE ${file} cubinet::system)
+  add_library(cubinet::${name} ALIAS cubinet_dependency_${name})
+endfunction()
+
+cubinet_header_dependency(fmt fmt fmt::fmt-header-only)
+cubinet_header_dependency(json nlohmann_json nlohmann_json::nlohmann_json)
+cubinet_header_dependency(expected tl-expected tl::expected)
+cubinet_header_dependency(cli11 CLI11 CLI11::CLI11)
+cubinet_compiled_dependency(sqlite sqlite3.h sqlite3)
+cubinet_compiled_dependency(crypto openssl/evp.h crypto)
+cubinet_compiled_dependency(zstd zstd.h zstd)
+
+# SQLite's archive does not say that it needs the mathematical functions.
+target_link_libraries(cubinet_dependency_sqlite INTERFACE m)
+
+if(CUBINET_TESTS)
+  include(testing)
+endif()
+
+if(CUBINET_BENCH)
+  cubinet_header_dependency(benchmark benchmark benchmark::benchmark)
+endif()

@@ -1,0 +1,29 @@
+# cubinet_embed_templates(<target>)
+# adds to <target> one generated source that holds every *.cuh file under templates/ as
+#   namespace cubinet::jit {
+#   struct EmbeddedFile { const char* name; const char* text; unsigned long size; };
+#   extern const EmbeddedFile embedded_files[];      // sorted by name, e.g. "ptx/wgmma.cuh"
+#   extern const unsigned long embedded_file_count;
+#   }
+# `text` ends with a NUL that `size` does not count. The source is made again when a template is
+# changed, added or removed.
+set(CUBINET_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_files.cmake)
+
+function(cubinet_embed_templates target)
+  set(root ${PROJECT_SOURCE_DIR}/templates)
+  set(list_file ${CMAKE_BINARY_DIR}/generated/templates.txt)
+  set(output ${CMAKE_BINARY_DIR}/generated/embedded_templates.cpp)
+  file(GLOB_RECURSE names CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*.cuh)
+  list(SORT names)
+  # The list is a file of its own, rewritten only when it differs: a removed template must also cause a rebuild.
+  string(REPLACE ";" "\n" lines "${names}")
+  file(CONFIGURE OUTPUT ${list_file} CONTENT "${lines}\n" @ONLY)
+  list(TRANSFORM names PREPEND ${root}/ OUTPUT_VARIABLE files)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${root} -DLIST=${list_file} -DOUTPUT=${output} -P ${CUBINET_EMBED_SCRIPT}
+    DEPENDS ${files} ${list_file} ${CUBINET_EMBED_SCRIPT}
+    COMMENT "Embedding the device templates"
+    VERBATIM)
+  target_sources(${target} PRIVATE ${output})
+endfunction()

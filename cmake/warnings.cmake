@@ -1,0 +1,22 @@
+# cubinet_warnings(<target>): the warnings that all host code is held to; errors with CUBINET_WERROR.
+# cubinet_portable(<target>): links an executable so that the one file runs on another distribution.
+# CUBINET_SANITIZE applies to everything that is compiled after this file is included, because a
+# process in which only some objects are instrumented reports faults that are not there.
+if(CUBINET_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+function(cubinet_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+  if(CUBINET_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+function(cubinet_portable target)
+  # The sanitizers' runtime brings the shared libstdc++ with it, and two copies do not catch each other's exceptions.
+  if(NOT CUBINET_SANITIZE AND NOT CUBINET_SHARED_DEPS)
+    target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+endfunction()
