@@ -21,7 +21,6 @@ struct TileConfig {
   std::int32_t stages = 0;         // depth of the shared-memory pipeline, in K blocks of 64
   std::int32_t cluster = 1;        // CTAs that share a token tile by TMA multicast: 1 or 2
   std::int32_t raster_band = 0;    // 0: token tiles fastest; else column tiles per band, fastest
-  bool stream_weights = false;     // weights are read once: L2 evict-first
   bool largest_first = false;      // schedule tiles with many tokens first
   bool prefetch_weights = false;   // prefetch the CTA's first weight tile into L2 at start
 
