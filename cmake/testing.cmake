@@ -1,4 +1,4 @@
-# cubinet_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <seconds>])
+# cubinet_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>] [TIMEOUT <seconds>])
 # makes the executable <name> with Catch2's main and registers each of its test cases with ctest, so
 # that `ctest -N` lists the promises. A test case that cannot run here calls CUBINET_SKIP (tests/catch.hpp)
 # and is reported as skipped. Sources see CUBINET_SOURCE_DIR, the root of the source tree.
@@ -9,11 +9,14 @@ add_library(cubinet_dependency_catch2 INTERFACE)
 add_library(cubinet::catch2 ALIAS cubinet_dependency_catch2)
 target_link_libraries(cubinet_dependency_catch2 INTERFACE Catch2::Catch2)
 
-# Version 3 brings its own main; for version 2 it is compiled once, here.
+# Version 3 brings its own main; for version 2 it is compiled once, here. A name that selects no test
+# case (a semicolon in it, say) must fail: version 3 does that by itself, version 2 has to be told.
 if(TARGET Catch2::Catch2WithMain)
+  set(CUBINET_CATCH_ARGUMENTS "")
   add_library(cubinet_catch_main INTERFACE)
   target_link_libraries(cubinet_catch_main INTERFACE Catch2::Catch2WithMain)
 else()
+  set(CUBINET_CATCH_ARGUMENTS --warn NoTests)
   set(CUBINET_CATCH_MAIN ${CMAKE_BINARY_DIR}/generated/catch_main.cpp)
   file(CONFIGURE OUTPUT ${CUBINET_CATCH_MAIN} CONTENT "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
   add_library(cubinet_catch_main STATIC ${CUBINET_CATCH_MAIN})
@@ -21,7 +24,7 @@ else()
 endif()
 
 function(cubinet_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;LABELS" "SOURCES;LIBS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cubinet_test(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -35,8 +38,7 @@ function(cubinet_test name)
   cubinet_portable(${name})
   set(properties TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 4 SKIP_REGULAR_EXPRESSION "CUBINET_SKIPPED:")
   if(ARG_LABELS)
-    string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
-    list(APPEND properties LABELS "${labels}")
+    list(APPEND properties LABELS ${ARG_LABELS})
   endif()
-  catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES ${properties})
+  catch_discover_tests(${name} TEST_PREFIX "${name}:" EXTRA_ARGS ${CUBINET_CATCH_ARGUMENTS} PROPERTIES ${properties})
 endfunction()
