@@ -9,9 +9,10 @@ add_library(cubinet_dependency_catch2 INTERFACE)
 add_library(cubinet::catch2 ALIAS cubinet_dependency_catch2)
 target_link_libraries(cubinet_dependency_catch2 INTERFACE Catch2::Catch2)
 
-# Version 3 brings its own main; for version 2 it is compiled once, here. A name that selects no test
-# case (a semicolon in it, say) must fail: version 3 does that by itself, version 2 has to be told.
-if(TARGET Catch2::Catch2WithMain)
+# Version 3 brings its own main. For version 2 it is compiled once, here: an archive built as C++11, as
+# distributions ship it, lacks the parts for newer types. A name that selects no test case (a semicolon
+# in it, say) must fail: version 3 does that by itself, version 2 has to be told.
+if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
   set(CUBINET_CATCH_ARGUMENTS "")
   add_library(cubinet_catch_main INTERFACE)
   target_link_libraries(cubinet_catch_main INTERFACE Catch2::Catch2WithMain)
