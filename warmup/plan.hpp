@@ -12,6 +12,9 @@
 
 namespace cubinet::warmup {
 
+// The largest M that a plan takes: 16 Mi rows, far above any batch, and few enough to walk.
+constexpr std::int64_t largest_m = std::int64_t{1} << 24;
+
 struct PlanRequest {
   std::vector<Problem> problems;
   MRange range{1, 16384};
@@ -28,15 +31,17 @@ struct PlannedUse {
 
 struct PlannedKernel {
   jit::KernelSpec spec;
-  std::vector<PlannedUse> uses;
+  std::vector<PlannedUse> uses;  // at least one; one per problem, in the order of the request
 };
 
 struct Plan {
-  std::vector<PlannedKernel> kernels;  // distinct, in a stable order
+  // Distinct, ordered by family, N, K, the first M that selects the kernel, and its configuration.
+  std::vector<PlannedKernel> kernels;
 };
 
-// Every kernel that jit::select answers for some M of the range, and no other. An error when a problem
-// cannot run, the range is empty or negative, or the architecture is unknown.
+// Every kernel that jit::select answers for some M of the range, and no other. A problem that is named twice counts
+// once. An error when there is no problem, one cannot run, the range is empty or leaves [1, largest_m], or the
+// architecture is unknown.
 Expected<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace cubinet::warmup

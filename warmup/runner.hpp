@@ -1,9 +1,12 @@
 // Warming a cabinet: compile what a plan names and the cabinet does not hold yet.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cache/cabinet.hpp"
@@ -22,8 +25,10 @@ struct Failure {
 struct Report {
   std::int64_t compiled = 0;
   std::int64_t hits = 0;
-  std::vector<Failure> failed;
+  std::vector<Failure> failed;      // in the order of the plan
+  std::int64_t remaining = 0;       // not begun, because `stop` was set
   double seconds = 0;
+  // What became of the kernels that were compiled: readonly and off mean that nothing could be stored.
   cache::Persistence persist = cache::Persistence::on;
   std::string persist_problem;   // why an entry could not be stored, once; empty when all were
 };
@@ -33,10 +38,20 @@ using Progress = std::function<void(std::int64_t done, std::int64_t total, const
 
 // Compiles with `jobs` threads (>= 1). A kernel that fails is reported and the others go on. Kernels
 // that were already there count as hits, and are recorded as such. `cabinet` may be null: then nothing
-// is looked up or stored (persist = off).
-Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress);
+// is looked up or stored (persist = off). Once `*stop` is set no further kernel is begun, and those in
+// work are finished; a signal handler may set it. `stop` may be null.
+Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
+            const std::atomic<bool>* stop = nullptr);
 
-// Threads to use when the user leaves it open: the cores this process may run on, at least 1.
+// How many kernels of the plan the cabinet does not hold whole, under the NVRTC version that their keys name.
+std::int64_t count_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
+
+// Threads to use when the user leaves it open: the cores this process may run on (its affinity, and the CPU quota of
+// its control group), at least 1.
 int default_jobs();
+
+// The whole cores that a control group's cpu.max grants ("150000 100000" -> 2, rounded up); nullopt when the text sets
+// no limit ("max 100000") or is not of that form.
+std::optional<int> cores_of_quota(std::string_view cpu_max);
 
 }  // namespace cubinet::warmup
