@@ -1,0 +1,52 @@
+#include "util/digest.hpp"
+
+#include <openssl/evp.h>
+
+#include <stdexcept>
+
+namespace cubinet::util {
+namespace {
+
+// Value of a hexadecimal digit, -1 for another character. Independent of the locale.
+int digit_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+Sha256 sha256(std::string_view bytes) {
+  Sha256 digest{};
+  unsigned int length = 0;
+  const int done = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
+  if (done != 1 || length != digest.size()) throw std::runtime_error("libcrypto cannot compute SHA-256");
+  return digest;
+}
+
+std::string sha256_hex(std::string_view bytes) { return to_hex(sha256(bytes)); }
+
+std::string to_hex(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const std::uint8_t byte : bytes) {
+    text.push_back(digits[byte >> 4U]);
+    text.push_back(digits[byte & 15U]);
+  }
+  return text;
+}
+
+bool from_hex(std::string_view text, std::span<std::uint8_t> out) {
+  if (text.size() != out.size() * 2) return false;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const int high = digit_value(text[2 * i]);
+    const int low = digit_value(text[2 * i + 1]);
+    if (high < 0 || low < 0) return false;
+    out[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return true;
+}
+
+}  // namespace cubinet::util

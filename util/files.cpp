@@ -1,0 +1,192 @@
+#include "util/files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <random>
+#include <system_error>
+#include <utility>
+
+namespace cubinet::util {
+namespace {
+
+tl::unexpected<Error> fail_io(std::string_view verb, const std::filesystem::path& name, int error) {
+  return fail(error == ENOENT ? ErrorCode::not_found : ErrorCode::io, system_message(verb, name, error));
+}
+
+// Reads exactly `size` bytes, or fewer when the file ends before.
+Expected<std::string> read_bytes(int file, std::size_t size, const std::filesystem::path& name) {
+  std::string bytes(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::read(file, bytes.data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorCode::io, system_message("read", name, errno));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+// Removes the temporary file on every way out, also the good one: `target` is a second link to it.
+class Staged {
+ public:
+  Staged(SystemCalls& calls, std::filesystem::path path) : calls_(calls), path_(std::move(path)) {}
+  Staged(const Staged&) = delete;
+  Staged& operator=(const Staged&) = delete;
+  ~Staged() {
+    if (!gone_) calls_.unlink(path_.native());
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  void gone() { gone_ = true; }
+
+ private:
+  SystemCalls& calls_;
+  std::filesystem::path path_;
+  bool gone_ = false;
+};
+
+// Creates, fills and syncs the temporary file. It stays open (and locked) in the returned handle.
+Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std::vector<std::string_view>& pieces) {
+  const auto& path = staged.path();
+  File file(calls.open(path.native(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644), calls);
+  if (!file) return fail(ErrorCode::io, system_message("create", path, errno));
+  // A mark for sweepers only; a file system without locks loses nothing but that.
+  static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
+  for (const std::string_view piece : pieces) {
+    if (auto written = write_all(calls, file.get(), piece, path); !written) return tl::make_unexpected(written.error());
+  }
+  if (calls.fsync(file.get()) != 0) return fail(ErrorCode::io, system_message("sync", path, errno));
+  return file;
+}
+
+bool links_unsupported(int error) { return error == EPERM || error == EOPNOTSUPP || error == ENOSYS; }
+
+// Gives the staged file its final name. Without hard links a rename has to do: it replaces a whole file by an equal one.
+Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::filesystem::path& target) {
+  if (calls.link(staged.path().native(), target.native()) == 0) return Published::first;
+  const int error = errno;
+  if (error == EEXIST) return Published::already_there;
+  if (!links_unsupported(error)) return fail_io("link", target, error);
+  if (calls.rename(staged.path().native(), target.native()) != 0) return fail_io("rename to", target, errno);
+  staged.gone();
+  return Published::first;
+}
+
+Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path& staging,
+                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces) {
+  Staged staged(calls, staging / unique_name(target.filename().native() + "."));
+  auto file = write_staged(calls, staged, pieces);
+  if (!file) return tl::make_unexpected(file.error());
+  const auto named = give_name(calls, staged, target);
+  if (!named || *named == Published::already_there) return named;
+  // Closing reports a delayed write error (NFS, quota): the name must go again, or it would stand for unknown bytes.
+  const bool closed = file->close() == 0;
+  const int close_error = errno;
+  const auto synced = sync_folder(calls, target.parent_path());
+  if (closed && synced) return named;
+  calls.unlink(target.native());
+  if (!closed) return fail(ErrorCode::io, system_message("close", target, close_error));
+  return tl::make_unexpected(synced.error());
+}
+
+}  // namespace
+
+File::File(File&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), calls_(std::exchange(other.calls_, nullptr)) {}
+
+File& File::operator=(File&& other) noexcept {
+  if (this == &other) return *this;
+  close();
+  descriptor_ = std::exchange(other.descriptor_, -1);
+  calls_ = std::exchange(other.calls_, nullptr);
+  return *this;
+}
+
+File::~File() { close(); }
+
+int File::close() {
+  if (descriptor_ < 0) return 0;
+  // Not retried after a signal: on Linux the descriptor is released even then.
+  return calls_->close(std::exchange(descriptor_, -1));
+}
+
+std::string system_message(std::string_view verb, const std::filesystem::path& name, int error) {
+  return fmt::format("cannot {} {}: {}", verb, name.native(), std::generic_category().message(error));
+}
+
+std::string unique_name(std::string_view prefix) {
+  static std::atomic<std::uint64_t> counter{0};
+  // The random part keeps apart processes of the same id in different containers that share a folder.
+  std::random_device random;
+  return fmt::format("{}{}-{}-{:08x}", prefix, ::getpid(), counter.fetch_add(1), random());
+}
+
+Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links) {
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow_links ? 0 : O_NOFOLLOW);
+  const File file(::open(path.c_str(), flags), system_calls());
+  if (!file) {
+    if (errno == ELOOP && !follow_links) {
+      return fail(ErrorCode::invalid_argument, fmt::format("{} is a symbolic link", path.native()));
+    }
+    return fail_io("open", path, errno);
+  }
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return fail(ErrorCode::io, system_message("examine", path, errno));
+  if (!S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("{} is not a regular file", path.native()));
+  }
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > max_bytes) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} holds {} bytes, more than the {} allowed", path.native(), size, max_bytes));
+  }
+  return read_bytes(file.get(), static_cast<std::size_t>(size), path);
+}
+
+Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name) {
+  while (!bytes.empty()) {
+    const ssize_t written = calls.write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail(ErrorCode::io, system_message("write", name, errno));
+    if (written == 0) return fail(ErrorCode::io, system_message("write", name, ENOSPC));
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Expected<void> sync_folder(SystemCalls& calls, const std::filesystem::path& folder) {
+  const File file(calls.open(folder.native(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), calls);
+  if (!file) return fail(ErrorCode::io, system_message("open", folder, errno));
+  if (calls.fsync(file.get()) != 0 && errno != EINVAL) {
+    return fail(ErrorCode::io, system_message("sync", folder, errno));
+  }
+  return {};
+}
+
+Expected<void> make_folder(SystemCalls& calls, const std::filesystem::path& folder, mode_t mode) {
+  if (calls.mkdir(folder.native(), mode) == 0) return {};
+  const int error = errno;
+  std::error_code ignored;
+  if (error == EEXIST && std::filesystem::is_directory(folder, ignored)) return {};
+  return fail(ErrorCode::io, system_message("create the folder", folder, error));
+}
+
+Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path& staging,
+                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces) {
+  auto published = publish_once(calls, staging, target, pieces);
+  // A sweeper may take the temporary file between its creation and its lock, once.
+  if (!published && published.error().code == ErrorCode::not_found) {
+    published = publish_once(calls, staging, target, pieces);
+  }
+  if (!published) published.error().code = ErrorCode::io;
+  return published;
+}
+
+}  // namespace cubinet::util

@@ -1,0 +1,64 @@
+// Whole files: bounded reads, and writes that are either complete and durable or not there.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "util/expected.hpp"
+#include "util/system_calls.hpp"
+
+namespace cubinet::util {
+
+// A descriptor that closes itself. Closing can fail after a write: writers call close() and look at what it says.
+class File {
+ public:
+  File() = default;
+  File(int descriptor, SystemCalls& calls) : descriptor_(descriptor), calls_(&calls) {}
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  [[nodiscard]] int get() const { return descriptor_; }
+  explicit operator bool() const { return descriptor_ >= 0; }
+  // 0, or -1 and errno. The descriptor is gone in either case.
+  int close();
+
+ private:
+  int descriptor_ = -1;
+  SystemCalls* calls_ = nullptr;
+};
+
+// The whole of a regular file of at most `max_bytes`. not_found when there is none; invalid_argument when it is
+// larger or not a regular file; io otherwise. Never waits on a pipe and never follows a link at the last component
+// unless `follow_links`.
+Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links = true);
+
+// Writes all the bytes: goes on after a short write or a signal. io on failure.
+Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name);
+
+// Makes the folder's entries durable. A file system that cannot (EINVAL) is taken as it is.
+Expected<void> sync_folder(SystemCalls& calls, const std::filesystem::path& folder);
+
+// Makes a folder; success when it is already there (as a folder). `mode` is subject to the umask.
+Expected<void> make_folder(SystemCalls& calls, const std::filesystem::path& folder, mode_t mode);
+
+// A name that no other live process or thread uses: `prefix` + process id + counter + random digits.
+std::string unique_name(std::string_view prefix);
+
+enum class Published { first, already_there };
+
+// Publishes the concatenation of `pieces` as `target`, complete and durable, or leaves nothing behind: an exclusive
+// temporary file in `staging` (same file system), write, fsync, close, link to `target`, unlink, fsync of the folder.
+// The first publisher wins; for the others it is already_there. While it is being written the temporary file is
+// locked (flock), so that a sweeper can tell it from the leftover of a killed writer. The file's mode is 0644 less
+// the umask. Safe against concurrent publishers in any process.
+Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path& staging,
+                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces);
+
+// "cannot VERB NAME: the system's words for errno".
+std::string system_message(std::string_view verb, const std::filesystem::path& name, int error);
+
+}  // namespace cubinet::util

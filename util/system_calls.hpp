@@ -1,0 +1,29 @@
+// The file system calls that change something on disk, behind a seam so that tests can make each of them fail.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <string>
+
+namespace cubinet::util {
+
+// Each method behaves as the call of the same name: -1 and errno on failure. The defaults are the real calls.
+// Thread-safe.
+class SystemCalls {
+ public:
+  virtual ~SystemCalls() = default;
+  virtual int open(const std::string& path, int flags, mode_t mode);
+  virtual ssize_t write(int file, const char* bytes, std::size_t count);
+  virtual int fsync(int file);
+  virtual int close(int file);
+  virtual int link(const std::string& from, const std::string& to);
+  virtual int rename(const std::string& from, const std::string& to);
+  virtual int unlink(const std::string& path);
+  virtual int mkdir(const std::string& path, mode_t mode);
+};
+
+// The calls of this machine. Lives as long as the process.
+SystemCalls& system_calls();
+
+}  // namespace cubinet::util

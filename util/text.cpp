@@ -1,0 +1,95 @@
+#include "util/text.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+#include <optional>
+
+namespace cubinet::util {
+namespace {
+
+constexpr std::string_view unit_letters = "kmgt";
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Bytes in a unit; `text` is what follows the number, spaces removed.
+std::optional<std::int64_t> unit_bytes(std::string_view text) {
+  if (text.empty()) return 1;
+  if (text.size() == 1 && lower(text[0]) == 'b') return 1;
+  const std::size_t power = unit_letters.find(lower(text[0]));
+  if (power == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = text.substr(1);
+  const bool decimal = rest.size() == 1 && lower(rest[0]) == 'b';
+  const bool binary = rest.empty() || (rest.size() == 2 && lower(rest[0]) == 'i' && lower(rest[1]) == 'b');
+  if (!decimal && !binary) return std::nullopt;
+  std::int64_t bytes = 1;
+  for (std::size_t i = 0; i <= power; ++i) bytes *= decimal ? 1000 : 1024;
+  return bytes;
+}
+
+// Takes the leading digits off `text`. Nothing when there is none or their value is above 2^63 - 1.
+std::optional<std::int64_t> take_number(std::string_view& text) {
+  std::int64_t value = 0;
+  std::size_t length = 0;
+  for (; length < text.size() && is_digit(text[length]); ++length) {
+    if (__builtin_mul_overflow(value, std::int64_t{10}, &value)) return std::nullopt;
+    if (__builtin_add_overflow(value, std::int64_t{text[length] - '0'}, &value)) return std::nullopt;
+  }
+  if (length == 0) return std::nullopt;
+  text.remove_prefix(length);
+  return value;
+}
+
+// The digits after a decimal point, in millionths; further digits are dropped.
+std::optional<std::int64_t> take_millionths(std::string_view& text) {
+  std::int64_t value = 0;
+  std::int64_t scale = 100'000;
+  std::size_t length = 0;
+  for (; length < text.size() && is_digit(text[length]); ++length, scale /= 10) value += (text[length] - '0') * scale;
+  if (length == 0) return std::nullopt;
+  text.remove_prefix(length);
+  return value;
+}
+
+std::optional<std::int64_t> parse(std::string_view text) {
+  const auto whole = take_number(text);
+  if (!whole) return std::nullopt;
+  std::int64_t millionths = 0;
+  if (!text.empty() && text.front() == '.') {
+    text.remove_prefix(1);
+    const auto fraction = take_millionths(text);
+    if (!fraction) return std::nullopt;
+    millionths = *fraction;
+  }
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  const auto unit = unit_bytes(text);
+  if (!unit) return std::nullopt;
+  // unit / 10^6 * millionths without overflow: a unit is at most 2^40.
+  const std::int64_t part = *unit / 1'000'000 * millionths + *unit % 1'000'000 * millionths / 1'000'000;
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(*whole, *unit, &bytes)) return std::nullopt;
+  if (__builtin_add_overflow(bytes, part, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+}  // namespace
+
+Expected<std::int64_t> parse_byte_size(std::string_view text) {
+  if (const auto bytes = parse(text)) return *bytes;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'{}' is not a size: write a number with an optional unit, as in 1500, 64MiB or 2GiB", text));
+}
+
+std::string format_byte_size(std::int64_t bytes) {
+  constexpr std::array<std::string_view, 4> names = {"KiB", "MiB", "GiB", "TiB"};
+  for (std::size_t i = names.size(); i-- > 0;) {
+    const std::int64_t unit = std::int64_t{1} << (10 * (i + 1));
+    if (bytes >= unit && bytes % unit == 0) return fmt::format("{} {}", bytes / unit, names[i]);
+    if (bytes >= 2 * unit) return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(unit), names[i]);
+  }
+  return fmt::format("{} B", bytes);
+}
+
+}  // namespace cubinet::util
