@@ -1,22 +1,22 @@
 # Finds what compiling against CUDA needs: cuda.h, nvrtc.h, and the folder of libnvrtc. The libraries
 # themselves are opened at run time and never linked. Places, in this order:
-#   1. CUBINET_WHEELS, when given: a folder with NVIDIA's wheels unpacked, as scripts/setup makes it
-#   2. a toolkit: CUDA_HOME, CUDAToolkit_ROOT, the folder above an nvcc on PATH, /usr/local/cuda
-#      (skipped when the environment has CUBINET_NO_TOOLKIT=1)
-#   3. <build>/wheels
+#   1. a toolkit: CUDA_HOME, CUDAToolkit_ROOT, the folder above an nvcc on PATH, /usr/local/cuda
+#      (skipped with CUBINET_NO_TOOLKIT, an option and an environment variable that sets its default)
+#   2. CUBINET_WHEELS: NVIDIA's wheels, unpacked, as scripts/setup makes that folder
 # Results: the target cubinet::cuda_headers, and the cache variables
 #   CUBINET_NVRTC_DIR      folder that holds libnvrtc.so.*; built into the library as a place to look
 #   CUBINET_NVRTC_VERSION  "13.0"-like
-set(CUBINET_WHEELS "" CACHE PATH "Folder with NVIDIA's wheels unpacked (empty: a toolkit, else <build>/wheels)")
+set(CUBINET_WHEELS ${CMAKE_BINARY_DIR}/wheels CACHE PATH "Folder with NVIDIA's wheels unpacked")
+set(no_toolkit OFF)
+if("$ENV{CUBINET_NO_TOOLKIT}")
+  set(no_toolkit ON)
+endif()
+option(CUBINET_NO_TOOLKIT "Ignore an installed CUDA toolkit and use the wheels" ${no_toolkit})
 
 # The roots to search, best first.
 function(cubinet_cuda_roots result)
   set(roots "")
-  if(CUBINET_WHEELS)
-    list(APPEND roots ${CUBINET_WHEELS}/nvidia/cu13 ${CUBINET_WHEELS}/nvidia/cuda_nvrtc
-                      ${CUBINET_WHEELS}/nvidia/cuda_runtime)
-  endif()
-  if(NOT "$ENV{CUBINET_NO_TOOLKIT}")
+  if(NOT CUBINET_NO_TOOLKIT)
     foreach(root "$ENV{CUDA_HOME}" "${CUDAToolkit_ROOT}")
       if(root)
         list(APPEND roots ${root})
@@ -31,8 +31,7 @@ function(cubinet_cuda_roots result)
     endif()
     list(APPEND roots /usr/local/cuda)
   endif()
-  set(wheels ${CMAKE_BINARY_DIR}/wheels/nvidia)
-  list(APPEND roots ${wheels}/cu13 ${wheels}/cuda_nvrtc ${wheels}/cuda_runtime)
+  list(APPEND roots ${CUBINET_WHEELS}/nvidia/cu13)
   set(${result} ${roots} PARENT_SCOPE)
 endfunction()
 
@@ -56,8 +55,8 @@ function(cubinet_find_cuda)
   find_path(cuda_include cuda.h PATHS ${roots} PATH_SUFFIXES ${suffixes} NO_DEFAULT_PATH NO_CACHE)
   find_path(nvrtc_include nvrtc.h PATHS ${roots} PATH_SUFFIXES ${suffixes} NO_DEFAULT_PATH NO_CACHE)
   if(NOT cuda_include OR NOT nvrtc_include)
-    message(FATAL_ERROR "cuda.h or nvrtc.h not found (looked in: ${roots}). Run scripts/setup ${CMAKE_BINARY_DIR}, "
-                        "or set CUDA_HOME to a CUDA 13 toolkit.")
+    message(FATAL_ERROR "cuda.h or nvrtc.h not found (looked in: ${roots}). Run scripts/setup "
+                        "${CUBINET_WHEELS}, or set CUDA_HOME to a CUDA 13 toolkit.")
   endif()
   add_library(cubinet_cuda_headers INTERFACE)
   add_library(cubinet::cuda_headers ALIAS cubinet_cuda_headers)

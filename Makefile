@@ -1,0 +1,53 @@
+# The everyday commands; CMake does the work. The cabinet that `make warmup` fills is the user's own
+# (~/.cache/cubinet) unless CUBINET_CACHE_DIR says otherwise.
+BUILD ?= build
+WHEELS ?= $(BUILD)/wheels
+JOBS ?= $(shell nproc)
+CMAKE_FLAGS ?=
+MODEL ?= examples/models/qwen3.5-35b-a3b/config.json
+EP ?= 8
+ARCH ?= sm_90a
+M_MAX ?= 16384
+
+CUBINET = $(BUILD)/bin/cubinet
+CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+CTEST = ctest --test-dir $(BUILD) --output-on-failure
+
+.PHONY: warmup test test-gpu bench sanitize build configure clean
+
+# Compiles every kernel that the model can ask for, without a GPU; a second run finds them all.
+warmup: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target bin/cubinet
+	$(CUBINET) warmup --model $(MODEL) --ep $(EP) --arch $(ARCH) --m-max $(M_MAX) \
+	  --dtype bf16 --layout contiguous,masked
+	$(CUBINET) cache ls
+	$(CUBINET) cache stats
+
+# Builds everything and runs every test; those that need a GPU are skipped, with the reason, where there is none.
+test: build
+	$(CTEST) -j $(JOBS)
+
+test-gpu: build
+	$(CTEST) -L gpu
+
+bench: build
+	cmake --build $(BUILD) --target run_benchmarks
+
+# Host code and its tests under the address and undefined-behaviour sanitizers, in a folder of their own.
+# Leaks are not looked for: libnvrtc keeps what it allocates until the process ends.
+sanitize:
+	ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(MAKE) test BUILD=$(BUILD)-sanitize WHEELS=$(WHEELS) \
+	  CMAKE_FLAGS="-DCUBINET_SANITIZE=ON -DCUBINET_BENCH=OFF $(CMAKE_FLAGS)"
+
+build: configure
+	@cmake --build $(BUILD) -j $(JOBS)
+
+configure:
+	@scripts/setup $(WHEELS)
+	@mkdir -p $(BUILD)
+	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCUBINET_WHEELS=$(abspath $(WHEELS)) $(CCACHE) \
+	  $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-sanitize
