@@ -12,6 +12,7 @@
 namespace cubinet::jit {
 
 // What the compiler says of a kernel's use of the machine.
+// Of a program with several kernels: the largest figure, and the spills of all together.
 struct Resources {
   std::int32_t registers = 0;     // per thread
   std::int32_t spill_bytes = 0;   // spill stores + spill loads, per thread
@@ -22,7 +23,8 @@ struct Resources {
 struct CompiledKernel {
   std::string cubin;      // ELF image
   Resources resources;
-  std::string log;
+  std::vector<std::string> kernel_names;  // entry points, in the order in which ptxas reports them
+  std::string log;                        // everything that the compiler said, its warnings among it
 };
 
 // Compiles specializations. Implementations are thread-safe: several threads may compile at once.
@@ -41,16 +43,19 @@ struct NvrtcLocation {
   std::string version;   // "13.0"
 };
 
-// Opens NVRTC: $CUBINET_NVRTC (passed in by the caller as `hint`, may be empty), then the loader's
-// search path, CUDA_HOME/lib64 as given, /usr/local/cuda, and the wheel folder baked in at build time.
-// The error compiler_missing names every place that was tried and what mends it.
+// NVRTC, opened at run time and kept open for the rest of the process. Thread-safe: several threads compile at once.
 class NvrtcCompiler final : public Compiler {
  public:
+  // Opens the first libnvrtc of CUDA 13 or 12 found in: each of `folders` and its lib64/ and lib/ (so CUDA_HOME may be
+  // given as it is), /usr/local/cuda/lib64, the folder that was configured at build time, the loader's search path.
+  // The error compiler_missing names every place that was tried and what mends it.
   static Expected<std::unique_ptr<NvrtcCompiler>> open(const std::vector<std::string>& folders);
   ~NvrtcCompiler() override;
   [[nodiscard]] std::string version() const override;
   [[nodiscard]] const NvrtcLocation& location() const;
   Expected<CompiledKernel> compile(const KernelSpec& spec) override;
+  // As compile(), with `files` in the place of the embedded templates.
+  Expected<CompiledKernel> compile(const KernelSpec& spec, const std::vector<TemplateFile>& files);
   // The PTX of a specialization, for inspection and for benchmarks of the compiler.
   Expected<std::string> compile_to_ptx(const KernelSpec& spec);
 
@@ -58,6 +63,23 @@ class NvrtcCompiler final : public Compiler {
   struct State;
   explicit NvrtcCompiler(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+};
+
+// The version of NVRTC that the build was configured with: the one whose kernels a cabinet is expected to hold.
+std::string configured_nvrtc_version();
+
+// Stands in where there is no NVRTC: a machine that only serves finds the kernels of `version` in a warm cabinet, and
+// hears why none can be made when one is missing.
+class AbsentCompiler final : public Compiler {
+ public:
+  // `reason` is what NvrtcCompiler::open answered.
+  explicit AbsentCompiler(Error reason, std::string version = configured_nvrtc_version());
+  [[nodiscard]] std::string version() const override;
+  Expected<CompiledKernel> compile(const KernelSpec& spec) override;
+
+ private:
+  Error reason_;
+  std::string version_;
 };
 
 }  // namespace cubinet::jit

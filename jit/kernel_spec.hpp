@@ -8,13 +8,15 @@
 #include "cache/key.hpp"
 #include "cubinet/problem.hpp"
 #include "jit/selector.hpp"
+#include "jit/templates.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
 
 // One template specialization. `groups` and M are run-time values of the kernel and therefore not here.
 struct KernelSpec {
-  std::string family;        // "bf16_grouped_contiguous" or "bf16_grouped_masked": template file and entry point
+  std::string family;        // "bf16_grouped_contiguous" or "bf16_grouped_masked": template file and entry point;
+                             // "verification": helpers of the tests, with n, k and config left at zero
   std::int64_t n = 0;
   std::int64_t k = 0;
   TileConfig config;
@@ -32,16 +34,33 @@ KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::strin
 // sm_90 is not sm_90a.
 Expected<void> check_architecture(const std::string& architecture);
 
+// The family of the kernels that check others (templates/verification.cuh). It takes no constants.
+inline constexpr const char* kVerificationFamily = "verification";
+KernelSpec verification_spec(std::string architecture);
+
+// Whether the family is specialized by the constants of a GEMM; otherwise its template is taken as it is.
+bool takes_constants(const KernelSpec& spec);
+
+// The name of the family's file among the templates: "bf16_grouped_masked.cuh".
+std::string template_name(const KernelSpec& spec);
+
 // The translation unit handed to NVRTC: the constants, then an include of the family's template.
 std::string source_of(const KernelSpec& spec);
 
 // NVRTC options that shape the code, sorted; part of the record.
 std::vector<std::string> code_options(const KernelSpec& spec);
 
-// The canonical record: a JSON object with sorted keys and no white space, holding the family, a
-// SHA-256 per template file that the family includes, the NVRTC version ("13.0"), the architecture,
-// code_options and every constant. It has no path, time, host, user or locale.
-std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version);
+// The canonical record: a JSON object with sorted keys and no white space.
+//   architecture  "sm_90a"
+//   constants     every constant of the code, by the name that the templates use; {} where there are none
+//   family        the template
+//   nvrtc         version, "13.0"
+//   options       code_options
+//   source        SHA-256 of source_of: the constants' types and the way they are written
+//   templates     SHA-256 per template file that the family includes, by name
+// It has no path, time, host, user or locale.
+std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version,
+                      const std::vector<TemplateFile>& files = template_files());
 
 // SHA-256 over the record.
 cache::Key key_of(const std::string& record);

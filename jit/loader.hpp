@@ -1,0 +1,40 @@
+// From a cubin to a function on a device.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "jit/driver.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::jit {
+
+// The architecture whose kernels the device runs, or wrong_device, which names the device.
+Expected<std::string> architecture_for(const DeviceInfo& device);
+
+// Whether code made for `architecture` runs on the device; wrong_device otherwise. Exact: a device of compute
+// capability 9.0 takes sm_90a and nothing else.
+Expected<void> check_device(const std::string& architecture, const DeviceInfo& device);
+
+// A cubin in a device's memory. Owning and movable; unloads it, so nothing of it may be running by then.
+class LoadedModule {
+ public:
+  // Refuses a cubin for another architecture before the driver sees it. `cubin` is not needed afterwards.
+  static Expected<LoadedModule> load(std::shared_ptr<const DeviceContext> device, std::string_view cubin,
+                                     const std::string& architecture);
+  LoadedModule(LoadedModule&& other) noexcept;
+  LoadedModule& operator=(LoadedModule&& other) noexcept;
+  ~LoadedModule();
+
+  // The entry point `name`, resident on the device, so that its first launch loads nothing (and may be captured into a
+  // graph). Lives as long as the module.
+  [[nodiscard]] Expected<CUfunction> function(const std::string& name) const;
+
+ private:
+  LoadedModule(std::shared_ptr<const DeviceContext> device, CUlibrary library) noexcept;
+  std::shared_ptr<const DeviceContext> device_;
+  CUlibrary library_ = nullptr;
+};
+
+}  // namespace cubinet::jit

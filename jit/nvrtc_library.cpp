@@ -1,0 +1,211 @@
+#include "jit/nvrtc_library.hpp"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <utility>
+
+namespace cubinet::jit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+
+constexpr const char* kMend =
+    "install a CUDA 13 toolkit, or `pip install nvidia-cuda-nvrtc`, and name its folder with CUDA_HOME or "
+    "CUBINET_NVRTC_DIR";
+
+std::vector<std::string> folders_to_search(const std::vector<std::string>& given) {
+  std::vector<std::string> folders;
+  for (const std::string& folder : given) {
+    if (folder.empty()) continue;
+    folders.push_back(folder);
+    folders.push_back(folder + "/lib64");
+    folders.push_back(folder + "/lib");
+  }
+  folders.push_back("/usr/local/cuda/lib64");
+  if (*CUBINET_NVRTC_DIR != '\0') folders.push_back(CUBINET_NVRTC_DIR);
+  return folders;
+}
+
+// NVRTC looks its builtins library up by name alone, through the loader. Loading it first, from NVRTC's own folder,
+// answers that look-up where the folder is on no search path, and keeps another CUDA's builtins out.
+void load_builtins(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& file : fs::directory_iterator(folder, ignored)) {
+    const std::string name = file.path().filename().string();
+    const bool wanted = name.starts_with("libnvrtc-builtins.so.");
+    if (wanted) dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+}
+
+void* load(const std::string& path, std::string& tried) {
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = dlerror();
+    tried += path + ": " + (reason != nullptr ? reason : "refused") + "\n";
+  }
+  return handle;
+}
+
+struct Opened {
+  void* handle = nullptr;
+  std::string path;
+};
+
+Opened open_in(const std::string& folder, std::string& tried) {
+  bool there = false;
+  for (const char* name : kNames) {
+    std::error_code ignored;
+    const fs::path path = fs::path(folder) / name;
+    if (!fs::exists(path, ignored)) continue;
+    there = true;
+    load_builtins(folder);
+    if (void* handle = load(path.string(), tried)) return {handle, path.string()};
+  }
+  if (!there) tried += folder + ": has no libnvrtc.so.13, .12 or libnvrtc.so\n";
+  return {};
+}
+
+// The file that the loader chose for a library that was opened by its name alone.
+std::string path_of(void* function, const std::string& name) {
+  Dl_info info{};
+  return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : name;
+}
+
+Opened open_through_loader(std::string& tried) {
+  for (const char* name : kNames) {
+    void* handle = load(name, tried);
+    if (handle == nullptr) continue;
+    void* function = dlsym(handle, "nvrtcVersion");
+    const std::string path = function != nullptr ? path_of(function, name) : name;
+    load_builtins(fs::path(path).parent_path());
+    return {handle, path};
+  }
+  return {};
+}
+
+Opened open_any(const std::vector<std::string>& folders, std::string& tried) {
+  for (const std::string& folder : folders) {
+    if (Opened opened = open_in(folder, tried); opened.handle != nullptr) return opened;
+  }
+  return open_through_loader(tried);
+}
+
+// Name of the first function that the library lacks, nullptr when it has all.
+const char* fill(void* handle, NvrtcLibrary& library) {
+#define CUBINET_NVRTC_RESOLVE(function)                                                            \
+  library.function = reinterpret_cast<decltype(library.function)>(dlsym(handle, #function));       \
+  if (library.function == nullptr) return #function;
+  CUBINET_NVRTC_FUNCTIONS(CUBINET_NVRTC_RESOLVE)
+#undef CUBINET_NVRTC_RESOLVE
+  return nullptr;
+}
+
+std::string joined(const std::vector<std::string>& folders) {
+  std::string text;
+  for (const std::string& folder : folders) text += folder + ", ";
+  return text + "and the loader's search path";
+}
+
+}  // namespace
+
+Expected<NvrtcLibrary> NvrtcLibrary::open(const std::vector<std::string>& folders) {
+  const std::vector<std::string> places = folders_to_search(folders);
+  std::string tried;
+  const Opened opened = open_any(places, tried);
+  if (opened.handle == nullptr) {
+    return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in " + joined(places) + "; " + kMend, tried);
+  }
+  NvrtcLibrary library;
+  if (const char* missing = fill(opened.handle, library)) {
+    return fail(ErrorCode::compiler_missing,
+                "NVRTC at " + opened.path + " has no " + missing + ": it is too old; " + kMend);
+  }
+  int major = 0;
+  int minor = 0;
+  if (const nvrtcResult result = library.nvrtcVersion(&major, &minor); result != NVRTC_SUCCESS) {
+    return fail(ErrorCode::compiler_missing, "NVRTC at " + opened.path + " does not tell its version: " +
+                                                 library.nvrtcGetErrorString(result) + "; " + kMend);
+  }
+  library.location = {opened.path, std::to_string(major) + "." + std::to_string(minor)};
+  return library;
+}
+
+namespace {
+
+// An NVRTC program, destroyed with its scope.
+class Program {
+ public:
+  explicit Program(const NvrtcLibrary& nvrtc) : nvrtc_(nvrtc) {}
+  ~Program() {
+    if (program_ != nullptr) nvrtc_.nvrtcDestroyProgram(&program_);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  nvrtcResult create(const NvrtcInput& input) {
+    std::vector<const char*> texts;
+    std::vector<const char*> names;
+    for (const TemplateFile* header : input.headers) {
+      texts.push_back(header->text.data());
+      names.push_back(header->name.c_str());
+    }
+    return nvrtc_.nvrtcCreateProgram(&program_, input.source.c_str(), "kernel.cu", static_cast<int>(texts.size()),
+                                     texts.data(), names.data());
+  }
+
+  nvrtcResult compile(const std::vector<std::string>& options) {
+    std::vector<const char*> pointers;
+    for (const std::string& option : options) pointers.push_back(option.c_str());
+    return nvrtc_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+  }
+
+  // The log, the cubin or the PTX; empty when there is none.
+  template <class Size, class Get>
+  std::string read(Size get_size, Get get) const {
+    std::size_t size = 0;
+    if (get_size(program_, &size) != NVRTC_SUCCESS) return {};
+    std::string bytes(size, '\0');
+    if (size == 0 || get(program_, bytes.data()) != NVRTC_SUCCESS) return {};
+    return bytes;
+  }
+
+ private:
+  const NvrtcLibrary& nvrtc_;
+  nvrtcProgram program_ = nullptr;
+};
+
+void drop_final_nul(std::string& text) {
+  if (!text.empty() && text.back() == '\0') text.pop_back();
+}
+
+tl::unexpected<Error> refuse(const NvrtcLibrary& nvrtc, const std::string& what, nvrtcResult result,
+                             std::string log = {}) {
+  return fail(ErrorCode::compile_failed, what + ": " + nvrtc.nvrtcGetErrorString(result), std::move(log));
+}
+
+}  // namespace
+
+Expected<NvrtcAnswer> run_nvrtc(const NvrtcLibrary& nvrtc, const NvrtcInput& input, NvrtcOutput output) {
+  Program program(nvrtc);
+  if (const nvrtcResult made = program.create(input); made != NVRTC_SUCCESS)
+    return refuse(nvrtc, "NVRTC took no program", made);
+  const nvrtcResult compiled = program.compile(input.options);
+  NvrtcAnswer answer;
+  answer.log = program.read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog);
+  drop_final_nul(answer.log);
+  if (compiled != NVRTC_SUCCESS) return refuse(nvrtc, "NVRTC refused the source", compiled, answer.log);
+  if (output == NvrtcOutput::cubin) {
+    answer.bytes = program.read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN);
+  } else {
+    answer.bytes = program.read(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX);
+    drop_final_nul(answer.bytes);
+  }
+  if (answer.bytes.empty())
+    return fail(ErrorCode::compile_failed, "NVRTC reported success and gave no code", answer.log);
+  return answer;
+}
+
+}  // namespace cubinet::jit

@@ -1,0 +1,56 @@
+// The functions of NVRTC, opened at run time. The only module that includes nvrtc.h.
+#pragma once
+
+#include <nvrtc.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/compiler.hpp"
+#include "util/expected.hpp"
+
+#define CUBINET_NVRTC_FUNCTIONS(X) \
+  X(nvrtcVersion)                  \
+  X(nvrtcGetErrorString)           \
+  X(nvrtcCreateProgram)            \
+  X(nvrtcCompileProgram)           \
+  X(nvrtcDestroyProgram)           \
+  X(nvrtcGetProgramLogSize)        \
+  X(nvrtcGetProgramLog)            \
+  X(nvrtcGetCUBINSize)             \
+  X(nvrtcGetCUBIN)                 \
+  X(nvrtcGetPTXSize)               \
+  X(nvrtcGetPTX)
+
+namespace cubinet::jit {
+
+struct NvrtcLibrary {
+#define CUBINET_NVRTC_MEMBER(function) decltype(&::function) function = nullptr;
+  CUBINET_NVRTC_FUNCTIONS(CUBINET_NVRTC_MEMBER)
+#undef CUBINET_NVRTC_MEMBER
+
+  NvrtcLocation location;
+
+  // See NvrtcCompiler::open. libnvrtc stays loaded for the rest of the process.
+  static Expected<NvrtcLibrary> open(const std::vector<std::string>& folders);
+};
+
+// One program given to NVRTC, with every header in memory: no file of the machine is read.
+struct NvrtcInput {
+  std::string source;
+  std::vector<const TemplateFile*> headers;
+  std::vector<std::string> options;
+};
+
+enum class NvrtcOutput { cubin, ptx };
+
+struct NvrtcAnswer {
+  std::string bytes;
+  std::string log;
+};
+
+// Compiles; compile_failed carries the log. Thread-safe.
+Expected<NvrtcAnswer> run_nvrtc(const NvrtcLibrary& nvrtc, const NvrtcInput& input, NvrtcOutput output);
+
+}  // namespace cubinet::jit
