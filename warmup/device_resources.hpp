@@ -1,0 +1,60 @@
+// Device memory, streams and events that go when their owner goes.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "jit/driver.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::warmup {
+
+// Owns one handle of the driver, or none; movable. `Destroy` is the member of Driver that gives it back. The driver
+// outlives it, and the device's context is current on the thread that destroys it.
+template <class Handle, auto Destroy>
+class DeviceHandle {
+ public:
+  DeviceHandle() = default;
+  DeviceHandle(const jit::Driver& driver, Handle handle) noexcept : driver_(&driver), handle_(handle) {}
+  DeviceHandle(DeviceHandle&& other) noexcept : driver_(other.driver_), handle_(std::exchange(other.handle_, {})) {}
+  DeviceHandle& operator=(DeviceHandle&& other) noexcept {
+    std::swap(driver_, other.driver_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~DeviceHandle() {
+    // A failure here can only repeat that of an earlier call, which has been reported.
+    if (handle_ != Handle{}) static_cast<void>((driver_->*Destroy)(handle_));
+  }
+
+  [[nodiscard]] Handle get() const noexcept { return handle_; }
+
+ private:
+  const jit::Driver* driver_ = nullptr;
+  Handle handle_{};
+};
+
+using DeviceStream = DeviceHandle<CUstream, &jit::Driver::cuStreamDestroy>;
+using DeviceEvent = DeviceHandle<CUevent, &jit::Driver::cuEventDestroy>;
+using DeviceMemory = DeviceHandle<CUdeviceptr, &jit::Driver::cuMemFree>;
+
+// A stream that does not wait for the default stream.
+Expected<DeviceStream> make_stream(const jit::Driver& driver);
+// An event that takes the time.
+Expected<DeviceEvent> make_event(const jit::Driver& driver);
+
+// Device memory that grows.
+class DeviceBuffer {
+ public:
+  // Makes room for `bytes`. What a smaller buffer held is lost. Error driver_failed, when memory is short for one.
+  Expected<void> reserve(const jit::Driver& driver, std::size_t bytes);
+
+  [[nodiscard]] CUdeviceptr address() const noexcept { return memory_.get(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  DeviceMemory memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace cubinet::warmup

@@ -1,0 +1,113 @@
+#include "warmup/verification_kernels.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "jit/provide.hpp"
+
+namespace cubinet::warmup {
+namespace {
+
+constexpr std::int64_t kThreads = 256;
+constexpr std::int64_t kColumnsPerTile = 128;
+constexpr std::int64_t kMostBlocks = 132 * 16;  // for kernels that stride over their work
+
+std::int64_t blocks_for(std::int64_t work) { return std::clamp<std::int64_t>(work, 1, kMostBlocks); }
+
+}  // namespace
+
+double GroupSums::difference() const {
+  const double both = xx + yy;
+  return both == 0 ? 0 : 1 - 2 * xy / both;
+}
+
+float GroupSums::largest_error() const { return std::bit_cast<float>(largest_error_bits); }
+
+Expected<VerificationKernels> VerificationKernels::open(std::shared_ptr<const jit::DeviceContext> device,
+                                                        jit::Compiler& compiler, cache::Cabinet* cabinet) {
+  const auto architecture = jit::architecture_for(device->info());
+  if (!architecture) return tl::make_unexpected(architecture.error());
+  const auto provided = jit::provide(jit::verification_spec(*architecture), compiler, cabinet);
+  if (!provided) return tl::make_unexpected(provided.error());
+  auto module = jit::LoadedModule::load(device, provided->object.payload, *architecture);
+  if (!module) return tl::make_unexpected(module.error());
+  VerificationKernels kernels(std::move(device), std::move(*module));
+  if (const auto found = kernels.find_functions(); !found) return tl::make_unexpected(found.error());
+  return kernels;
+}
+
+VerificationKernels::VerificationKernels(std::shared_ptr<const jit::DeviceContext> device,
+                                         jit::LoadedModule module) noexcept
+    : device_(std::move(device)), module_(std::move(module)) {}
+
+Expected<void> VerificationKernels::find_functions() {
+  const std::pair<CUfunction*, const char*> entries[] = {{&fill_random_, "verification_fill_random"},
+                                                         {&spoil_rows_, "verification_spoil_rows"},
+                                                         {&check_product_, "verification_check_product"},
+                                                         {&count_writes_, "verification_count_writes"},
+                                                         {&empty_, "verification_empty"}};
+  for (const auto& [function, name] : entries) {
+    const auto found = module_.function(name);
+    if (!found) return tl::make_unexpected(found.error());
+    *function = *found;
+  }
+  return {};
+}
+
+Expected<void> VerificationKernels::launch(CUfunction function, std::int64_t blocks_x, std::int64_t blocks_y,
+                                           void** parameters, CUstream stream) const {
+  const jit::Driver& driver = device_->driver();
+  return driver.check(driver.cuLaunchKernel(function, static_cast<unsigned>(blocks_x), static_cast<unsigned>(blocks_y),
+                                            1, kThreads, 1, 1, 0, stream, parameters, nullptr),
+                      "launching a verification kernel");
+}
+
+Expected<void> VerificationKernels::fill_random(CUdeviceptr out, std::int64_t count, std::uint64_t seed,
+                                                CUstream stream) const {
+  if (count == 0) return {};
+  long long elements = count;
+  unsigned long long stream_seed = seed;
+  unsigned long long first = 0;
+  void* parameters[] = {&out, &elements, &stream_seed, &first};
+  return launch(fill_random_, blocks_for(count / (8 * kThreads)), 1, parameters, stream);
+}
+
+Expected<void> VerificationKernels::spoil_rows(CUdeviceptr a, CUdeviceptr valid, std::int64_t rows, std::int64_t k,
+                                               CUstream stream) const {
+  if (rows == 0) return {};
+  long long row_count = rows;
+  long long width = k;
+  void* parameters[] = {&a, &valid, &row_count, &width};
+  return launch(spoil_rows_, blocks_for(rows), 1, parameters, stream);
+}
+
+Expected<void> VerificationKernels::check_product(const Product& product, CUdeviceptr sums, CUstream stream) const {
+  if (product.tile_count == 0) return {};
+  Product p = product;
+  long long n = product.n;
+  long long k = product.k;
+  // The sum of K products of sigma 1 has sigma sqrt(K); FP32 sums in two orders differ by far less than 1/2048 of it.
+  auto slack = std::sqrt(static_cast<float>(product.k)) / 2048.0f;
+  void* parameters[] = {&p.a, &p.b, &p.d, &p.rows, &p.tiles, &n, &k, &slack, &sums};
+  return launch(check_product_, product.tile_count, (product.n + kColumnsPerTile - 1) / kColumnsPerTile, parameters,
+                stream);
+}
+
+Expected<void> VerificationKernels::count_writes(CUdeviceptr d, CUdeviceptr valid, std::int64_t rows, std::int64_t n,
+                                                 std::uint16_t poison, CUdeviceptr counts, CUstream stream) const {
+  if (rows == 0) return {};
+  long long row_count = rows;
+  long long width = n;
+  unsigned pattern = poison;
+  void* parameters[] = {&d, &valid, &row_count, &width, &pattern, &counts};
+  return launch(count_writes_, blocks_for(rows), 1, parameters, stream);
+}
+
+Expected<void> VerificationKernels::empty(int blocks, CUstream stream) const {
+  return launch(empty_, blocks, 1, nullptr, stream);
+}
+
+}  // namespace cubinet::warmup
