@@ -16,9 +16,9 @@
 
 // Ends the test case (call it in the test case's own body) as skipped, with the reason: `reason` is
 // anything that streams. Version 2 has no notion of skipping, so ctest learns of it from the printed line.
-#define CUBINET_SKIP(reason)                                      \
-  do {                                                            \
-    std::cout << "CUBINET_SKIPPED: " << (reason) << std::endl;    \
-    SUCCEED("skipped");                                           \
-    return;                                                       \
+#define CUBINET_SKIP(reason)                                   \
+  do {                                                         \
+    std::cout << "CUBINET_SKIPPED: " << (reason) << std::endl; \
+    SUCCEED("skipped");                                        \
+    return;                                                    \
   } while (false)

@@ -1,0 +1,23 @@
+# cmake -DNM=<nm> -DLIBRARY=<shared library> -P exports.cmake
+# Fails and lists every symbol that the library defines for others and that is not of the public interface.
+cmake_minimum_required(VERSION 3.22)
+
+execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^\n]+" lines "${table}")
+set(strangers "")
+set(ours 0)
+foreach(line IN LISTS lines)
+  string(REGEX REPLACE "^.* " "" symbol "${line}")
+  if(symbol MATCHES "^_Z(T[ISV])?(N|NK|NKR|NO)?7cubinet")
+    math(EXPR ours "${ours} + 1")
+  else()
+    string(APPEND strangers "  ${symbol}\n")
+  endif()
+endforeach()
+if(strangers)
+  message(FATAL_ERROR "symbols that do not belong to the public interface:\n${strangers}")
+endif()
+if(ours EQUAL 0)
+  message(FATAL_ERROR "the library shows nothing at all")
+endif()
+message(STATUS "${ours} public symbols")

@@ -1,0 +1,232 @@
+#include "structure/rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+
+namespace cubinet::structure {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Lowest first: a layer may include itself and what stands before it.
+constexpr std::array<std::string_view, 5> layers = {"util", "cache", "jit", "warmup", "tools"};
+
+// Outside headers that one module alone may know, and the layer it lives in.
+struct Seam {
+  std::string_view header;
+  std::string_view layer;
+};
+constexpr std::array<Seam, 3> seams = {{{"sqlite3.h", "cache"}, {"nvrtc.h", "jit"}, {"cuda.h", "jit"}}};
+
+std::string_view folder_of(std::string_view path) { return path.substr(0, path.find('/')); }
+
+// 0 for util ... 4 for tools, -1 for a folder that is no layer.
+int rank_of(std::string_view folder) {
+  const auto found = std::find(layers.begin(), layers.end(), folder);
+  return found == layers.end() ? -1 : static_cast<int>(found - layers.begin());
+}
+
+std::string without_extension(std::string_view path) { return std::string(path.substr(0, path.rfind('.'))); }
+
+bool is_header(std::string_view path) { return path.ends_with(".hpp") || path.ends_with(".h"); }
+
+// <vector>, <cstdint>, and the headers of C that a C interface needs.
+bool is_standard(std::string_view name) {
+  static const std::set<std::string_view> c_headers = {"stdbool.h", "stddef.h", "stdint.h"};
+  return name.find_first_of("./") == std::string_view::npos || c_headers.count(name) != 0;
+}
+
+class Checker {
+ public:
+  explicit Checker(const std::vector<File>& files) : files_(files) {
+    for (const File& file : files_) known_.insert(file.path);
+  }
+
+  std::vector<std::string> run() {
+    for (const File& file : files_) {
+      check_includes(file);
+      if (rank_of(folder_of(file.path)) >= 0 && folder_of(file.path) != "tools") check_silence(file);
+    }
+    check_seams();
+    return std::move(found_);
+  }
+
+ private:
+  void report(const File& file, int line, const std::string& what) {
+    found_.push_back(file.path + ":" + std::to_string(line) + ": " + what);
+  }
+
+  void check_includes(const File& file) {
+    const std::string_view folder = folder_of(file.path);
+    for (const Include& include : includes_of(file.text)) {
+      if (folder == "templates") {
+        check_template(file, include);
+      } else if (folder == "include") {
+        check_public(file, include);
+      } else if (rank_of(folder) >= 0) {
+        check_layer(file, include);
+      }
+    }
+  }
+
+  // A template is read by a compiler that sees templates/ and nothing else.
+  void check_template(const File& file, const Include& include) {
+    if (include.angled || known_.count("templates/" + include.name) == 0) {
+      report(file, include.line, "a template includes \"" + include.name + "\", which is not under templates/");
+    }
+  }
+
+  void check_public(const File& file, const Include& include) {
+    const bool ours = !include.angled && known_.count("include/" + include.name) != 0;
+    if (!ours && !(include.angled && is_standard(include.name))) {
+      report(file, include.line, "a public header includes " + include.name);
+    }
+  }
+
+  void check_layer(const File& file, const Include& include) {
+    if (include.angled) {
+      check_outside(file, include);
+    } else if (known_.count("include/" + include.name) != 0) {
+      return;
+    } else if (known_.count(include.name) == 0) {
+      report(file, include.line, "\"" + include.name + "\" is no file of the tree; name it from the root");
+    } else if (const int target = rank_of(folder_of(include.name)); target < 0) {
+      report(file, include.line, "a layer includes " + include.name + ", which is in no layer");
+    } else if (target > rank_of(folder_of(file.path))) {
+      report(file, include.line, "the arrow to " + include.name + " points up");
+    }
+  }
+
+  void check_outside(const File& file, const Include& include) {
+    if (include.name == "nlohmann/json.hpp" && is_header(file.path)) {
+      report(file, include.line, "nlohmann/json belongs in .cpp files; a header takes <nlohmann/json_fwd.hpp>");
+    }
+    if (include.name.starts_with("CLI/") && folder_of(file.path) != "tools") {
+      report(file, include.line, "only tools/ parses a command line");
+    }
+    for (std::size_t i = 0; i < seams.size(); ++i) {
+      if (include.name != seams[i].header) continue;
+      users_[i].insert(without_extension(file.path));
+      if (folder_of(file.path) != seams[i].layer) {
+        report(file, include.line, include.name + " belongs to " + std::string(seams[i].layer) + "/");
+      }
+    }
+  }
+
+  // Each outside interface has one module in front of it, so that tests can put a fake in its place.
+  void check_seams() {
+    for (const auto& [seam, modules] : users_) {
+      if (modules.size() < 2) continue;
+      std::string list;
+      for (const std::string& module : modules) list += (list.empty() ? "" : ", ") + module;
+      found_.push_back(std::string(seams[seam].header) + " is included by several modules: " + list);
+    }
+  }
+
+  // The library prints nothing, and reads the environment in one file.
+  void check_silence(const File& file) {
+    static const std::regex prints(
+        R"(std::(cout|cerr|clog)\b|\bf?printf\s*\(|\bfputs\s*\(|std::(_?exit|quick_exit)\b)");
+    static const std::regex environment(R"(\bgetenv\s*\()");
+    std::istringstream lines(file.text);
+    std::string line;
+    for (int number = 1; std::getline(lines, line); ++number) {
+      const std::string code = line.substr(0, line.find("//"));
+      if (std::regex_search(code, prints)) report(file, number, "the library prints or exits");
+      if (std::regex_search(code, environment)) note_environment(file, number);
+    }
+  }
+
+  void note_environment(const File& file, int line) {
+    if (environment_reader_.empty()) environment_reader_ = file.path;
+    if (environment_reader_ != file.path) {
+      report(file, line, "the environment is read here and in " + environment_reader_);
+    }
+  }
+
+  const std::vector<File>& files_;
+  std::set<std::string, std::less<>> known_;
+  std::map<std::size_t, std::set<std::string>> users_;  // index into seams -> modules
+  std::string environment_reader_;
+  std::vector<std::string> found_;
+};
+
+// The position after the comment or quoted literal that starts at `at`; `at` itself when none starts there. Raw
+// literals are not known: no #include line hides in one.
+std::size_t end_of_token(const std::string& text, std::size_t at) {
+  const auto after = [&](std::string_view mark, std::size_t from) {
+    const std::size_t found = text.find(mark, from);
+    return found == std::string::npos ? text.size() : found + mark.size();
+  };
+  if (text.compare(at, 2, "//") == 0) return std::min(text.find('\n', at), text.size());
+  if (text.compare(at, 2, "/*") == 0) return after("*/", at + 2);
+  const char quote = text[at];
+  if (quote != '"' && quote != '\'') return at;
+  for (std::size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
+    if (text[i] == '\\')
+      ++i;
+    else if (text[i] == quote)
+      return i + 1;
+  }
+  return at;  // no literal: a digit separator or an apostrophe
+}
+
+// The text with its comments blanked; line ends stay.
+std::string without_comments(std::string text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t end = end_of_token(text, i);
+    if (text[i] == '/') {
+      for (std::size_t j = i; j < end; ++j) text[j] = text[j] == '\n' ? '\n' : ' ';
+    }
+    i = std::max(end, i + 1);
+  }
+  return text;
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) throw std::runtime_error("cannot read " + path.string());
+  return text.str();
+}
+
+}  // namespace
+
+std::vector<Include> includes_of(const std::string& text) {
+  static const std::regex pattern(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"])re");
+  std::vector<Include> result;
+  std::istringstream lines(without_comments(text));
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::smatch match;
+    if (std::regex_search(line, match, pattern)) result.push_back({match[2], match[1] == "<", number});
+  }
+  return result;
+}
+
+std::vector<std::string> breaches(const std::vector<File>& files) { return Checker(files).run(); }
+
+std::vector<File> read_tree(const fs::path& root) {
+  static const std::set<std::string> extensions = {".cpp", ".hpp", ".h", ".cuh"};
+  std::vector<fs::path> folders = {root / "include", root / "templates"};
+  for (const std::string_view layer : layers) folders.push_back(root / layer);
+  std::vector<File> files;
+  for (const fs::path& folder : folders) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+      if (!entry.is_regular_file() || extensions.count(entry.path().extension().string()) == 0) continue;
+      files.push_back({entry.path().lexically_relative(root).generic_string(), read(entry.path())});
+    }
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+  return files;
+}
+
+}  // namespace cubinet::structure

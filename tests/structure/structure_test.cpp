@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "catch.hpp"
+#include "structure/rules.hpp"
+
+namespace cubinet::structure {
+namespace {
+
+// A sound tree with one file per folder, and one planted file that is `path` with `text`.
+std::vector<File> planted(const std::string& path, const std::string& text) {
+  return {{"cache/index.cpp", "#include <sqlite3.h>\n#include \"util/files.hpp\"\n"},
+          {"include/cubinet/error.hpp", "#include <string>\n"},
+          {"jit/driver.hpp", "#include <cuda.h>\n#include \"cubinet/error.hpp\"\n"},
+          {"jit/nvrtc.cpp", "#include <nvrtc.h>\n#include \"cache/key.hpp\"\n"},
+          {"cache/key.hpp", "#include <array>\n"},
+          {"templates/layout.cuh", ""},
+          {"templates/ptx/wgmma.cuh", "#include \"layout.cuh\"\n"},
+          {"tools/main.cpp", "#include <CLI/CLI.hpp>\n#include \"warmup/plan.hpp\"\n"},
+          {"util/files.hpp", "#include <vector>\n"},
+          {"warmup/plan.hpp", "#include \"jit/driver.hpp\"\n"},
+          {path, text}};
+}
+
+// The one breach of a planted tree; empty when there is none.
+std::string breach(const std::string& path, const std::string& text) {
+  const std::vector<std::string> found = breaches(planted(path, text));
+  REQUIRE(found.size() <= 1);
+  return found.empty() ? "" : found.front();
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("The source tree keeps its rules") {
+  const std::vector<File> files = read_tree(CUBINET_SOURCE_DIR);
+  // A walk that finds nothing would prove nothing.
+  for (const std::string folder : {"util/", "cache/", "jit/", "warmup/", "tools/", "templates/", "include/cubinet/"}) {
+    INFO(folder);
+    CHECK(std::any_of(files.begin(), files.end(), [&](const File& file) { return file.path.starts_with(folder); }));
+  }
+  std::string list;
+  for (const std::string& line : breaches(files)) list += line + "\n";
+  CHECK(list == "");
+}
+
+TEST_CASE("A tree with arrows that point down only is sound") {
+  CHECK(breach("cache/entry.cpp", "#include \"cache/key.hpp\"\n#include \"util/files.hpp\"\n") == "");
+}
+
+TEST_CASE("An arrow that points up is found in every layer") {
+  CHECK(contains(breach("util/a.cpp", "\n#include \"cache/key.hpp\"\n"), "util/a.cpp:2: the arrow to cache/key.hpp"));
+  CHECK(contains(breach("cache/a.cpp", "#include \"jit/driver.hpp\"\n"), "points up"));
+  CHECK(contains(breach("jit/a.cpp", "#include \"warmup/plan.hpp\"\n"), "points up"));
+  CHECK(contains(breach("warmup/a.cpp", "  #  include \"tools/main.cpp\"\n"), "points up"));
+}
+
+TEST_CASE("A comment or a text that mentions an include is no include") {
+  CHECK(breach("util/a.cpp", "// #include \"jit/driver.hpp\"\n/*\n#include \"jit/driver.hpp\"\n*/\n") == "");
+  CHECK(breach("util/a.cpp", "auto s = \"#include <cuda.h>\";\n") == "");
+  CHECK(breach("util/a.cpp", "auto s = \"//\";\n#include \"jit/driver.hpp\"\n") != "");
+}
+
+TEST_CASE("An include that hides its layer is found") {
+  CHECK(contains(breach("util/a.cpp", "#include \"files.hpp\"\n"), "name it from the root"));
+  CHECK(contains(breach("util/a.cpp", "#include \"templates/layout.cuh\"\n"), "in no layer"));
+}
+
+TEST_CASE("A template that reaches outside templates is found") {
+  CHECK(breach("templates/a.cuh", "#include \"ptx/wgmma.cuh\"\n") == "");
+  CHECK(contains(breach("templates/a.cuh", "#include <cuda_bf16.h>\n"), "not under templates/"));
+  CHECK(contains(breach("templates/a.cuh", "#include \"util/files.hpp\"\n"), "not under templates/"));
+}
+
+TEST_CASE("A public header that shows a third-party or inner header is found") {
+  CHECK(breach("include/cubinet/a.hpp", "#include <stdint.h>\n#include \"cubinet/error.hpp\"\n") == "");
+  CHECK(contains(breach("include/cubinet/a.hpp", "#include <tl/expected.hpp>\n"), "public header"));
+  CHECK(contains(breach("include/cubinet/a.hpp", "#include <cuda.h>\n"), "public header"));
+  CHECK(contains(breach("include/cubinet/a.hpp", "#include \"util/files.hpp\"\n"), "public header"));
+}
+
+TEST_CASE("A second module that includes a guarded header is found") {
+  CHECK(contains(breach("cache/other.cpp", "#include <sqlite3.h>\n"), "cache/index, cache/other"));
+  CHECK(contains(breach("jit/other.cpp", "#include <nvrtc.h>\n"), "jit/nvrtc, jit/other"));
+  CHECK(contains(breach("jit/other.hpp", "#include <cuda.h>\n"), "jit/driver, jit/other"));
+  CHECK(breach("jit/driver.cpp", "#include <cuda.h>\n") == "");
+  CHECK(breaches(planted("warmup/a.cpp", "#include <cuda.h>\n")).size() == 2);
+}
+
+TEST_CASE("JSON in a header and a command line outside tools are found") {
+  CHECK(contains(breach("jit/a.hpp", "#include <nlohmann/json.hpp>\n"), "nlohmann/json"));
+  CHECK(breach("jit/a.cpp", "#include <nlohmann/json.hpp>\n") == "");
+  CHECK(contains(breach("warmup/a.cpp", "#include <CLI/CLI.hpp>\n"), "only tools/"));
+}
+
+TEST_CASE("A library that prints, exits or reads the environment twice is found") {
+  CHECK(contains(breach("jit/a.cpp", "void f() { std::cerr << 1; }\n"), "jit/a.cpp:1: the library prints"));
+  CHECK(contains(breach("util/a.cpp", "void f() { printf(\"x\"); }\n"), "prints or exits"));
+  CHECK(contains(breach("cache/a.cpp", "void f() { std::exit(1); }\n"), "prints or exits"));
+  CHECK(breach("tools/a.cpp", "void f() { std::cout << 1; }\n") == "");
+  CHECK(breach("jit/a.cpp", "auto v = std::getenv(\"HOME\");\n") == "");
+  std::vector<File> two = planted("jit/a.cpp", "auto v = std::getenv(\"HOME\");\n");
+  two.push_back({"warmup/b.cpp", "auto v = getenv(\"HOME\");\n"});
+  REQUIRE(breaches(two).size() == 1);
+  CHECK(contains(breaches(two).front(), "warmup/b.cpp:1: the environment is read here and in jit/a.cpp"));
+}
+
+}  // namespace
+}  // namespace cubinet::structure
