@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "util/files.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -20,7 +19,7 @@ using nlohmann::json;
 constexpr std::int64_t largest_field = std::int64_t{1} << 30;
 
 // A configuration is a few KiB; a larger file was named by mistake.
-constexpr std::size_t largest_file = std::size_t{16} << 20;
+constexpr std::uint64_t largest_file = std::uint64_t{16} << 20;
 
 constexpr std::array expert_fields{"n_routed_experts", "num_experts", "num_local_experts"};
 
@@ -82,14 +81,13 @@ Expected<std::optional<std::int64_t>> read_count(const json& object, const char*
                                                  const std::string& origin) {
   const json* value = member(object, name);
   if (value == nullptr) return std::nullopt;
-  const bool fits = value->is_number_integer() &&
-                    (!value->is_number_unsigned() ||
-                     value->get<std::uint64_t>() <= static_cast<std::uint64_t>(largest_field)) &&
-                    value->get<std::int64_t>() >= lowest && value->get<std::int64_t>() <= largest_field;
+  const bool fits =
+      value->is_number_integer() &&
+      (!value->is_number_unsigned() || value->get<std::uint64_t>() <= static_cast<std::uint64_t>(largest_field)) &&
+      value->get<std::int64_t>() >= lowest && value->get<std::int64_t>() <= largest_field;
   if (fits) return value->get<std::int64_t>();
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{}: {} is {}, expected a whole number from {} to {}", origin, name, shown(*value), lowest,
-                          largest_field));
+  return fail(ErrorCode::invalid_argument, fmt::format("{}: {} is {}, expected a whole number from {} to {}", origin,
+                                                       name, shown(*value), lowest, largest_field));
 }
 
 Expected<std::int64_t> read_experts(const json& object, const std::string& origin) {
@@ -107,11 +105,10 @@ Expected<std::int64_t> read_experts(const json& object, const std::string& origi
     source = name;
   }
   if (experts && *experts > 0) return *experts;
-  return fail(ErrorCode::unsupported,
-              source != nullptr
-                  ? fmt::format("{}: the model has no experts: {} is 0", origin, source)
-                  : fmt::format("{}: the model has no experts: none of {} is there", origin,
-                                fmt::join(expert_fields, ", ")));
+  return fail(ErrorCode::unsupported, source != nullptr
+                                          ? fmt::format("{}: the model has no experts: {} is 0", origin, source)
+                                          : fmt::format("{}: the model has no experts: none of {} is there", origin,
+                                                        fmt::join(expert_fields, ", ")));
 }
 
 // The field that tells of dense MLPs beside the experts, as "name is value"; empty when none does.
@@ -190,29 +187,14 @@ Expected<MoeShape> parse_model(std::string_view text, const std::string& origin)
 
 Expected<MoeShape> read_model(const std::filesystem::path& file) {
   const std::string origin = file.string();
-  std::error_code trouble;
-  const auto status = std::filesystem::status(file, trouble);
-  if (status.type() == std::filesystem::file_type::not_found) {
-    return fail(ErrorCode::not_found, fmt::format("{}: no such file", origin));
-  }
-  if (trouble) return fail(ErrorCode::io, fmt::format("{}: {}", origin, trouble.message()));
-  if (std::filesystem::is_directory(status)) {
+  std::error_code ignored;  // what cannot be examined cannot be opened either, and that error is the better one
+  if (std::filesystem::is_directory(file, ignored)) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("{}: is a directory; name the model's config.json itself", origin));
+                fmt::format("{} is a directory; name the model's config.json itself", origin));
   }
-
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return fail(ErrorCode::io, fmt::format("{}: cannot be opened: {}", origin, std::strerror(errno)));
-  std::string text(largest_file + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (stream.bad()) return fail(ErrorCode::io, fmt::format("{}: cannot be read: {}", origin, std::strerror(errno)));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > largest_file) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{}: larger than {} MiB, which no model configuration is", origin, largest_file >> 20));
-  }
-  return parse_model(text, origin);
+  const auto text = util::read_file(file, largest_file);
+  if (!text) return tl::make_unexpected(text.error());
+  return parse_model(*text, origin);
 }
 
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,

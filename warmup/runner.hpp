@@ -17,20 +17,20 @@
 namespace cubinet::warmup {
 
 struct Failure {
-  std::string key;      // hexadecimal
+  std::string key;  // hexadecimal
   std::string family;
-  Error error;          // detail: the compiler's log
+  Error error;  // detail: the compiler's log
 };
 
 struct Report {
   std::int64_t compiled = 0;
   std::int64_t hits = 0;
-  std::vector<Failure> failed;      // in the order of the plan
-  std::int64_t remaining = 0;       // not begun, because `stop` was set
+  std::vector<Failure> failed;  // in the order of the plan
+  std::int64_t remaining = 0;   // not begun, because `stop` was set
   double seconds = 0;
   // What became of the kernels that were compiled: readonly and off mean that nothing could be stored.
   cache::Persistence persist = cache::Persistence::on;
-  std::string persist_problem;   // why an entry could not be stored, once; empty when all were
+  std::string persist_problem;  // why an entry could not be stored, once; empty when all were
 };
 
 // Called after each kernel, from one thread at a time: kernels done and kernels in all.

@@ -1,0 +1,256 @@
+// cubinet cache: what is in the cabinet, and whether it is sound.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/output.hpp"
+#include "tools/table.hpp"
+#include "tools/toolchain.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+struct CacheOptions {
+  std::string root;
+  std::string key;
+  bool repair = false;
+  bool json = false;
+};
+
+constexpr std::size_t shortest_prefix = 4;
+constexpr std::size_t shown_digits = 12;
+
+std::int64_t now() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+Json entry_object(const cache::Entry& entry) {
+  return Json{{"key", entry.key.hex()},
+              {"family", entry.facts.family},
+              {"arch", entry.facts.arch},
+              {"n", entry.facts.n},
+              {"k", entry.facts.k},
+              {"bytes", entry.bytes},
+              {"created", entry.facts.created},
+              {"last_used", entry.last_used},
+              {"hits", entry.hits},
+              {"registers", entry.facts.registers},
+              {"spill_bytes", entry.facts.spill_bytes},
+              {"smem_bytes", entry.facts.smem_bytes},
+              {"compile_ms", entry.facts.compile_ms}};
+}
+
+void print_entries(const std::vector<cache::Entry>& entries, const std::string& root) {
+  Table table(
+      {"KEY", "FAMILY", "ARCH", ">N", ">K", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE", ">AGE", ">HITS"});
+  std::int64_t bytes = 0;
+  const std::int64_t present = now();
+  for (const cache::Entry& entry : entries) {
+    const cache::Facts& facts = entry.facts;
+    table.add({entry.key.hex().substr(0, shown_digits), facts.family, facts.arch, std::to_string(facts.n),
+               std::to_string(facts.k), std::to_string(facts.registers), bytes_text(facts.spill_bytes),
+               bytes_text(facts.smem_bytes), milliseconds_text(facts.compile_ms), bytes_text(entry.bytes),
+               age_text(present - facts.created), std::to_string(entry.hits)});
+    bytes += entry.bytes;
+  }
+  if (!entries.empty()) print(table.text());
+  print(fmt::format("{} entries, {} in {}\n", entries.size(), bytes_text(bytes), root));
+}
+
+int list(const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto entries = cabinet.list();
+  if (!entries) return report_error(entries.error(), options.json, exit_failed);
+  if (!options.json) {
+    print_entries(*entries, cabinet.root().string());
+    return exit_done;
+  }
+  Json array = Json::array();
+  for (const cache::Entry& entry : *entries) array.push_back(entry_object(entry));
+  print_object(Json{{"cache", cabinet.root().string()}, {"entries", std::move(array)}});
+  return exit_done;
+}
+
+// The record as JSON where it is that, else as the text that it is.
+Json record_value(const std::string& record) {
+  Json parsed = Json::parse(record, nullptr, false);
+  return parsed.is_discarded() ? Json(record) : parsed;
+}
+
+void print_entry(const cache::Entry& entry) {
+  const cache::Facts& facts = entry.facts;
+  const std::int64_t present = now();
+  const auto line = [](std::string_view name, const std::string& value) {
+    print(fmt::format("{:<14}{}\n", name, value));
+  };
+  line("key", entry.key.hex());
+  line("family", facts.family);
+  line("arch", facts.arch);
+  line("N, K", fmt::format("{}, {}", facts.n, facts.k));
+  line("registers", fmt::format("{} per thread", facts.registers));
+  line("spilled", fmt::format("{} per thread", bytes_text(facts.spill_bytes)));
+  line("shared memory", bytes_text(facts.smem_bytes));
+  line("compiled in", milliseconds_text(facts.compile_ms));
+  line("size", bytes_text(entry.bytes));
+  line("created", fmt::format("{} ago", age_text(present - facts.created)));
+  line("last used", entry.last_used == 0 ? "never" : fmt::format("{} ago", age_text(present - entry.last_used)));
+  line("hits", std::to_string(entry.hits));
+  line("entry points", fmt::format("{}", fmt::join(facts.kernel_names, ", ")));
+  line("record", record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+// What the user typed is the beginning of a key. Upper-case digits are taken, as other tools print them.
+Expected<std::string> key_prefix(const std::string& text) {
+  std::string prefix = text;
+  std::transform(prefix.begin(), prefix.end(), prefix.begin(), [](char digit) {
+    return digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit;
+  });
+  const bool digits = prefix.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (digits && prefix.size() >= shortest_prefix && prefix.size() <= 64) return prefix;
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("KEY '{}' is not a key or the beginning of one: {} to 64 hexadecimal digits", text, shortest_prefix));
+}
+
+// The one entry that `prefix` means.
+Expected<cache::Entry> find_one(const std::string& prefix, cache::Cabinet& cabinet) {
+  auto entries = cabinet.match(prefix);
+  if (!entries) return tl::make_unexpected(entries.error());
+  if (entries->empty()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("no entry's key begins with {} in {}", prefix, cabinet.root().string()));
+  }
+  if (entries->size() == 1) return std::move(entries->front());
+  std::string candidates;
+  for (const cache::Entry& entry : *entries) {
+    candidates +=
+        fmt::format("  {}  {} N={} K={}\n", entry.key.hex(), entry.facts.family, entry.facts.n, entry.facts.k);
+  }
+  return fail(ErrorCode::invalid_argument, fmt::format("{} is the beginning of {} keys:", prefix, entries->size()),
+              candidates);
+}
+
+int show(const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto prefix = key_prefix(options.key);
+  if (!prefix) return report_error(prefix.error(), options.json, exit_usage);
+  const auto entry = find_one(*prefix, cabinet);
+  if (!entry) return report_error(entry.error(), options.json, exit_failed);
+  if (!options.json) {
+    print_entry(*entry);
+    return exit_done;
+  }
+  Json object = entry_object(*entry);
+  object["kernel_names"] = entry->facts.kernel_names;
+  object["record"] = record_value(entry->record);
+  print_object(object);
+  return exit_done;
+}
+
+int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto stats = cabinet.stats();
+  if (!stats) return report_error(stats.error(), options.json, exit_failed);
+  if (options.json) {
+    print_object(Json{{"cache", cabinet.root().string()},
+                      {"persist", persist_name(cabinet.persistence())},
+                      {"entries", stats->entries},
+                      {"bytes", stats->bytes},
+                      {"hits", stats->hits},
+                      {"quarantined", stats->quarantined},
+                      {"compile_ms", stats->compile_ms}});
+    return exit_done;
+  }
+  print(
+      fmt::format("cache        {} (persistence {})\nentries      {}\nsize         {}\nhits         {}\n"
+                  "quarantined  {}\ncompiled in  {} together\n",
+                  cabinet.root().string(), persist_name(cabinet.persistence()), stats->entries,
+                  bytes_text(stats->bytes), stats->hits, stats->quarantined, milliseconds_text(stats->compile_ms)));
+  return exit_done;
+}
+
+int verify(const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto report = cabinet.verify(options.repair);
+  if (!report) return report_error(report.error(), options.json, exit_failed);
+  const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0;
+  if (options.json) {
+    print_object(Json{{"cache", cabinet.root().string()},
+                      {"checked", report->checked},
+                      {"damaged", report->damaged},
+                      {"orphans", report->orphans},
+                      {"missing", report->missing},
+                      {"leftovers", report->leftovers},
+                      {"repaired", options.repair}});
+  } else {
+    for (const std::string& name : report->damaged) print(fmt::format("damaged: {}\n", one_line(name)));
+    print(fmt::format("{} checked, {} damaged, {} objects without a row, {} rows without an object, {} leftovers{}\n",
+                      report->checked, report->damaged.size(), report->orphans, report->missing, report->leftovers,
+                      options.repair ? "; repaired" : ""));
+  }
+  if (!sound && !options.repair) note("run `cubinet cache verify --repair` to mend this");
+  return sound || options.repair ? exit_done : exit_failed;
+}
+
+int remove(const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto prefix = key_prefix(options.key);
+  if (!prefix) return report_error(prefix.error(), options.json, exit_usage);
+  const auto entry = find_one(*prefix, cabinet);
+  if (!entry) return report_error(entry.error(), options.json, exit_failed);
+  if (const auto removed = cabinet.remove(entry->key); !removed) {
+    return report_error(removed.error(), options.json, exit_failed);
+  }
+  if (options.json) {
+    print_object(Json{{"removed", {entry->key.hex()}}, {"bytes", entry->bytes}});
+  } else {
+    print(fmt::format("removed {} ({})\n", entry->key.hex(), bytes_text(entry->bytes)));
+  }
+  return exit_done;
+}
+
+using Action = int (*)(const CacheOptions&, cache::Cabinet&);
+
+int with_cabinet(const CacheOptions& options, Action action) {
+  const auto root = cache_root(options.root);
+  if (!root) return report_error(root.error(), options.json, exit_usage);
+  auto cabinet = cache::Cabinet::open(*root, false);
+  if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
+  return action(options, *cabinet);
+}
+
+CLI::App* add_action(CLI::App& parent, const std::shared_ptr<CacheOptions>& options, int& exit_code, const char* name,
+                     const char* help, Action action) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  add_cache_option(*command, options->root);
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->footer(std::string("Example:\n  cubinet cache ") + name +
+                  (action == show || action == remove ? " 3f9a01c2" : "") + " --cache /opt/kernels\n" +
+                  exit_codes_help);
+  command->callback([options, action, &exit_code] { exit_code = with_cabinet(*options, action); });
+  return command;
+}
+
+void add_key(CLI::App& command, const std::shared_ptr<CacheOptions>& options) {
+  command.add_option("KEY", options->key, "A key, or at least 4 digits of its beginning")->required();
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app, int& exit_code) {
+  CLI::App* cache = app.add_subcommand("cache", "Look into the cabinet; nothing here creates one");
+  cache->require_subcommand(1);
+  cache->footer(std::string("Example:\n  cubinet cache ls --cache /opt/kernels\n") + exit_codes_help);
+  const auto options = std::make_shared<CacheOptions>();
+  add_action(*cache, options, exit_code, "ls", "List the entries", list);
+  add_key(*add_action(*cache, options, exit_code, "show", "One entry: what it is and what it uses", show), options);
+  add_action(*cache, options, exit_code, "stats", "Figures of the whole cabinet", stats);
+  add_action(*cache, options, exit_code, "verify",
+             "Compare every object with its digest and with the index. Exit code 1 when something is damaged or the "
+             "index and the objects disagree",
+             verify)
+      ->add_flag("--repair", options->repair, "Set damaged objects aside, mend the index, remove leftovers");
+  add_key(*add_action(*cache, options, exit_code, "rm", "Remove one entry", remove), options);
+}
+
+}  // namespace cubinet::tools

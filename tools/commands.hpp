@@ -1,0 +1,30 @@
+// The subcommands: each function adds one to the command line. When the user names it, its callback runs it and
+// leaves the exit code in `exit_code`. Start reading at main.cpp.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace cubinet::tools {
+
+// What the command's exit code says, the same for every subcommand.
+enum ExitCode : int {
+  exit_done = 0,
+  exit_failed = 1,  // failed or partial; what was printed says what
+  exit_usage = 2,   // refused before any work: a flag, a value or a model file is wrong
+};
+
+// For the end of every --help.
+inline constexpr const char* exit_codes_help =
+    "Exit codes: 0 done; 1 failed or partial, the output says what; 2 refused before any work (a wrong flag, value or "
+    "model file).\n"
+    "With --json, standard output holds exactly one object, for an error {\"error\": {\"code\", \"message\", "
+    "\"detail\"}}; errors and notes are text on standard error in every case.";
+
+void add_plan(CLI::App& app, int& exit_code);
+void add_warmup(CLI::App& app, int& exit_code);
+void add_cache(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
+
+}  // namespace cubinet::tools

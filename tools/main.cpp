@@ -1,0 +1,61 @@
+// The command `cubinet`: parses the command line, runs one subcommand, answers with its exit code.
+#include <cstring>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+// Known before the command line is understood, so that a usage error can be an object too.
+bool wants_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
+int parse_and_run(CLI::App& app, int argc, char** argv) {
+  int exit_code = exit_done;
+  add_plan(app, exit_code);
+  add_warmup(app, exit_code);
+  add_cache(app, exit_code);
+  add_doctor(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::ParseError& error) {
+    return report_error({ErrorCode::invalid_argument, std::string(error.what()), {}}, wants_json(argc, argv),
+                        exit_usage);
+  }
+  return exit_code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Cubinet compiles grouped-GEMM kernels for mixture-of-experts models ahead of need and keeps them in a "
+      "cabinet.",
+      "cubinet");
+  app.set_version_flag("--version", "cubinet " CUBINET_VERSION);
+  app.require_subcommand(1);
+  app.footer(std::string("Example:\n  cubinet warmup --model config.json --ep 8\nEvery command has --help.\n") +
+             exit_codes_help);
+  const int exit_code = parse_and_run(app, argc, argv);
+  return finish_output() ? exit_code : static_cast<int>(exit_failed);
+}
+
+}  // namespace
+}  // namespace cubinet::tools
+
+int main(int argc, char** argv) {
+  try {
+    return cubinet::tools::run(argc, argv);
+  } catch (const std::exception& exception) {  // a defect, or no memory
+    return cubinet::tools::report_error({cubinet::ErrorCode::io, exception.what(), {}}, false,
+                                        cubinet::tools::exit_failed);
+  }
+}

@@ -1,0 +1,46 @@
+// What the command prints: one JSON object or text on standard output, errors and notes on standard error.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "cache/cabinet.hpp"
+#include "jit/selector.hpp"
+#include "tools/commands.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::tools {
+
+using Json = nlohmann::ordered_json;
+
+// Writes the object, indented, and a line feed. Bytes that are not UTF-8 are replaced.
+void print_object(const Json& object);
+
+// Writes text to standard output.
+void print(std::string_view text);
+
+// A line on standard error that is not an error.
+void note(std::string_view text);
+
+// Says the error on standard error, one line and then its detail, and with `json` as an object on standard output too.
+// Returns `exit_code`.
+int report_error(const Error& error, bool json, ExitCode exit_code);
+
+// Flushes standard output. False, after saying so on standard error, when something could not be written.
+bool finish_output();
+
+// "invalid_argument", ...
+std::string_view code_name(ErrorCode code);
+
+// "on", "readonly" or "off".
+std::string_view persist_name(cache::Persistence persistence);
+
+// The configuration's name and every constant of it.
+Json config_object(const jit::TileConfig& config);
+
+// Text on one line: control characters become blanks, so that a file name cannot forge lines or move the cursor.
+std::string one_line(std::string_view text);
+
+}  // namespace cubinet::tools

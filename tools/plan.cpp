@@ -1,0 +1,121 @@
+// cubinet plan: which kernels a model or a shape needs, and why.
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/output.hpp"
+#include "tools/request.hpp"
+#include "tools/table.hpp"
+#include "tools/toolchain.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+struct PlanOptions {
+  RequestOptions request;
+  bool json = false;
+};
+
+constexpr const char* plan_help =
+    "Example:\n"
+    "  cubinet plan --model config.json --ep 8 --m-max 8192\n"
+    "  cubinet plan --shape 4096,7168,32 --layout masked --json\n"
+    "JSON: {unique_kernels, arch, nvrtc, m_range, kernels[]}. There is one element of kernels[] per key: {key, family, "
+    "n, "
+    "k, groups, m_ranges, config, uses[]}. A kernel does not depend on the number of groups, so it may serve several "
+    "problems: uses[] lists {groups, m_ranges} of each, and groups and m_ranges repeat the first. An m_range is "
+    "[first, "
+    "last], both included.";
+
+Json ranges_array(const std::vector<MRange>& ranges) {
+  Json array = Json::array();
+  for (const MRange& range : ranges) array.push_back({range.first, range.last});
+  return array;
+}
+
+Json kernel_object(const warmup::PlannedKernel& kernel, const std::string& key) {
+  Json uses = Json::array();
+  for (const warmup::PlannedUse& use : kernel.uses) {
+    uses.push_back(Json{{"groups", use.problem.groups}, {"m_ranges", ranges_array(use.m_ranges)}});
+  }
+  const warmup::PlannedUse& first = kernel.uses.front();
+  return Json{{"key", key},
+              {"family", kernel.spec.family},
+              {"n", kernel.spec.n},
+              {"k", kernel.spec.k},
+              {"groups", first.problem.groups},
+              {"m_ranges", ranges_array(first.m_ranges)},
+              {"config", config_object(kernel.spec.config)},
+              {"uses", std::move(uses)}};
+}
+
+// "1-64, 129-256 and 3 more".
+std::string ranges_text(const std::vector<MRange>& ranges) {
+  constexpr std::size_t most = 2;
+  std::string text;
+  for (std::size_t i = 0; i < ranges.size() && i < most; ++i) {
+    text += fmt::format("{}{}-{}", i == 0 ? "" : ", ", ranges[i].first, ranges[i].last);
+  }
+  if (ranges.size() > most) text += fmt::format(" and {} more", ranges.size() - most);
+  return text;
+}
+
+std::string key_text(const jit::KernelSpec& spec, const std::string& nvrtc) {
+  return jit::key_of(jit::record_of(spec, nvrtc)).hex();
+}
+
+void print_plan(const warmup::Plan& plan, const std::string& nvrtc) {
+  Table table({"KEY", "FAMILY", ">N", ">K", ">GROUPS", "CONFIG", "M"});
+  for (const warmup::PlannedKernel& kernel : plan.kernels) {
+    bool first = true;
+    for (const warmup::PlannedUse& use : kernel.uses) {
+      table.add({first ? key_text(kernel.spec, nvrtc).substr(0, 12) : "", first ? kernel.spec.family : "",
+                 first ? std::to_string(kernel.spec.n) : "", first ? std::to_string(kernel.spec.k) : "",
+                 std::to_string(use.problem.groups), first ? jit::name(kernel.spec.config) : "",
+                 ranges_text(use.m_ranges)});
+      first = false;
+    }
+  }
+  print(table.text());
+}
+
+int run(const PlanOptions& options) {
+  const auto request = resolve(options.request);
+  if (!request) return report_error(request.error(), options.json, exit_usage);
+  const auto plan = warmup::make_plan(request->plan);
+  if (!plan) return report_error(plan.error(), options.json, exit_usage);
+  if (!request->note.empty()) note(request->note);
+
+  const Toolchain toolchain = open_toolchain();
+  const std::string nvrtc = toolchain.compiler->version();
+  if (toolchain.missing) note(fmt::format("NVRTC is not here; the keys are those of version {}", nvrtc));
+  if (!options.json) {
+    print_plan(*plan, nvrtc);
+    print(fmt::format("{} kernels for {}, M from {} to {}, NVRTC {}\n", plan->kernels.size(), options.request.arch,
+                      request->plan.range.first, request->plan.range.last, nvrtc));
+    return exit_done;
+  }
+  Json kernels = Json::array();
+  for (const auto& kernel : plan->kernels) kernels.push_back(kernel_object(kernel, key_text(kernel.spec, nvrtc)));
+  print_object(Json{{"unique_kernels", plan->kernels.size()},
+                    {"arch", options.request.arch},
+                    {"nvrtc", nvrtc},
+                    {"m_range", {request->plan.range.first, request->plan.range.last}},
+                    {"kernels", std::move(kernels)}});
+  return exit_done;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("plan", "List the kernels that a model or a shape needs; compiles nothing");
+  const auto options = std::make_shared<PlanOptions>();
+  add_request_options(*command, options->request);
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->footer(std::string(plan_help) + "\n" + exit_codes_help);
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace cubinet::tools

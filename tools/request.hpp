@@ -1,0 +1,41 @@
+// The options that say what to plan for, shared by `plan` and `warmup`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "util/expected.hpp"
+#include "warmup/plan.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace cubinet::tools {
+
+struct RequestOptions {
+  std::string model;
+  std::vector<std::string> shapes;
+  std::int64_t expert_parallel = 1;
+  std::int64_t tensor_parallel = 1;
+  std::string dtype = "bf16";
+  std::string layout = "contiguous,masked";
+  std::int64_t m_min = 1;
+  std::int64_t m_max = 16384;
+  std::string arch = "sm_90a";
+  std::int64_t num_sms = 132;
+};
+
+// Adds the options to a subcommand; `options` must outlive it.
+void add_request_options(CLI::App& app, RequestOptions& options);
+
+struct Request {
+  warmup::PlanRequest plan;
+  std::string note;  // something about the model that the user should know; may be empty
+};
+
+// Reads the model, if one is named, and checks that the options fit together. Errors name the option or the file.
+Expected<Request> resolve(const RequestOptions& options);
+
+}  // namespace cubinet::tools

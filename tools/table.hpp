@@ -1,0 +1,28 @@
+// Text for people: an aligned table, and numbers with units.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cubinet::tools {
+
+// Columns as wide as their widest cell, two blanks apart. A header that starts with '>' aligns its column to the right.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headers);
+  // As many cells as there are headers.
+  void add(std::vector<std::string> row);
+  // Every row on a line of its own, the headers first, without trailing blanks.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::vector<bool> right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string bytes_text(std::int64_t bytes);   // "512 B", "15.2 KiB"
+std::string milliseconds_text(double value);  // "231 ms", "1.9 s", "2 min 5 s"
+std::string age_text(std::int64_t seconds);   // "12 s", "5 min", "3 h", "8 d"
+
+}  // namespace cubinet::tools

@@ -1,0 +1,32 @@
+// The compiler and the cabinet that a command works with, from the environment and its options.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cache/cabinet.hpp"
+#include "jit/compiler.hpp"
+#include "util/expected.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace cubinet::tools {
+
+struct Toolchain {
+  std::unique_ptr<jit::Compiler> compiler;  // never null
+  // Why there is no NVRTC; then `compiler` knows the version that the build was configured with and compiles nothing.
+  std::optional<Error> missing;
+};
+
+Toolchain open_toolchain();
+
+// Adds --cache DIR.
+void add_cache_option(CLI::App& app, std::string& folder);
+
+// The folder given, else the environment's. invalid_argument when neither names one.
+Expected<std::string> cache_root(const std::string& option);
+
+}  // namespace cubinet::tools

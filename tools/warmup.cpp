@@ -1,0 +1,181 @@
+// cubinet warmup: compile what the plan names and the cabinet lacks.
+#include <csignal>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/number.hpp"
+#include "tools/output.hpp"
+#include "tools/progress.hpp"
+#include "tools/request.hpp"
+#include "tools/table.hpp"
+#include "tools/toolchain.hpp"
+#include "warmup/runner.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+struct WarmupOptions {
+  RequestOptions request;
+  std::string cache;
+  std::string jobs = "auto";
+  bool json = false;
+  bool quiet = false;
+};
+
+constexpr int most_jobs = 1024;
+
+constexpr const char* warmup_help =
+    "Example:\n"
+    "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
+    "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and reports what is "
+    "left; a "
+    "second one ends the command at once. A later run compiles the rest only.\n"
+    "JSON: {unique_kernels, compiled, hits, failed, failures[] {key, family, code, message, log}, remaining, executed, "
+    "not_executed[], launches, seconds, peak_device_bytes, persist (on|readonly|off), persist_problem, cache, jobs}.\n"
+    "Compiling uses no device, so executed, launches and peak_device_bytes are 0.";
+
+std::atomic<bool> stop_requested{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler stores to it");
+
+extern "C" void request_stop(int) { stop_requested.store(true); }
+
+// The first signal asks for an orderly end; the handler is gone afterwards, so a second one ends the process.
+void stop_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = request_stop;
+  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+}
+
+// Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
+// long as nothing is to be compiled.
+Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain, const cache::Cabinet& cabinet) {
+  const bool writable = cabinet.persistence() == cache::Persistence::on;
+  if (writable && !toolchain.missing) return {};
+  const std::int64_t missing = warmup::count_missing(plan, toolchain.compiler->version(), cabinet);
+  if (missing == 0) return {};
+  if (toolchain.missing) return tl::make_unexpected(*toolchain.missing);
+  return fail(ErrorCode::cache_unusable,
+              fmt::format("{} cannot be written, and {} of {} kernels are not in it; nothing was compiled",
+                          cabinet.root().string(), missing, plan.kernels.size()));
+}
+
+Json failure_object(const warmup::Failure& failure) {
+  return Json{{"key", failure.key},
+              {"family", failure.family},
+              {"code", code_name(failure.error.code)},
+              {"message", failure.error.message},
+              {"log", failure.error.detail}};
+}
+
+Json report_object(const warmup::Report& report, std::size_t kernels, const std::string& root, int jobs) {
+  Json failures = Json::array();
+  for (const warmup::Failure& failure : report.failed) failures.push_back(failure_object(failure));
+  return Json{{"unique_kernels", kernels},
+              {"compiled", report.compiled},
+              {"hits", report.hits},
+              {"failed", report.failed.size()},
+              {"failures", std::move(failures)},
+              {"remaining", report.remaining},
+              {"executed", 0},
+              {"not_executed", Json::array()},
+              {"launches", 0},
+              {"seconds", report.seconds},
+              {"peak_device_bytes", 0},
+              {"persist", persist_name(report.persist)},
+              {"persist_problem", report.persist_problem},
+              {"cache", root},
+              {"jobs", jobs}};
+}
+
+void print_report(const warmup::Report& report, std::size_t kernels, const std::string& root) {
+  std::string text = fmt::format("{} kernels: {} compiled, {} were there, {} failed", kernels, report.compiled,
+                                 report.hits, report.failed.size());
+  if (report.remaining > 0) text += fmt::format(", {} not begun", report.remaining);
+  print(fmt::format("{}; {}\ncache: {} (persistence {})\n", text, milliseconds_text(report.seconds * 1000), root,
+                    persist_name(report.persist)));
+}
+
+// The troubles, as text on standard error.
+void explain(const warmup::Report& report) {
+  for (const warmup::Failure& failure : report.failed) {
+    Error error = failure.error;
+    error.message = fmt::format("{} {}: {}", failure.family, failure.key.substr(0, 12), error.message);
+    report_error(error, false, exit_failed);
+  }
+  if (!report.persist_problem.empty()) note("not everything could be stored: " + report.persist_problem);
+  if (report.remaining > 0) note("interrupted; run the same command again for the rest");
+}
+
+bool complete(const warmup::Report& report) {
+  return report.failed.empty() && report.remaining == 0 && report.persist_problem.empty();
+}
+
+Expected<int> parse_jobs(const std::string& text) {
+  if (text == "auto") return warmup::default_jobs();
+  const auto jobs = parse_number(text);
+  if (jobs && *jobs >= 1 && *jobs <= most_jobs) return static_cast<int>(*jobs);
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
+}
+
+warmup::Report compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Cabinet& cabinet, int jobs, bool quiet) {
+  ProgressDisplay display(progress_style(quiet));
+  const auto progress = [&display](std::int64_t done, std::int64_t total, const jit::KernelSpec& latest) {
+    display.show(done, total,
+                 fmt::format("{} N={} K={} {}", latest.family, latest.n, latest.k, jit::name(latest.config)));
+  };
+  stop_on_signals();
+  warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop_requested);
+  display.clear();
+  return report;
+}
+
+int run(const WarmupOptions& options) {
+  const auto jobs = parse_jobs(options.jobs);
+  if (!jobs) return report_error(jobs.error(), options.json, exit_usage);
+  const auto request = resolve(options.request);
+  if (!request) return report_error(request.error(), options.json, exit_usage);
+  const auto plan = warmup::make_plan(request->plan);
+  if (!plan) return report_error(plan.error(), options.json, exit_usage);
+  const auto root = cache_root(options.cache);
+  if (!root) return report_error(root.error(), options.json, exit_usage);
+  if (!request->note.empty() && !options.quiet) note(request->note);
+
+  Toolchain toolchain = open_toolchain();
+  auto cabinet = cache::Cabinet::open(*root, !toolchain.missing);
+  if (!cabinet) return report_error(toolchain.missing.value_or(cabinet.error()), options.json, exit_failed);
+  if (const auto ready = check_ready(*plan, toolchain, *cabinet); !ready) {
+    return report_error(ready.error(), options.json, exit_failed);
+  }
+  const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet);
+  explain(report);
+  if (options.json) {
+    print_object(report_object(report, plan->kernels.size(), cabinet->root().string(), *jobs));
+  } else {
+    print_report(report, plan->kernels.size(), cabinet->root().string());
+  }
+  return complete(report) ? exit_done : exit_failed;
+}
+
+}  // namespace
+
+void add_warmup(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("warmup", "Compile every kernel of the plan into the cabinet");
+  const auto options = std::make_shared<WarmupOptions>();
+  add_request_options(*command, options->request);
+  add_cache_option(*command, options->cache);
+  command->add_option("--jobs", options->jobs, "Compile threads; auto: the cores this process may use")
+      ->type_name("N|auto")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_flag("--quiet", options->quiet, "No progress and no notes");
+  command->footer(std::string(warmup_help) + "\n" + exit_codes_help);
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace cubinet::tools
