@@ -1,6 +1,6 @@
 // Cubinet for C++ engines: open the service once, prepare the problems of the model, then launch.
 //
-//   auto service = cubinet::Service::open({});
+//   auto service = cubinet::Service::open(cubinet::ServiceOptions::from_environment());
 //   auto gemm = service.value().prepare({.layout = cubinet::Layout::masked, .n = 4096, .k = 7168, .groups = 32},
 //                                       {1, 16384});
 //   gemm.value().launch(cubinet::MaskedArguments{...}, stream);
@@ -22,13 +22,13 @@ namespace cubinet {
 
 struct CUBINET_API ServiceOptions {
   std::string cache_root;                  // the cabinet's folder; created when missing; empty: no cabinet
-  std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places
+  std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places, with lib64/ and lib/
   int device = 0;                          // CUDA device ordinal
   int jobs = 0;                            // compile threads; 0: the cores this process may use
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
-  // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet), CUDA_HOME and CUBINET_NVRTC_DIR (nvrtc_folders).
-  static ServiceOptions from_environment();
+  // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
+  static CUBINET_API ServiceOptions from_environment();
 };
 
 // Operands of one contiguous grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned.
@@ -77,10 +77,10 @@ class CUBINET_API GroupedGemm {
 
 // What prepare() did, for logs.
 struct PrepareReport {
-  std::int64_t found = 0;      // kernels that the cabinet held
+  std::int64_t found = 0;      // kernels that the cabinet held, or that this service had loaded before
   std::int64_t compiled = 0;   // kernels compiled now
   double milliseconds = 0;
-  std::string warning;         // why new kernels could not be stored, if so; empty otherwise
+  std::string warning;         // why the cabinet was not used, or new kernels were not stored; empty otherwise
 };
 
 // Cabinet, compiler and device of one process. Thread-safe. Loaded kernels live until the service and
@@ -88,14 +88,17 @@ struct PrepareReport {
 class CUBINET_API Service {
  public:
   // Opens the cabinet and the driver, and retains the device's primary context. NVRTC is opened only
-  // when something has to be compiled.
+  // when something has to be compiled. A cabinet that cannot be used is no error: kernels are then compiled and not
+  // stored, and every PrepareReport says why. Errors: driver_missing, driver_failed.
   static Result<Service> open(const ServiceOptions& options);
   Service(Service&&) noexcept;
   Service& operator=(Service&&) noexcept;
   ~Service();
 
   // Every kernel that the problem can select for an M of `range`: found in the cabinet or compiled and stored,
-  // then loaded. Fails as a whole if one of them cannot be had.
+  // then loaded. Fails as a whole if one of them cannot be had. `report`, if given, is filled in on success.
+  // Errors: unsupported (the problem breaks a rule, which is named), invalid_argument (an empty range), wrong_device,
+  // compiler_missing, compile_failed, driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
 
  private:

@@ -1,0 +1,127 @@
+#include "jit/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+#include "jit/parallel.hpp"
+#include "jit/selector.hpp"
+
+namespace cubinet::jit {
+namespace {
+
+Expected<void> check_range(MRange range) {
+  if (range.first >= 1 && range.first <= range.last) return {};
+  return fail(ErrorCode::invalid_argument, "the range of M " + std::to_string(range.first) + ".." +
+                                               std::to_string(range.last) +
+                                               " is empty; it must start at 1 or above and not end before it starts");
+}
+
+// Out of memory, above all, must not end the thread that compiles.
+Expected<Provided> provide_or_error(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
+  try {
+    return provide(spec, compiler, cabinet);
+  } catch (const std::exception& exception) {
+    return fail(ErrorCode::compile_failed, spec.family + ": " + exception.what());
+  }
+}
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+// A compiler that could not be opened is asked for again next time: it may have been installed meanwhile.
+Compiler& Engine::compiler() {
+  if (compiler_ != nullptr) return *compiler_;
+  auto opened = parts_.open_compiler();
+  if (opened) {
+    compiler_ = std::move(*opened);
+    return *compiler_;
+  }
+  absent_ = std::make_unique<AbsentCompiler>(std::move(opened.error()), parts_.expected_nvrtc);
+  return *absent_;
+}
+
+Expected<std::vector<Provided>> Engine::provide_all(const std::vector<KernelSpec>& specs) {
+  cache::Cabinet* cabinet = parts_.cabinet ? &*parts_.cabinet : nullptr;
+  std::vector<Expected<Provided>> results;
+  std::vector<std::size_t> missing;
+  for (const KernelSpec& spec : specs) {
+    auto found = cabinet != nullptr ? find(spec, parts_.expected_nvrtc, *cabinet) : std::nullopt;
+    if (!found) missing.push_back(results.size());
+    results.push_back(found ? std::move(*found) : Provided{});
+  }
+  if (!missing.empty()) {
+    Compiler& makes = compiler();
+    const int jobs = parts_.jobs > 0 ? parts_.jobs : usable_cores();
+    parallel_for(missing.size(), jobs, [&](std::size_t i) {
+      results[missing[i]] = provide_or_error(specs[missing[i]], makes, cabinet);
+    });
+  }
+  std::vector<Provided> provided;
+  for (auto& result : results) {
+    if (!result) return tl::make_unexpected(std::move(result.error()));
+    provided.push_back(std::move(*result));
+  }
+  return provided;
+}
+
+Expected<void> Engine::load(const KernelSpec& spec, const cache::Object& object) {
+  auto module = LoadedModule::load(parts_.device, object.payload, spec.architecture);
+  if (!module) return tl::make_unexpected(std::move(module.error()));
+  const auto function = module->function(spec.family);
+  if (!function) return tl::make_unexpected(function.error());
+  auto kernel = std::make_shared<LoadedKernel>(LoadedKernel{std::move(*module), {*function, spec.config}});
+  const CurrentContext current(*parts_.device);
+  if (auto entered = current.status(); !entered) return entered;
+  if (auto ready = prepare_for_launch(parts_.device->driver(), kernel->launchable); !ready) return ready;
+  loaded_.emplace(spec, std::move(kernel));
+  return {};
+}
+
+Expected<void> Engine::load_missing(const std::vector<KernelSpec>& specs, PrepareReport& report) {
+  std::vector<KernelSpec> missing;
+  std::copy_if(specs.begin(), specs.end(), std::back_inserter(missing),
+               [&](const KernelSpec& spec) { return !loaded_.contains(spec); });
+  auto provided = provide_all(missing);
+  if (!provided) return tl::make_unexpected(std::move(provided.error()));
+  report.warning = parts_.cabinet_problem;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    const Provided& one = (*provided)[i];
+    if (one.compiled) ++report.compiled;
+    if (report.warning.empty()) report.warning = one.store_problem;
+    if (auto loaded = load(missing[i], one.object); !loaded) return loaded;
+  }
+  report.found = static_cast<std::int64_t>(specs.size()) - report.compiled;
+  return {};
+}
+
+Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, PrepareReport* report) {
+  const auto start = std::chrono::steady_clock::now();
+  if (auto runs = can_run(problem); !runs) return tl::make_unexpected(std::move(runs.error()));
+  if (auto valid = check_range(range); !valid) return tl::make_unexpected(std::move(valid.error()));
+  const auto architecture = architecture_for(parts_.device->info());
+  if (!architecture) return tl::make_unexpected(architecture.error());
+
+  const std::vector<Selection> chosen = selections(problem, range, {parts_.device->info().num_sms});
+  std::vector<KernelSpec> specs;
+  for (const Selection& selection : chosen) specs.push_back(spec_for(problem, selection.config, *architecture));
+  std::vector<KernelSpec> distinct = specs;
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+
+  const std::lock_guard lock(mutex_);
+  PrepareReport facts;
+  if (auto loaded = load_missing(distinct, facts); !loaded) return tl::make_unexpected(std::move(loaded.error()));
+  std::vector<PreparedRange> ranges;
+  for (std::size_t i = 0; i < chosen.size(); ++i) ranges.push_back({chosen[i].range, loaded_.at(specs[i])});
+  facts.milliseconds = milliseconds_since(start);
+  if (report != nullptr) *report = std::move(facts);
+  return PreparedGemm(parts_.device, problem, std::move(ranges));
+}
+
+}  // namespace cubinet::jit

@@ -1,0 +1,84 @@
+#include <utility>
+
+#include "cubinet/cubinet.hpp"
+#include "jit/engine.hpp"
+#include "jit/prepared_gemm.hpp"
+
+namespace cubinet {
+namespace {
+
+Status status_of(Expected<void>&& outcome) {
+  if (outcome) [[likely]] return std::monostate{};
+  return std::move(outcome.error());
+}
+
+void open_cabinet(const std::string& root, jit::EngineParts& parts) {
+  if (root.empty()) return;
+  auto cabinet = cache::Cabinet::open(root, true);
+  if (cabinet) {
+    parts.cabinet = std::move(*cabinet);
+  } else {
+    parts.cabinet_problem = std::move(cabinet.error().message);
+  }
+}
+
+Expected<jit::EngineParts> open_parts(const ServiceOptions& options) {
+  auto driver = jit::Driver::open();
+  if (!driver) return tl::make_unexpected(std::move(driver.error()));
+  auto device = jit::DeviceContext::retain(std::move(*driver), options.device);
+  if (!device) return tl::make_unexpected(std::move(device.error()));
+  jit::EngineParts parts;
+  parts.device = std::make_shared<const jit::DeviceContext>(std::move(*device));
+  parts.expected_nvrtc = jit::configured_nvrtc_version();
+  parts.jobs = options.jobs;
+  parts.open_compiler = [folders = options.nvrtc_folders]() -> Expected<std::unique_ptr<jit::Compiler>> {
+    return jit::NvrtcCompiler::open(folders);
+  };
+  open_cabinet(options.cache_root, parts);
+  return parts;
+}
+
+}  // namespace
+
+struct GroupedGemm::State {
+  jit::PreparedGemm gemm;
+};
+
+GroupedGemm::GroupedGemm(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
+
+Status GroupedGemm::launch(const ContiguousArguments& arguments, void* stream) const {
+  return status_of(state_->gemm.launch(arguments, static_cast<CUstream>(stream)));
+}
+
+Status GroupedGemm::launch(const MaskedArguments& arguments, void* stream) const {
+  return status_of(state_->gemm.launch(arguments, static_cast<CUstream>(stream)));
+}
+
+const Problem& GroupedGemm::problem() const noexcept { return state_->gemm.problem(); }
+
+Status GroupedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) const {
+  return status_of(state_->gemm.check_labels(m_indices, m));
+}
+
+struct Service::State {
+  jit::Engine engine;
+};
+
+Service::Service(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Service::Service(Service&&) noexcept = default;
+Service& Service::operator=(Service&&) noexcept = default;
+Service::~Service() = default;
+
+Result<Service> Service::open(const ServiceOptions& options) {
+  auto parts = open_parts(options);
+  if (!parts) return std::move(parts.error());
+  return Service(std::unique_ptr<State>(new State{jit::Engine(std::move(*parts))}));
+}
+
+Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, PrepareReport* report) {
+  auto gemm = state_->engine.prepare(problem, range, report);
+  if (!gemm) return std::move(gemm.error());
+  return GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(*gemm)}));
+}
+
+}  // namespace cubinet
