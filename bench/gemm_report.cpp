@@ -1,0 +1,108 @@
+#include "gemm_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace cubinet::bench {
+namespace {
+
+constexpr double kFlopPerSecond = 790e12;
+constexpr double kBytesPerSecond = 4.67e12;
+
+bool timed(const Measurement& m) { return !m.rounds_us.empty(); }
+
+// The best ratio of each case by name, over measurements that were timed.
+std::map<std::string, double> best_ratios(const std::vector<Measurement>& measurements) {
+  std::map<std::string, double> best;
+  for (const auto& m : measurements) {
+    if (timed(m)) best[m.c.name] = std::max(best[m.c.name], m.ratio());
+  }
+  return best;
+}
+
+std::string line(const Measurement& m, bool best) {
+  if (!timed(m)) return fmt::format("{:<32} not timed: {}  {} {}\n", m.c.name, m.check, m.config, m.variant);
+  const auto [low, high] = std::minmax_element(m.rounds_us.begin(), m.rounds_us.end());
+  const double us = m.us();
+  return fmt::format("{:<32} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:6.3f}{} {:6.0f} {:6.0f} {:6.1f}%  {} {} {}\n", m.c.name,
+                     us, *low, *high, m.c.peer_us, m.ratio(), best ? '*' : ' ', m.flop / us / 1e6, m.bytes / us / 1e3,
+                     100 * m.share(), m.config, m.variant, m.check);
+}
+
+struct Mean {
+  double logs = 0;
+  int count = 0;
+  void add(double ratio) {
+    logs += std::log(ratio);
+    ++count;
+  }
+  [[nodiscard]] double value() const { return count == 0 ? 0 : std::exp(logs / count); }
+};
+
+// The keys under which a case's ratio is averaged: its class, its layout, all.
+std::vector<std::string> keys_of(const Case& c) {
+  return {c.group_class, c.problem.layout == Layout::masked ? "= masked" : "= contig", "= all"};
+}
+
+}  // namespace
+
+double Measurement::us() const {
+  if (rounds_us.empty()) return 0;
+  auto sorted = rounds_us;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 2];
+}
+
+double Measurement::ratio() const { return rounds_us.empty() ? 0 : c.peer_us / us(); }
+
+double Measurement::share() const {
+  return rounds_us.empty() ? 0 : 1e6 * std::max(flop / kFlopPerSecond, bytes / kBytesPerSecond) / us();
+}
+
+std::string table(const std::vector<Measurement>& measurements) {
+  const auto best = best_ratios(measurements);
+  std::map<std::string, int> timed_per_case;
+  for (const auto& m : measurements) timed_per_case[m.c.name] += timed(m) ? 1 : 0;
+  std::string text = fmt::format("{:<32} {:>9} {:>9} {:>9} {:>9} {:>6}  {:>6} {:>6} {:>7}  {}\n", "case", "us", "min",
+                                 "max", "peer us", "ratio", "TF/s", "GB/s", "ceiling", "configuration");
+  for (const auto& m : measurements) {
+    const bool winner = timed(m) && timed_per_case[m.c.name] > 1 && m.ratio() >= best.at(m.c.name);
+    text += line(m, winner);
+  }
+  return text;
+}
+
+std::string geomeans(const std::vector<Measurement>& measurements) {
+  const auto best = best_ratios(measurements);
+  std::map<std::string, Mean> of_selected;
+  std::map<std::string, Mean> of_best;
+  for (const auto& m : measurements) {
+    if (m.variant != "selected" || !timed(m)) continue;
+    for (const auto& key : keys_of(m.c)) {
+      of_selected[key].add(m.ratio());
+      of_best[key].add(best.at(m.c.name));
+    }
+  }
+  std::string text = fmt::format("{:<20} {:>6} {:>9} {:>9}\n", "geometric mean", "cases", "selected", "best");
+  for (const auto& [key, mean] : of_selected) {
+    text += fmt::format("{:<20} {:>6} {:>9.3f} {:>9.3f}\n", key, mean.count, mean.value(), of_best[key].value());
+  }
+  return text;
+}
+
+nlohmann::json to_json(const std::vector<Measurement>& measurements) {
+  auto list = nlohmann::json::array();
+  for (const auto& m : measurements) {
+    list.push_back({{"case", m.c.name}, {"variant", m.variant}, {"config", m.config}, {"us", m.us()},
+                    {"rounds_us", m.rounds_us}, {"peer_us", m.c.peer_us}, {"ratio", m.ratio()}, {"flop", m.flop},
+                    {"bytes", m.bytes}, {"ceiling_share", m.share()}, {"check", m.check},
+                    {"difference", m.difference}});
+  }
+  return list;
+}
+
+}  // namespace cubinet::bench

@@ -1,0 +1,215 @@
+#include "gemm_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "jit/selector.hpp"
+
+namespace cubinet::bench {
+namespace {
+
+constexpr double kFlopPerByte = 790e12 / 4.67e12;  // above: bound by compute
+
+void stop_hung(const std::string& what) {
+  fmt::print(stderr, "HUNG: {}\n", what);
+  std::fflush(stderr);
+  _exit(3);
+}
+
+// One configuration of one case, ready to be launched.
+struct Entry {
+  std::size_t plan = 0;  // index into Run::plans_
+  Measurement measurement;
+  jit::KernelSpec spec;
+  std::optional<jit::LaunchableKernel> kernel;  // none when it cannot be had or is wrong
+};
+
+class Run {
+ public:
+  Run(warmup::GpuSession& session, const GemmOptions& options)
+      : session_(session), options_(options), pool_(session), num_sms_(session.device->info().num_sms) {}
+
+  Expected<GemmResult> operator()() {
+    return lay_out()
+        .and_then([&] { return open_device(); })
+        .and_then([&] { return compile(); })
+        .and_then([&] { return check_all(); })
+        .and_then([&] { return time_all(); })
+        .map([&] { return result(); });
+  }
+
+ private:
+  Expected<void> lay_out();
+  void add_entry(const Case& c, const std::string& variant, const jit::TileConfig& config);
+  Expected<void> open_device();
+  Expected<void> compile();
+  Expected<void> check_all();
+  Expected<void> check(Entry& entry);
+  Expected<void> time_all();
+  Expected<void> time(Entry& entry);
+  GemmResult result();
+  [[nodiscard]] Stopwatch::Launch launch_of(const Entry& entry) const;
+
+  warmup::GpuSession& session_;
+  const GemmOptions& options_;
+  KernelPool pool_;
+  int num_sms_;
+  std::optional<warmup::Verifier> verifier_;
+  std::optional<Stopwatch> watch_;
+  std::vector<warmup::RowPlan> plans_;
+  std::vector<Entry> entries_;
+  double empty_us_ = 0;
+};
+
+Expected<void> Run::lay_out() {
+  for (const Case& c : options_.cases) {
+    const auto sizes = group_sizes(c, options_.seed);
+    if (!sizes) return tl::make_unexpected(sizes.error());
+    plans_.push_back(plan_of(c, *sizes));
+    const auto selected = jit::select(c.problem, c.selecting_m(), {num_sms_});
+    if (options_.selected) add_entry(c, "selected", selected);
+    for (const Variant& variant : options_.variants) {
+      if (matches(c, variant.filter)) add_entry(c, variant.label, variant.applied_to(selected));
+    }
+  }
+  return {};
+}
+
+void Run::add_entry(const Case& c, const std::string& variant, const jit::TileConfig& config) {
+  const auto& plan = plans_.back();
+  Entry entry;
+  entry.plan = plans_.size() - 1;
+  entry.measurement = {c, variant, jit::name(config), plan.flop(), plan.bytes(), {}, "unchecked", 0};
+  entry.spec = jit::spec_for(c.problem, config, "sm_90a");
+  entries_.push_back(std::move(entry));
+}
+
+Expected<void> Run::open_device() {
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  std::int64_t d = 0;
+  for (const auto& plan : plans_) {
+    const Problem& p = plan.problem;
+    a = std::max(a, plan.rows * p.k);
+    b = std::max(b, p.groups * p.n * p.k);
+    d = std::max(d, plan.rows * p.n);
+  }
+  auto verifier = warmup::Verifier::open(session_.device, *session_.compiler, session_.cabinet_or_null(),
+                                         {options_.seed, std::chrono::seconds(20), stop_hung});
+  if (!verifier) return tl::make_unexpected(verifier.error());
+  verifier_ = std::move(*verifier);
+  auto watch = Stopwatch::make(session_.device->driver(), *verifier_);
+  if (!watch) return tl::make_unexpected(watch.error());
+  watch_ = std::move(*watch);
+  return verifier_->reserve(a, b, d);
+}
+
+Expected<void> Run::compile() {
+  std::vector<jit::KernelSpec> specs;
+  for (const Entry& entry : entries_) specs.push_back(entry.spec);
+  const auto report = pool_.compile(specs, options_.jobs);
+  fmt::print(stderr, "{} kernels compiled, {} found, {} failed, {:.1f} s\n", report.compiled, report.hits,
+             report.failed.size(), report.seconds);
+  for (Entry& entry : entries_) {
+    auto kernel = pool_.get(entry.spec);
+    if (kernel) entry.kernel = *kernel;
+    if (!kernel) {
+      entry.measurement.check = kernel.error().message;
+      fmt::print(stderr, "{} {}: {}\n{}\n", entry.measurement.c.name, entry.measurement.config, kernel.error().message,
+                 kernel.error().detail);
+    }
+  }
+  return {};
+}
+
+Stopwatch::Launch Run::launch_of(const Entry& entry) const {
+  const Case& c = entry.measurement.c;
+  return [this, &entry, &c](CUstream stream) {
+    const auto& driver = session_.device->driver();
+    if (c.problem.layout == Layout::contiguous) {
+      return jit::launch(driver, *entry.kernel, c.problem, num_sms_, verifier_->contiguous_arguments(), stream);
+    }
+    return jit::launch(driver, *entry.kernel, c.problem, num_sms_, verifier_->masked_arguments(c.rows_per_group),
+                       stream);
+  };
+}
+
+Expected<void> Run::check_all() {
+  const auto begin = std::chrono::steady_clock::now();
+  for (Entry& entry : entries_) {
+    if (!entry.kernel || !options_.check) continue;
+    if (const auto status = check(entry); !status) return status;
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  fmt::print(stderr, "checked in {:.1f} s\n", seconds.count());
+  return {};
+}
+
+Expected<void> Run::check(Entry& entry) {
+  Measurement& m = entry.measurement;
+  if (const auto status = verifier_->load(plans_[entry.plan], warmup::Verifier::Operands::keep); !status) return status;
+  const auto verdict = verifier_->run(m.c.name + " " + m.config, launch_of(entry));
+  if (!verdict) return tl::make_unexpected(verdict.error());
+  m.difference = verdict->worst_difference;
+  m.check = verdict->right() ? "ok" : verdict->complaint;
+  if (verdict->right()) return {};
+  fmt::print(stderr, "WRONG {} {}: {}\n", m.c.name, m.config, m.check);
+  entry.kernel.reset();
+  return {};
+}
+
+Expected<void> Run::time_all() {
+  const auto empty = watch_->steady_us(
+      "an empty kernel", [&](CUstream stream) { return verifier_->kernels().empty(num_sms_, stream); },
+      options_.budget_ms);
+  if (!empty) return tl::make_unexpected(empty.error());
+  empty_us_ = *empty;
+  for (int round = 0; round < options_.rounds; ++round) {
+    for (Entry& entry : entries_) {
+      if (!entry.kernel) continue;
+      if (const auto status = time(entry); !status) return status;
+    }
+    fmt::print(stderr, "round {} of {} done\n", round + 1, options_.rounds);
+  }
+  return {};
+}
+
+Expected<void> Run::time(Entry& entry) {
+  Measurement& m = entry.measurement;
+  if (const auto status = verifier_->load(plans_[entry.plan], warmup::Verifier::Operands::keep); !status) return status;
+  const bool compute_bound = m.flop > kFlopPerByte * m.bytes;
+  const int pause_ms = options_.pause_ms > 0 ? options_.pause_ms : compute_bound ? 150 : 50;
+  std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
+  const auto us = watch_->steady_us(m.c.name + " " + m.config, launch_of(entry), options_.budget_ms);
+  if (!us) return tl::make_unexpected(us.error());
+  m.rounds_us.push_back(*us);
+  return {};
+}
+
+GemmResult Run::result() {
+  GemmResult result;
+  result.empty_us = empty_us_;
+  for (Entry& entry : entries_) {
+    result.all_right = result.all_right && entry.kernel.has_value();
+    result.measurements.push_back(std::move(entry.measurement));
+  }
+  return result;
+}
+
+}  // namespace
+
+Expected<GemmResult> run_gemm(warmup::GpuSession& session, const GemmOptions& options) {
+  const jit::CurrentContext current(*session.device);
+  if (const auto status = current.status(); !status) return tl::make_unexpected(status.error());
+  Run run(session, options);
+  return run();
+}
+
+}  // namespace cubinet::bench

@@ -1,0 +1,28 @@
+// Compiler, cabinet and device together: what anything that executes kernels starts from.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/cabinet.hpp"
+#include "jit/compiler.hpp"
+#include "jit/driver.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::warmup {
+
+struct GpuSession {
+  std::shared_ptr<const jit::DeviceContext> device;  // never null
+  std::unique_ptr<jit::Compiler> compiler;           // never null; without NVRTC one that only finds
+  std::optional<cache::Cabinet> cabinet;
+
+  [[nodiscard]] cache::Cabinet* cabinet_or_null() { return cabinet ? &*cabinet : nullptr; }
+
+  // `cache_root` may be empty: no cabinet. Errors: driver_missing, cache_unusable.
+  static Expected<GpuSession> open(const std::string& cache_root, const std::vector<std::string>& nvrtc_folders,
+                                   int ordinal = 0);
+};
+
+}  // namespace cubinet::warmup
