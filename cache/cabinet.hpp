@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "cache/key.hpp"
+#include "util/clock.hpp"
 #include "util/expected.hpp"
+#include "util/system_calls.hpp"
 
 namespace cubinet::cache {
 
@@ -28,6 +30,8 @@ struct Facts {
   double compile_ms = 0;
   std::int64_t created = 0;         // seconds since 1970, UTC
   std::vector<std::string> kernel_names;  // entry points in the payload
+
+  friend bool operator==(const Facts&, const Facts&) = default;
 };
 
 struct Object {
@@ -57,25 +61,34 @@ struct Stats {
 struct VerifyReport {
   std::int64_t checked = 0;
   std::vector<std::string> damaged;   // keys (hex) or file names whose bytes are not what was stored
-  std::int64_t orphans = 0;           // objects without an index row
+  std::int64_t orphans = 0;           // whole objects without an index row that describes them
   std::int64_t missing = 0;           // index rows without an object
   std::int64_t leftovers = 0;         // files in tmp/ that a killed writer left
+  std::string index_problem;          // why the index could not be read as it is; every object is an orphan then
 };
 
 enum class Persistence { on, readonly, off };
 
-// One root folder. Thread-safe. Cheap to keep open; holds no lock and no open file between calls.
+// What a cabinet needs of the world outside; tests bring their own. Both must outlive the cabinet.
+struct Surroundings {
+  const util::Clock& clock = util::system_clock();
+  util::SystemCalls& calls = util::system_calls();
+};
+
+// One root folder. Thread-safe, and usable on both sides of a fork. Cheap to keep open; holds no lock and no open file
+// between calls. Who may own and write a root: see root.hpp.
 class Cabinet {
  public:
   // Opens `root`; with `create`, makes it (mode 0700) when it is missing or empty. A folder that is
   // neither empty nor marked as a cabinet is refused and left alone (cache_unusable). A root of our
-  // format that cannot be written opens read-only.
-  static Expected<Cabinet> open(const std::filesystem::path& root, bool create);
+  // format that cannot be written opens read-only. Nothing there and no `create`: not_found.
+  static Expected<Cabinet> open(const std::filesystem::path& root, bool create, Surroundings surroundings = {});
   Cabinet(Cabinet&&) noexcept;
   Cabinet& operator=(Cabinet&&) noexcept;
   ~Cabinet();
 
   [[nodiscard]] const std::filesystem::path& root() const;
+  // on or readonly; `off` is for those who work without a cabinet.
   [[nodiscard]] Persistence persistence() const;
 
   // The entry, if it is there and whole: size, digest, key and record are checked on the bytes that are
@@ -84,21 +97,26 @@ class Cabinet {
 
   // Stores an entry: temporary file, fsync, rename, fsync of the folder, then the index row. The first
   // publisher wins; a second one of the same key is a success that changes nothing. A failed index row
-  // is not an error. On an error nothing is left behind and the caller's bytes stay good.
+  // is not an error. On an error nothing is left behind and the caller's bytes stay good: cache_unusable for a
+  // read-only root, invalid_argument when `key` is not SHA-256(object.record) or a part is out of bounds (see
+  // object_format.hpp), io with the system's reason.
   Expected<void> publish(const Key& key, const Object& object);
 
   // Adds one hit at the present time to each key, in one transaction. Best effort.
   void record_hits(const std::vector<Key>& keys);
 
-  // The index. Rebuilds it from the objects first when it is missing, damaged or of another version.
+  // The index, sorted by key. Rebuilds it from the objects first when it is missing, damaged or of another version
+  // (hits and last_used start anew then), and brings it in line with the objects that are there. When the index cannot
+  // be used at all (a read-only root, a full disk) the objects alone answer.
   Expected<std::vector<Entry>> list();
-  // Entries whose key starts with the given hexadecimal digits.
+  // Entries whose key starts with the given hexadecimal digits, either case; invalid_argument for other characters.
   Expected<std::vector<Entry>> match(std::string_view key_prefix);
   Expected<Stats> stats();
   // Reads every object and compares it with its footer and with the index; with `repair` sets damaged
-  // objects aside, adds missing rows, drops dangling ones and removes leftovers.
+  // objects aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
+  // changes in any way. The report tells what was found, before repairs.
   Expected<VerifyReport> verify(bool repair);
-  // Removes object and row. not_found when there is neither.
+  // Removes object and row. not_found when there is neither; cache_unusable for a read-only root.
   Expected<void> remove(const Key& key);
 
  private:

@@ -1,0 +1,252 @@
+#include "cache/cabinet.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cache/index.hpp"
+#include "cache/object_store.hpp"
+#include "cache/quarantine.hpp"
+#include "cache/root.hpp"
+
+namespace cubinet::cache {
+
+struct Cabinet::State {
+  State(Root opened, Surroundings outside)
+      : root(std::move(opened)), clock(outside.clock), store(root.layout, outside.calls),
+        index(root.layout, outside.calls) {}
+
+  [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
+  // cache_unusable with the reason when nothing can be written here.
+  [[nodiscard]] Expected<void> require_writable() const;
+
+  Root root;
+  const util::Clock& clock;
+  ObjectStore store;
+  Index index;
+};
+
+namespace {
+
+Entry make_entry(const Key& key, std::int64_t bytes, const Object& object, const Index::Row* row) {
+  Entry entry;
+  entry.key = key;
+  entry.facts = object.facts;
+  entry.bytes = bytes;
+  entry.record = object.record;
+  if (row != nullptr) {
+    entry.last_used = row->entry.last_used;
+    entry.hits = row->entry.hits;
+  }
+  return entry;
+}
+
+const Index::Row* find_row(const Index::Rows& rows, const Key& key) {
+  const auto it = rows.find(key);
+  return it == rows.end() ? nullptr : &it->second;
+}
+
+bool describes(const Index::Row* row, const Entry& entry) {
+  return row != nullptr && row->sound && row->entry.bytes == entry.bytes && row->entry.record == entry.record &&
+         row->entry.facts == entry.facts;
+}
+
+// Keys with a row and no object. Looks again at each, since an object may have come after the listing was made.
+std::vector<Key> dangling(const Index::Rows& rows, const ObjectStore::Listing& listing, const ObjectStore& store) {
+  std::vector<Key> keys;
+  for (const auto& [key, row] : rows) {
+    if (!listing.objects.contains(key) && !store.exists(key)) keys.push_back(key);
+  }
+  return keys;
+}
+
+bool is_damage(const Error& error) { return error.code == ErrorCode::invalid_argument; }
+
+struct Checked {
+  std::vector<Key> damaged;        // can be set aside; a file that cannot be read is reported only
+  std::vector<Entry> undescribed;  // what their rows should say
+};
+
+// Reads every object of the listing and fills in `checked`, `damaged` and `orphans` of the report.
+Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows& rows,
+                      VerifyReport& report) {
+  Checked result;
+  for (const auto& [key, bytes] : listing.objects) {
+    const auto object = store.read(key);
+    // Removed since the listing was made.
+    if (!object && object.error().code == ErrorCode::not_found) continue;
+    ++report.checked;
+    if (!object) {
+      report.damaged.push_back(key.hex());
+      if (is_damage(object.error())) result.damaged.push_back(key);
+      continue;
+    }
+    const Index::Row* row = find_row(rows, key);
+    Entry entry = make_entry(key, bytes, *object, row);
+    if (describes(row, entry)) continue;
+    ++report.orphans;
+    result.undescribed.push_back(std::move(entry));
+  }
+  for (const std::string& name : listing.strangers) report.damaged.push_back(name);
+  return result;
+}
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  });
+}
+
+}  // namespace
+
+Expected<void> Cabinet::State::require_writable() const {
+  if (writable()) return {};
+  return fail(ErrorCode::cache_unusable,
+              fmt::format("the cabinet {} is read-only: {}", root.layout.root.native(), root.readonly_reason));
+}
+
+Cabinet::Cabinet(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Cabinet::Cabinet(Cabinet&&) noexcept = default;
+Cabinet& Cabinet::operator=(Cabinet&&) noexcept = default;
+Cabinet::~Cabinet() = default;
+
+Expected<Cabinet> Cabinet::open(const std::filesystem::path& root, bool create, Surroundings surroundings) {
+  auto opened = open_root(root, create, surroundings.calls);
+  if (!opened) return tl::make_unexpected(opened.error());
+  return Cabinet(std::make_unique<State>(std::move(*opened), surroundings));
+}
+
+const std::filesystem::path& Cabinet::root() const { return state_->root.layout.root; }
+Persistence Cabinet::persistence() const { return state_->root.persistence; }
+
+std::optional<Object> Cabinet::find(const Key& key, std::string_view record) const {
+  auto object = state_->store.read(key);
+  if (!object) {
+    if (is_damage(object.error()) && state_->writable()) state_->store.set_damaged_aside(key);
+    return std::nullopt;
+  }
+  // A whole object of this key with another record: the caller's record is not the key's. Nothing is damaged.
+  if (object->record != record) return std::nullopt;
+  return std::move(*object);
+}
+
+Expected<void> Cabinet::publish(const Key& key, const Object& object) {
+  if (auto writable = state_->require_writable(); !writable) return writable;
+  const auto published = state_->store.publish(key, object);
+  if (!published) return tl::make_unexpected(published.error());
+  if (*published == util::Published::already_there) return {};
+  // Best effort: list() adds a row that is missing.
+  static_cast<void>(state_->index.apply({make_entry(key, state_->store.size(key), object, nullptr)}, {}));
+  return {};
+}
+
+void Cabinet::record_hits(const std::vector<Key>& keys) {
+  if (!state_->writable() || keys.empty()) return;
+  const std::int64_t now = state_->clock.seconds();
+  const auto without_row = state_->index.add_hits(keys, now);
+  if (!without_row || without_row->empty()) return;
+  std::vector<Entry> entries;
+  std::vector<Key> present;
+  for (const Key& key : *without_row) {
+    const auto object = state_->store.read(key);
+    if (!object) continue;
+    entries.push_back(make_entry(key, state_->store.size(key), *object, nullptr));
+    present.push_back(key);
+  }
+  if (state_->index.apply(entries, {})) static_cast<void>(state_->index.add_hits(present, now));
+}
+
+Expected<std::vector<Entry>> Cabinet::list() {
+  const auto listing = state_->store.list();
+  if (!listing) return tl::make_unexpected(listing.error());
+  const auto read = state_->writable() ? state_->index.rows() : state_->index.rows_unchanged();
+  const Index::Rows rows = read.value_or(Index::Rows());
+  std::vector<Entry> entries;
+  std::vector<Entry> changed;
+  for (const auto& [key, bytes] : listing->objects) {
+    const Index::Row* row = find_row(rows, key);
+    if (row != nullptr && row->sound && row->entry.bytes == bytes) {
+      entries.push_back(row->entry);
+      continue;
+    }
+    const auto object = state_->store.read(key);
+    if (object) {
+      changed.push_back(make_entry(key, bytes, *object, row));
+      entries.push_back(changed.back());
+    } else if (is_damage(object.error()) && state_->writable()) {
+      state_->store.set_damaged_aside(key);
+    }
+  }
+  const auto gone = dangling(rows, *listing, state_->store);
+  if (state_->writable() && read && !(changed.empty() && gone.empty())) {
+    static_cast<void>(state_->index.apply(changed, gone));
+  }
+  return entries;
+}
+
+Expected<std::vector<Entry>> Cabinet::match(std::string_view key_prefix) {
+  if (!is_hex(key_prefix)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
+  }
+  std::string prefix(key_prefix);
+  for (char& c : prefix) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  auto entries = list();
+  if (!entries) return entries;
+  std::erase_if(*entries, [&](const Entry& entry) { return !entry.key.hex().starts_with(prefix); });
+  return entries;
+}
+
+Expected<Stats> Cabinet::stats() {
+  const auto entries = list();
+  if (!entries) return tl::make_unexpected(entries.error());
+  Stats stats;
+  for (const Entry& entry : *entries) {
+    ++stats.entries;
+    stats.bytes += entry.bytes;
+    stats.hits += entry.hits;
+    stats.compile_ms += entry.facts.compile_ms;
+  }
+  stats.quarantined = count_quarantined_objects(state_->root.layout);
+  return stats;
+}
+
+Expected<void> Cabinet::remove(const Key& key) {
+  if (auto writable = state_->require_writable(); !writable) return writable;
+  const auto object = state_->store.remove(key);
+  if (!object) return tl::make_unexpected(object.error());
+  const auto row = state_->index.erase(key);
+  // A row that stays is dropped by list(), which finds no object for it.
+  if (*object || row.value_or(false)) return {};
+  return fail(ErrorCode::not_found, fmt::format("there is no entry {}", key.hex()));
+}
+
+Expected<VerifyReport> Cabinet::verify(bool repair) {
+  if (repair) {
+    if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+  }
+  const auto listing = state_->store.list();
+  if (!listing) return tl::make_unexpected(listing.error());
+  VerifyReport report;
+  auto rows = state_->index.rows_unchanged();
+  if (!rows) report.index_problem = rows.error().message;
+  // The journal of a killed writer is played back here, and a damaged file replaced.
+  if (!rows && repair) rows = state_->index.rows();
+  const Index::Rows known = rows.value_or(Index::Rows());
+  std::vector<Key> gone = dangling(known, *listing, state_->store);
+  report.missing = static_cast<std::int64_t>(gone.size());
+  const Checked checked = check_objects(state_->store, *listing, known, report);
+  report.leftovers = state_->store.leftovers(repair);
+  if (!repair) return report;
+  for (const Key& key : checked.damaged) {
+    state_->store.set_damaged_aside(key);
+    if (!state_->store.exists(key)) gone.push_back(key);
+  }
+  for (const std::string& name : listing->strangers) state_->store.set_stranger_aside(name);
+  if (checked.undescribed.empty() && gone.empty()) return report;
+  if (auto applied = state_->index.apply(checked.undescribed, gone); !applied) {
+    return tl::make_unexpected(applied.error());
+  }
+  return report;
+}
+
+}  // namespace cubinet::cache

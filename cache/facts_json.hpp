@@ -1,0 +1,23 @@
+// The facts of an entry as they stand in an object's footer: one JSON object with a member for each field of Facts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cache/cabinet.hpp"
+
+namespace cubinet::cache {
+
+// Compact JSON with its members in alphabetical order: equal facts give equal bytes. invalid_argument for a text that
+// is not UTF-8 and for a compile time that is not a finite number.
+Expected<std::string> facts_to_json(const Facts& facts);
+
+// Nothing unless every field is there with its type and range. Members that are not known are ignored.
+std::optional<Facts> facts_from_json(std::string_view json);
+
+// The part of it that stands in a column of its own: ["name", ...]. Nothing unless it is a list of texts.
+std::string kernel_names_to_json(const std::vector<std::string>& names);
+std::optional<std::vector<std::string>> kernel_names_from_json(std::string_view json);
+
+}  // namespace cubinet::cache

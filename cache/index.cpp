@@ -1,0 +1,275 @@
+#include "cache/index.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "cache/facts_json.hpp"
+#include "cache/index_gate.hpp"
+#include "cache/quarantine.hpp"
+#include "util/digest.hpp"
+#include "util/file_lock.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds patience{5000};
+
+// WITHOUT ROWID: the table is one tree, so that there is no second one that could disagree with it.
+constexpr const char* schema = R"(
+CREATE TABLE entries (
+  key TEXT PRIMARY KEY, bytes INTEGER NOT NULL, family TEXT NOT NULL, arch TEXT NOT NULL, n INTEGER NOT NULL,
+  k INTEGER NOT NULL, registers INTEGER NOT NULL, spill_bytes INTEGER NOT NULL, smem_bytes INTEGER NOT NULL,
+  compile_ms REAL NOT NULL, created INTEGER NOT NULL, kernel_names TEXT NOT NULL, record TEXT NOT NULL,
+  row_digest TEXT NOT NULL, last_used INTEGER NOT NULL DEFAULT 0, hits INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version = 1;
+)";
+static_assert(index_schema_version == 1);
+
+constexpr const char* select_rows =
+    "SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, kernel_names, "
+    "record, row_digest, last_used, hits FROM entries";
+
+constexpr const char* put_row =
+    "INSERT INTO entries (key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, "
+    "kernel_names, record, row_digest, last_used, hits) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "ON CONFLICT (key) DO UPDATE SET bytes=excluded.bytes, family=excluded.family, arch=excluded.arch, n=excluded.n, "
+    "k=excluded.k, registers=excluded.registers, spill_bytes=excluded.spill_bytes, smem_bytes=excluded.smem_bytes, "
+    "compile_ms=excluded.compile_ms, created=excluded.created, kernel_names=excluded.kernel_names, "
+    "record=excluded.record, row_digest=excluded.row_digest";
+
+auto damaged(std::string message) {
+  return tl::make_unexpected(SqlError{SqlFailure::damaged, std::move(message)});
+}
+
+// Noise in the middle of a page can leave a sound tree with other texts in it; this tells.
+std::string row_digest(const Entry& entry) {
+  const auto facts = facts_to_json(entry.facts);
+  if (!facts) return {};
+  return util::sha256_hex(fmt::format("{}\n{}\n{}\n{}", entry.key.hex(), entry.bytes, *facts, entry.record));
+}
+
+std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+
+// A negative count cannot have been written by us.
+std::int64_t count(std::int64_t value) { return value < 0 ? 0 : value; }
+
+Index::Row read_row(const Statement& row, const Key& key) {
+  Index::Row out;
+  Entry& entry = out.entry;
+  entry.key = key;
+  entry.bytes = row.integer(1);
+  entry.facts.family = row.text(2);
+  entry.facts.arch = row.text(3);
+  entry.facts.n = row.integer(4);
+  entry.facts.k = row.integer(5);
+  entry.facts.registers = narrow(row.integer(6));
+  entry.facts.spill_bytes = narrow(row.integer(7));
+  entry.facts.smem_bytes = narrow(row.integer(8));
+  entry.facts.compile_ms = row.real(9);
+  entry.facts.created = row.integer(10);
+  auto names = kernel_names_from_json(row.text(11));
+  entry.record = row.text(12);
+  entry.last_used = count(row.integer(14));
+  entry.hits = count(row.integer(15));
+  out.sound = names.has_value();
+  if (names) entry.facts.kernel_names = std::move(*names);
+  if (out.sound) out.sound = row.text(13) == row_digest(entry);
+  return out;
+}
+
+SqlExpected<void> put(Statement& statement, const Entry& entry) {
+  const std::string key = entry.key.hex();
+  const std::string names = kernel_names_to_json(entry.facts.kernel_names);
+  const std::string digest = row_digest(entry);
+  const Facts& facts = entry.facts;
+  statement.reset();
+  statement.bind(key).bind(entry.bytes).bind(facts.family).bind(facts.arch).bind(facts.n).bind(facts.k);
+  statement.bind(std::int64_t{facts.registers}).bind(std::int64_t{facts.spill_bytes});
+  statement.bind(std::int64_t{facts.smem_bytes}).bind(facts.compile_ms).bind(facts.created);
+  statement.bind(names).bind(entry.record).bind(digest).bind(entry.last_used).bind(entry.hits);
+  const auto done = statement.step();
+  if (!done) return tl::make_unexpected(done.error());
+  return {};
+}
+
+SqlExpected<Index::Rows> read_rows(Database& database) {
+  auto check = database.text("PRAGMA quick_check(1)");
+  if (!check) return tl::make_unexpected(check.error());
+  if (*check != "ok") return damaged(*check);
+  auto statement = database.prepare(select_rows);
+  if (!statement) return tl::make_unexpected(statement.error());
+  Index::Rows rows;
+  while (true) {
+    const auto row = statement->step();
+    if (!row) return tl::make_unexpected(row.error());
+    if (!*row) return rows;
+    const auto key = Key::from_hex(statement->text(0));
+    if (!key) return damaged("a row's key is not a key");
+    rows.insert_or_assign(*key, read_row(*statement, *key));
+  }
+}
+
+bool is_version(const SqlExpected<std::int64_t>& version) { return version && *version == index_schema_version; }
+
+// Makes the table in a database that has nothing in it. The look and the making are one transaction, so that of several
+// processes one makes it.
+SqlExpected<void> make_schema(Database& database) {
+  auto transaction = Transaction::begin(database);
+  if (!transaction) return tl::make_unexpected(transaction.error());
+  const auto version = database.integer("PRAGMA user_version");
+  if (!version) return tl::make_unexpected(version.error());
+  if (is_version(version)) return {};
+  const auto tables = database.integer("SELECT count(*) FROM sqlite_master");
+  if (!tables) return tl::make_unexpected(tables.error());
+  if (*version != 0 || *tables != 0) return damaged(fmt::format("schema version {} is not known", *version));
+  if (auto made = database.run(schema); !made) return made;
+  return transaction->commit();
+}
+
+SqlExpected<Database> connect(const Layout& layout) {
+  std::error_code error;
+  const auto status = fs::symlink_status(layout.index(), error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return damaged("it is not a regular file");
+  auto database = Database::open(layout.index(), Database::Mode::read_write, patience);
+  if (!database) return database;
+  for (const char* setting : {"PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {
+    if (auto set = database->run(setting); !set) return tl::make_unexpected(set.error());
+  }
+  const auto version = database->integer("PRAGMA user_version");
+  if (!version) return tl::make_unexpected(version.error());
+  if (is_version(version)) return database;
+  if (auto made = make_schema(*database); !made) return tl::make_unexpected(made.error());
+  return database;
+}
+
+// Whether a file that somebody found damaged still is, and can be written.
+SqlExpected<void> probe(const Layout& layout) {
+  auto database = connect(layout);
+  if (!database) return tl::make_unexpected(database.error());
+  if (const auto rows = read_rows(*database); !rows) return tl::make_unexpected(rows.error());
+  const auto transaction = Transaction::begin(*database);
+  if (!transaction) return tl::make_unexpected(transaction.error());
+  return {};
+}
+
+template <class T>
+Expected<T> translate(SqlExpected<T> outcome, const Layout& layout) {
+  if (outcome) return Expected<T>(std::move(*outcome));
+  return fail(ErrorCode::io, fmt::format("the index {}: {}", layout.index().native(), outcome.error().message));
+}
+
+Expected<void> translate(const SqlExpected<void>& outcome, const Layout& layout) {
+  if (outcome) return {};
+  return fail(ErrorCode::io, fmt::format("the index {}: {}", layout.index().native(), outcome.error().message));
+}
+
+}  // namespace
+
+// Connects and works; starts a new file and does it once more when the file turns out not to be sound. The gate is
+// held throughout.
+template <class Work>
+auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
+  const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {
+    auto database = connect(layout_);
+    if (!database) return tl::make_unexpected(database.error());
+    return work(*database);
+  };
+  const auto gate = enter_index();
+  auto outcome = attempt();
+  if (outcome) return outcome;
+  if (outcome.error().failure == SqlFailure::moved) return attempt();
+  if (outcome.error().failure != SqlFailure::damaged) return outcome;
+  if (auto replaced = replace_damaged(); !replaced) {
+    return tl::make_unexpected(SqlError{SqlFailure::other, replaced.error().message});
+  }
+  return attempt();
+}
+
+Expected<void> Index::replace_damaged() const {
+  const auto lock = util::FileLock::acquire(layout_.locks() / "index", patience);
+  if (!lock) return tl::make_unexpected(lock.error());
+  if (!*lock) return fail(ErrorCode::io, "another process has been replacing the index for too long");
+  const auto sound = probe(layout_);
+  if (sound || sound.error().failure != SqlFailure::damaged) return {};
+  // The journal goes first: it would be played into the new file. Both may be any kind of thing, or gone.
+  for (const auto& path : {layout_.index_journal(), layout_.index()}) {
+    std::error_code error;
+    if (!fs::exists(fs::symlink_status(path, error))) continue;
+    if (auto moved = set_aside(calls_, layout_, path, path.filename().native()); !moved) {
+      return tl::make_unexpected(moved.error());
+    }
+  }
+  return {};
+}
+
+Expected<Index::Rows> Index::rows() const { return translate(with_database(read_rows), layout_); }
+
+Expected<Index::Rows> Index::rows_unchanged() const {
+  const auto gate = enter_index();
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
+    return fail(ErrorCode::not_found, fmt::format("there is no index {}", layout_.index().native()));
+  }
+  auto database = Database::open(layout_.index(), Database::Mode::read_only, patience);
+  if (!database) return translate<Rows>(tl::make_unexpected(database.error()), layout_);
+  const auto version = database->integer("PRAGMA user_version");
+  if (!version) return translate<Rows>(tl::make_unexpected(version.error()), layout_);
+  if (!is_version(version)) {
+    return translate<Rows>(damaged(fmt::format("schema version {} is not known", *version)), layout_);
+  }
+  return translate(read_rows(*database), layout_);
+}
+
+Expected<void> Index::apply(const std::vector<Entry>& entries, const std::vector<Key>& drop) const {
+  return translate(with_database([&](Database& database) -> SqlExpected<void> {
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::make_unexpected(transaction.error());
+    auto insert = database.prepare(put_row);
+    if (!insert) return tl::make_unexpected(insert.error());
+    for (const Entry& entry : entries) {
+      if (auto done = put(*insert, entry); !done) return done;
+    }
+    auto remove = database.prepare("DELETE FROM entries WHERE key = ?");
+    if (!remove) return tl::make_unexpected(remove.error());
+    for (const Key& key : drop) {
+      const std::string hex = key.hex();
+      remove->reset();
+      if (auto done = remove->bind(hex).step(); !done) return tl::make_unexpected(done.error());
+    }
+    return transaction->commit();
+  }), layout_);
+}
+
+Expected<std::vector<Key>> Index::add_hits(const std::vector<Key>& keys, std::int64_t now) const {
+  return translate(with_database([&](Database& database) -> SqlExpected<std::vector<Key>> {
+    std::vector<Key> without_row;
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::make_unexpected(transaction.error());
+    auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = ? WHERE key = ?");
+    if (!update) return tl::make_unexpected(update.error());
+    for (const Key& key : keys) {
+      const std::string hex = key.hex();
+      update->reset();
+      if (auto done = update->bind(now).bind(hex).step(); !done) return tl::make_unexpected(done.error());
+      if (database.changes() == 0) without_row.push_back(key);
+    }
+    if (auto done = transaction->commit(); !done) return tl::make_unexpected(done.error());
+    return without_row;
+  }), layout_);
+}
+
+Expected<bool> Index::erase(const Key& key) const {
+  return translate(with_database([&](Database& database) -> SqlExpected<bool> {
+    auto statement = database.prepare("DELETE FROM entries WHERE key = ?");
+    if (!statement) return tl::make_unexpected(statement.error());
+    const std::string hex = key.hex();
+    if (auto done = statement->bind(hex).step(); !done) return tl::make_unexpected(done.error());
+    return database.changes() > 0;
+  }), layout_);
+}
+
+}  // namespace cubinet::cache

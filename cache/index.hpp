@@ -1,0 +1,55 @@
+// The index: one SQLite table of what the objects' footers say, and of how often each was used. It is never the truth.
+// What is in it can be read back from the objects, except hits and last_used, which are lost with it.
+//
+// Each call opens a connection and closes it, so nothing is held between calls and nothing crosses a fork. A file that
+// is damaged, foreign or of another schema version is moved to quarantine/ and a new one started, by one process at a
+// time; the caller then finds rows missing and puts them back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "cache/cabinet.hpp"
+#include "cache/layout.hpp"
+#include "cache/sqlite.hpp"
+#include "util/system_calls.hpp"
+
+namespace cubinet::cache {
+
+// Version of the schema in index.cpp, kept in the database's user_version.
+inline constexpr std::int64_t index_schema_version = 1;
+
+class Index {
+ public:
+  struct Row {
+    Entry entry;
+    // False when the row's digest does not fit its contents: only hits and last_used mean anything then.
+    bool sound = true;
+  };
+  using Rows = std::map<Key, Row>;
+
+  Index(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
+
+  // All rows, after a check of the file's structure. Makes or replaces the file when needed.
+  [[nodiscard]] Expected<Rows> rows() const;
+  // The same with no change on disk of any kind. An error when the file is missing or not fit to be read as it is.
+  [[nodiscard]] Expected<Rows> rows_unchanged() const;
+
+  // Adds rows or brings them up to date (keeping hits and last_used), and removes others, in one transaction.
+  Expected<void> apply(const std::vector<Entry>& put, const std::vector<Key>& drop) const;
+  // Adds one hit at `now` to each key, in one transaction. Returns the keys that have no row.
+  Expected<std::vector<Key>> add_hits(const std::vector<Key>& keys, std::int64_t now) const;
+  // Removes a row. False when there was none.
+  Expected<bool> erase(const Key& key) const;
+
+ private:
+  template <class Work>
+  auto with_database(Work work) const -> decltype(work(std::declval<Database&>()));
+  Expected<void> replace_damaged() const;
+
+  Layout layout_;
+  util::SystemCalls& calls_;
+};
+
+}  // namespace cubinet::cache

@@ -1,0 +1,35 @@
+// Where things are in a root.
+//
+//   <root>/FORMAT                        marker and format version
+//   <root>/CACHEDIR.TAG                  tells backup programs to pass by
+//   <root>/objects/ab/cdef….cubin        the entry whose key is abcdef…, see object_format.hpp
+//   <root>/index.db                      SQLite, can be rebuilt from the objects
+//   <root>/locks/ tmp/ quarantine/       lock files, files being written, damaged files set aside
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "cache/key.hpp"
+
+namespace cubinet::cache {
+
+struct Layout {
+  std::filesystem::path root;
+
+  [[nodiscard]] std::filesystem::path format() const { return root / "FORMAT"; }
+  [[nodiscard]] std::filesystem::path tag() const { return root / "CACHEDIR.TAG"; }
+  [[nodiscard]] std::filesystem::path objects() const { return root / "objects"; }
+  [[nodiscard]] std::filesystem::path index() const { return root / "index.db"; }
+  [[nodiscard]] std::filesystem::path index_journal() const { return root / "index.db-journal"; }
+  [[nodiscard]] std::filesystem::path locks() const { return root / "locks"; }
+  [[nodiscard]] std::filesystem::path tmp() const { return root / "tmp"; }
+  [[nodiscard]] std::filesystem::path quarantine() const { return root / "quarantine"; }
+  [[nodiscard]] std::filesystem::path object(const Key& key) const;
+
+  // The key that a file objects/<folder>/<file> stands for; nothing when the names are not such (lower case only).
+  static std::optional<Key> object_key(std::string_view folder, std::string_view file);
+};
+
+}  // namespace cubinet::cache

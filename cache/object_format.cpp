@@ -1,0 +1,158 @@
+#include "cache/object_format.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "cache/facts_json.hpp"
+#include "util/digest.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+constexpr std::string_view head_magic = "cubinetF";
+constexpr std::string_view tail_magic = "cubinetE";
+constexpr std::uint32_t format_version = 1;
+constexpr std::size_t digest_bytes = 32;
+
+void put_number(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
+}
+
+void put_digest(std::string& out, const util::Sha256& digest) {
+  for (const std::uint8_t byte : digest) out.push_back(static_cast<char>(byte));
+}
+
+// Reads fields one after the other. The caller has made sure that they are there.
+class Fields {
+ public:
+  explicit Fields(std::string_view bytes) : bytes_(bytes) {}
+  std::string_view take(std::size_t count) {
+    const std::string_view part = bytes_.substr(0, count);
+    bytes_.remove_prefix(count);
+    return part;
+  }
+  std::uint64_t number(std::size_t count) {
+    std::uint64_t value = 0;
+    const std::string_view part = take(count);
+    for (std::size_t i = part.size(); i-- > 0;) value = value << 8U | static_cast<std::uint8_t>(part[i]);
+    return value;
+  }
+  util::Sha256 digest() {
+    util::Sha256 value{};
+    std::memcpy(value.data(), take(digest_bytes).data(), digest_bytes);
+    return value;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+struct Head {
+  std::uint64_t version = 0;
+  std::uint64_t payload_length = 0;
+  util::Sha256 payload_digest{};
+  Key key;
+  std::uint64_t record_length = 0;
+  std::uint64_t facts_length = 0;
+};
+
+auto damaged(std::string_view what) { return fail(ErrorCode::invalid_argument, std::string(what)); }
+
+Head read_head(std::string_view footer) {
+  Fields fields(footer);
+  fields.take(head_magic.size());
+  Head head;
+  head.version = fields.number(4);
+  head.payload_length = fields.number(8);
+  head.payload_digest = fields.digest();
+  head.key.bytes = fields.digest();
+  head.record_length = fields.number(4);
+  head.facts_length = fields.number(4);
+  return head;
+}
+
+// The footer of a file, with its tail checked.
+Expected<std::string_view> find_footer(std::string_view file) {
+  if (file.size() < footer_head_bytes + footer_tail_bytes) return damaged("too short to hold a footer");
+  Fields tail(file.substr(file.size() - footer_tail_bytes));
+  const std::uint64_t length = tail.number(4);
+  const util::Sha256 check = tail.digest();
+  if (tail.take(tail_magic.size()) != tail_magic) return damaged("does not end with the mark of an object");
+  if (length < footer_head_bytes + footer_tail_bytes || length > file.size()) {
+    return damaged("the footer's length does not fit the file");
+  }
+  const std::string_view footer = file.substr(file.size() - length);
+  const std::size_t unchecked = digest_bytes + tail_magic.size();
+  if (util::sha256(footer.substr(0, footer.size() - unchecked)) != check) return damaged("the footer's check is wrong");
+  if (footer.substr(0, head_magic.size()) != head_magic) return damaged("the footer does not start with its mark");
+  return footer;
+}
+
+Expected<void> check_head(const Head& head, std::size_t file_size, std::size_t footer_size, const Key& key) {
+  if (head.version != format_version) return damaged(fmt::format("format version {} is not known", head.version));
+  if (head.payload_length == 0 || head.payload_length > max_payload_bytes || head.record_length > max_record_bytes ||
+      head.facts_length > max_facts_bytes) {
+    return damaged("a length is out of bounds");
+  }
+  if (footer_size != footer_head_bytes + head.record_length + head.facts_length + footer_tail_bytes ||
+      file_size != head.payload_length + footer_size) {
+    return damaged("the lengths do not add up to the file's");
+  }
+  if (head.key != key) return damaged(fmt::format("holds the entry {}", head.key.hex()));
+  return {};
+}
+
+}  // namespace
+
+Expected<std::string> encode_footer(const Key& key, const Object& object) {
+  const auto facts = facts_to_json(object.facts);
+  if (!facts) return tl::make_unexpected(facts.error());
+  if (object.payload.empty()) return fail(ErrorCode::invalid_argument, "an entry without a payload cannot be stored");
+  if (object.payload.size() > max_payload_bytes || object.record.size() > max_record_bytes ||
+      facts->size() > max_facts_bytes) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the entry is too large to store: payload {}, record {}, facts {} bytes",
+                            object.payload.size(), object.record.size(), facts->size()));
+  }
+  if (util::sha256(object.record) != key.bytes) {
+    return fail(ErrorCode::invalid_argument, fmt::format("the key {} is not the SHA-256 of the record", key.hex()));
+  }
+  std::string footer(head_magic);
+  put_number(footer, format_version, 4);
+  put_number(footer, object.payload.size(), 8);
+  put_digest(footer, util::sha256(object.payload));
+  put_digest(footer, key.bytes);
+  put_number(footer, object.record.size(), 4);
+  put_number(footer, facts->size(), 4);
+  footer += object.record;
+  footer += *facts;
+  put_number(footer, footer.size() + footer_tail_bytes, 4);
+  put_digest(footer, util::sha256(footer));
+  footer += tail_magic;
+  return footer;
+}
+
+Expected<Object> decode_object(std::string file, const Key& key) {
+  const auto footer = find_footer(file);
+  if (!footer) return tl::make_unexpected(footer.error());
+  const Head head = read_head(*footer);
+  if (auto checked = check_head(head, file.size(), footer->size(), key); !checked) {
+    return tl::make_unexpected(checked.error());
+  }
+  if (util::sha256(std::string_view(file).substr(0, head.payload_length)) != head.payload_digest) {
+    return damaged("the payload's digest is wrong");
+  }
+  Object object;
+  object.record = footer->substr(footer_head_bytes, head.record_length);
+  if (util::sha256(object.record) != key.bytes) return damaged("the record is not the key's");
+  auto facts = facts_from_json(footer->substr(footer_head_bytes + head.record_length, head.facts_length));
+  if (!facts) return damaged("the facts cannot be read");
+  object.facts = std::move(*facts);
+  file.resize(head.payload_length);
+  object.payload = std::move(file);
+  return object;
+}
+
+}  // namespace cubinet::cache

@@ -1,0 +1,146 @@
+#include "cache/object_store.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "cache/object_format.hpp"
+#include "cache/quarantine.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+Expected<Object> read_object(const fs::path& path, const Key& key) {
+  auto bytes = util::read_file(path, max_object_bytes, false);
+  if (!bytes) return tl::make_unexpected(bytes.error());
+  return decode_object(std::move(*bytes), key);
+}
+
+// Size by lstat: a link is never followed, and is found damaged when it is read.
+std::int64_t size_of(const fs::path& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::int64_t>(status.st_size) : 0;
+}
+
+// Names in a folder. A folder that is not there has none.
+Expected<std::vector<std::string>> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) names.push_back(it->path().filename().native());
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return fail(ErrorCode::io, util::system_message("list", folder, error.value()));
+  }
+  return names;
+}
+
+bool is_shard(const fs::path& folder) {
+  std::error_code error;
+  const std::string& name = folder.filename().native();
+  const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return name.size() == 2 && hex(name[0]) && hex(name[1]) && fs::is_directory(fs::symlink_status(folder, error));
+}
+
+// Whether a living writer holds the file: see util::publish_file.
+bool is_held(const fs::path& path) {
+  const util::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), util::system_calls());
+  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+}  // namespace
+
+Expected<Object> ObjectStore::read(const Key& key) const { return read_object(layout_.object(key), key); }
+
+Expected<util::Published> ObjectStore::publish(const Key& key, const Object& object) const {
+  const auto footer = encode_footer(key, object);
+  if (!footer) return tl::make_unexpected(footer.error());
+  if (exists(key)) return util::Published::already_there;
+  const fs::path target = layout_.object(key);
+  const fs::path shard = target.parent_path();
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(shard, error))) {
+    if (auto made = util::make_folder(calls_, shard, 0755); !made) return tl::make_unexpected(made.error());
+    if (auto synced = util::sync_folder(calls_, layout_.objects()); !synced) {
+      return tl::make_unexpected(synced.error());
+    }
+  }
+  return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer});
+}
+
+void ObjectStore::set_damaged_aside(const Key& key) const {
+  const fs::path path = layout_.object(key);
+  const auto moved = set_aside(calls_, layout_, path, key.hex());
+  if (!moved || moved->empty()) return;
+  // Between the look and the move another process may have done the same and published anew.
+  if (!read_object(*moved, key)) return;
+  const int linked = calls_.link(moved->native(), path.native());
+  if (linked == 0 || errno == EEXIST) calls_.unlink(moved->native());
+}
+
+void ObjectStore::set_stranger_aside(const std::string& name) const {
+  const fs::path path = layout_.objects() / name;
+  // Trouble leaves the stranger where it is, to be reported the next time too.
+  static_cast<void>(set_aside(calls_, layout_, path, path.filename().native()));
+}
+
+Expected<bool> ObjectStore::remove(const Key& key) const {
+  const fs::path path = layout_.object(key);
+  if (calls_.unlink(path.native()) != 0) {
+    if (errno == ENOENT) return false;
+    return fail(ErrorCode::io, util::system_message("remove", path, errno));
+  }
+  if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) {
+    return tl::make_unexpected(synced.error());
+  }
+  return true;
+}
+
+bool ObjectStore::exists(const Key& key) const {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(layout_.object(key), error));
+}
+
+std::int64_t ObjectStore::size(const Key& key) const { return size_of(layout_.object(key)); }
+
+Expected<ObjectStore::Listing> ObjectStore::list() const {
+  Listing listing;
+  const auto shards = names_in(layout_.objects());
+  if (!shards) return tl::make_unexpected(shards.error());
+  for (const std::string& shard : *shards) {
+    const fs::path folder = layout_.objects() / shard;
+    if (!is_shard(folder)) {
+      listing.strangers.push_back(shard);
+      continue;
+    }
+    const auto files = names_in(folder);
+    if (!files) return tl::make_unexpected(files.error());
+    for (const std::string& file : *files) {
+      if (const auto key = Layout::object_key(shard, file)) {
+        listing.objects.emplace(*key, size_of(folder / file));
+      } else {
+        listing.strangers.push_back(shard + "/" + file);
+      }
+    }
+  }
+  return listing;
+}
+
+std::int64_t ObjectStore::leftovers(bool remove) const {
+  std::int64_t found = 0;
+  const auto names = names_in(layout_.tmp());
+  if (!names) return 0;
+  for (const std::string& name : *names) {
+    const fs::path path = layout_.tmp() / name;
+    if (is_held(path)) continue;
+    ++found;
+    if (remove) calls_.unlink(path.native());
+  }
+  return found;
+}
+
+}  // namespace cubinet::cache

@@ -1,0 +1,55 @@
+// The objects: files under objects/, the truth of a cabinet. No SQLite here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cache/cabinet.hpp"
+#include "cache/layout.hpp"
+#include "util/files.hpp"
+#include "util/system_calls.hpp"
+
+namespace cubinet::cache {
+
+// Stateless but for its options: thread-safe, fork-safe.
+class ObjectStore {
+ public:
+  // What lies under objects/.
+  struct Listing {
+    std::map<Key, std::int64_t> objects;  // with the sizes of the files
+    std::vector<std::string> strangers;   // names (relative to objects/) that no key stands for
+  };
+
+  ObjectStore(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
+
+  // The object, every byte checked. not_found: no file. invalid_argument: damaged, with the reason. io: the file
+  // cannot be read.
+  [[nodiscard]] Expected<Object> read(const Key& key) const;
+
+  // See Cabinet::publish; without the row.
+  Expected<util::Published> publish(const Key& key, const Object& object) const;
+
+  // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
+  void set_damaged_aside(const Key& key) const;
+  // The same for a name from Listing::strangers.
+  void set_stranger_aside(const std::string& name) const;
+
+  // Removes an object durably. False when there was none.
+  Expected<bool> remove(const Key& key) const;
+
+  [[nodiscard]] bool exists(const Key& key) const;
+  // Bytes of the file; 0 when there is none.
+  [[nodiscard]] std::int64_t size(const Key& key) const;
+  [[nodiscard]] Expected<Listing> list() const;
+
+  // Counts the files in tmp/ that no living writer holds; removes them if asked.
+  [[nodiscard]] std::int64_t leftovers(bool remove) const;
+
+ private:
+  Layout layout_;
+  util::SystemCalls& calls_;
+};
+
+}  // namespace cubinet::cache

@@ -1,0 +1,200 @@
+#include "cache/root.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <system_error>
+
+#include "util/files.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view format_text = "cubinet cabinet 1\n";
+constexpr std::string_view format_word = "cubinet cabinet ";
+constexpr std::uint64_t max_format_bytes = 4096;
+// FORMAT while a creator writes it; what a killed creator leaves. A folder with only such files counts as empty.
+constexpr std::string_view unborn_prefix = "FORMAT.";
+constexpr std::string_view tag_text =
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This folder is a cache of compiled kernels made by Cubinet; its contents can be made again.\n"
+    "# See https://bford.info/cachedir/ for what this file is.\n";
+
+tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cache_unusable, std::move(message)); }
+
+bool trusted_owner(const struct stat& status) {
+  const uid_t caller = ::geteuid();
+  return status.st_uid == caller || status.st_uid == 0 || caller == 0;
+}
+
+// The rule on who may own and write a root: see open_root.
+Expected<void> check_trust(const fs::path& root) {
+  struct stat link {};
+  struct stat folder {};
+  if (::lstat(root.c_str(), &link) != 0 || ::stat(root.c_str(), &folder) != 0) {
+    return unusable(util::system_message("examine the cabinet", root, errno));
+  }
+  if (!S_ISDIR(folder.st_mode)) return unusable(fmt::format("the cabinet {} is not a folder", root.native()));
+  if (!trusted_owner(link) || !trusted_owner(folder)) {
+    return unusable(fmt::format("the cabinet {} belongs to user {}: choose a folder of your own, or of root",
+                                root.native(), trusted_owner(link) ? folder.st_uid : link.st_uid));
+  }
+  if ((folder.st_mode & S_IWOTH) != 0) {
+    return unusable(fmt::format("the cabinet {0} can be written by everybody: chmod o-w {0}", root.native()));
+  }
+  return {};
+}
+
+bool is_unborn_format(std::string_view name) {
+  if (!name.starts_with(unborn_prefix) || name.size() == unborn_prefix.size()) return false;
+  const char next = name[unborn_prefix.size()];
+  return next >= '0' && next <= '9';
+}
+
+Expected<bool> holds_nothing(const fs::path& root) {
+  std::error_code error;
+  fs::directory_iterator it(root, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (!is_unborn_format(it->path().filename().native())) return false;
+  }
+  if (error) return unusable(util::system_message("list", root, error.value()));
+  return true;
+}
+
+// Nothing when there is no FORMAT.
+Expected<std::optional<std::string>> read_format(const Layout& layout) {
+  auto text = util::read_file(layout.format(), max_format_bytes, false);
+  if (text) return std::optional<std::string>(std::move(*text));
+  if (text.error().code == ErrorCode::not_found) return std::optional<std::string>();
+  return unusable(text.error().message);
+}
+
+Expected<void> check_format(const Layout& layout, std::string_view text) {
+  if (text == format_text) return {};
+  if (!text.starts_with(format_word)) {
+    return unusable(fmt::format("{} is not the mark of a cabinet", layout.format().native()));
+  }
+  std::string version(text.substr(format_word.size(), 20));
+  while (!version.empty() && version.back() == '\n') version.pop_back();
+  return unusable(fmt::format("the cabinet {} has format {}, and this build reads format 1: use the build that made it, "
+                              "or another folder", layout.root.native(), version));
+}
+
+// The parts below a root that code goes through must be what they are named for, not a way out of the root.
+Expected<void> check_parts(const Layout& layout) {
+  for (const auto& part : {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine()}) {
+    std::error_code error;
+    const auto status = fs::symlink_status(part, error);
+    if (fs::exists(status) && !fs::is_directory(status)) {
+      return unusable(fmt::format("{} is not a folder", part.native()));
+    }
+  }
+  return {};
+}
+
+Expected<void> make_parts(const Layout& layout, util::SystemCalls& calls) {
+  for (const auto& part : {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine()}) {
+    if (auto made = util::make_folder(calls, part, 0755); !made) return made;
+  }
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(layout.tag(), error))) return {};
+  const auto tagged = util::publish_file(calls, layout.tmp(), layout.tag(), {tag_text});
+  if (!tagged) return tl::make_unexpected(tagged.error());
+  return {};
+}
+
+Expected<void> make_root_folder(const fs::path& root, util::SystemCalls& calls) {
+  const fs::path parent = root.parent_path();
+  std::error_code error;
+  if (!parent.empty() && parent != root && !fs::exists(parent, error)) {
+    if (auto made = make_root_folder(parent, calls); !made) return made;
+  }
+  if (auto made = util::make_folder(calls, root, 0700); !made) return unusable(made.error().message);
+  return {};
+}
+
+// Marks an empty folder. FORMAT comes first and whole, so that whoever sees anything else sees the mark too.
+Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
+  const auto published = util::publish_file(calls, layout.root, layout.format(), {format_text});
+  if (!published) return unusable(published.error().message);
+  return {};
+}
+
+std::string why_not_writable(const Layout& layout) {
+  for (const auto& folder : {layout.root, layout.objects(), layout.tmp()}) {
+    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) continue;
+    // A part that is missing is made if the root can be written.
+    if (errno != ENOENT) return util::system_message("write in", folder, errno);
+  }
+  return {};
+}
+
+Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
+  if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
+  Root root{layout, Persistence::on, why_not_writable(layout)};
+  if (root.readonly_reason.empty()) {
+    // A full disk is a reason too: what is in the cabinet can still be read.
+    if (auto made = make_parts(layout, calls); !made) root.readonly_reason = made.error().message;
+  }
+  if (!root.readonly_reason.empty()) root.persistence = Persistence::readonly;
+  return root;
+}
+
+// The text of FORMAT, after marking the folder if it is empty and that is wanted.
+Expected<std::string> read_or_make_format(const Layout& layout, bool create, util::SystemCalls& calls) {
+  auto format = read_format(layout);
+  if (!format) return tl::make_unexpected(format.error());
+  if (*format) return std::move(**format);
+  const auto empty = holds_nothing(layout.root);
+  if (!empty) return tl::make_unexpected(empty.error());
+  if (!*empty) {
+    // Another creator may have marked the folder between the two looks.
+    format = read_format(layout);
+    if (format && *format) return std::move(**format);
+    return unusable(fmt::format("the folder {} holds other things and no cabinet: name an empty or a new folder",
+                                layout.root.native()));
+  }
+  if (!create) return fail(ErrorCode::not_found, fmt::format("{} is empty, not a cabinet", layout.root.native()));
+  if (auto marked = mark(layout, calls); !marked) return tl::make_unexpected(marked.error());
+  return std::string(format_text);
+}
+
+// An absolute path without a slash at its end, so that a later change of the working folder moves nothing.
+Expected<fs::path> absolute_root(const fs::path& path) {
+  if (path.empty()) return unusable("no folder is named for the cabinet");
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error).lexically_normal();
+  if (error) return unusable(util::system_message("find", path, error.value()));
+  return absolute.has_filename() ? absolute : absolute.parent_path();
+}
+
+}  // namespace
+
+Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& calls) {
+  const auto absolute = absolute_root(path);
+  if (!absolute) return tl::make_unexpected(absolute.error());
+  const Layout layout{*absolute};
+  std::error_code error;
+  const auto status = fs::symlink_status(layout.root, error);
+  if (status.type() == fs::file_type::none) {
+    return unusable(util::system_message("examine the cabinet", layout.root, error.value()));
+  }
+  if (!fs::exists(status)) {
+    if (!create) return fail(ErrorCode::not_found, fmt::format("there is no cabinet at {}", layout.root.native()));
+    if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
+  }
+  if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  const auto format = read_or_make_format(layout, create, calls);
+  if (!format) return tl::make_unexpected(format.error());
+  if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
+  return open_marked(layout, calls);
+}
+
+}  // namespace cubinet::cache

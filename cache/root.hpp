@@ -1,0 +1,27 @@
+// Opening a root: what is accepted, what is made, what is refused.
+#pragma once
+
+#include <string>
+
+#include "cache/cabinet.hpp"
+#include "cache/layout.hpp"
+#include "util/system_calls.hpp"
+
+namespace cubinet::cache {
+
+struct Root {
+  Layout layout;
+  Persistence persistence = Persistence::on;
+  std::string readonly_reason;  // why it cannot be written; empty when it can
+};
+
+// Accepts a folder marked by FORMAT; with `create` makes one when there is none (parents too) or the folder is empty.
+// Errors, with nothing changed:
+//   not_found       nothing there, or an empty folder, and no `create`
+//   cache_unusable  not a folder; a folder with other things in it; an unknown format; a folder or link that belongs to
+//                   another user than the caller and root (unless root asks); a folder that everybody may write;
+//                   a part of the root that is a symbolic link; no way to create it
+// Safe when several processes create the same root at once, and after a creator was killed.
+Expected<Root> open_root(const std::filesystem::path& path, bool create, util::SystemCalls& calls);
+
+}  // namespace cubinet::cache
