@@ -1,0 +1,129 @@
+#include "jit/launch.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace cubinet::jit {
+namespace {
+
+constexpr int kMaxTokenBoxes = 16;      // 256 tokens in steps of 16
+constexpr cuuint32_t kDepth = 64;       // bf16 elements in the 128 bytes of the swizzle
+constexpr cuuint32_t kChunk = 64;       // tokens and columns of an output box
+
+// Weights under this many bytes are read with the evict-first policy: it keeps the L2 for tokens and for lines that
+// wait to be written. Larger ones are read faster without (bench/results).
+constexpr std::int64_t kStreamedWeightBytes = 250'000'000;
+
+// What follows the tensor maps in the kernel's parameters (templates/layout.cuh, struct Parameters).
+struct Scalars {
+  CUdeviceptr d;
+  CUdeviceptr row_info;
+  std::int32_t rows;
+  std::int32_t groups;
+  std::int32_t n;
+  std::int32_t k;
+  std::int32_t stream_weights;
+};
+
+// The kernel's one parameter: weights map, output map, a token map per token count, scalars.
+struct alignas(64) ParameterBlock {
+  std::array<std::byte, (2 + kMaxTokenBoxes) * sizeof(CUtensorMap) + 64> bytes{};
+
+  CUtensorMap* map(int i) { return reinterpret_cast<CUtensorMap*>(bytes.data()) + i; }
+};
+
+// A launch in the terms that both layouts share.
+struct Operands {
+  const void* a;
+  const void* b;
+  void* d;
+  const std::int32_t* row_info;
+  std::int64_t rows;         // M, or capacity
+  std::int64_t total_rows;   // of A and D
+};
+
+CUresult encode(const Driver& driver, CUtensorMap* map, const void* base, std::int64_t inner, std::int64_t outer,
+                cuuint32_t box_inner, cuuint32_t box_outer, CUtensorMapL2promotion promotion) {
+  const cuuint64_t dimensions[2] = {static_cast<cuuint64_t>(inner), static_cast<cuuint64_t>(outer)};
+  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(inner) * 2};
+  const cuuint32_t box[2] = {box_inner, box_outer};
+  const cuuint32_t element_strides[2] = {1, 1};
+  return driver.cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(base), dimensions,
+                                       strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                       CU_TENSOR_MAP_SWIZZLE_128B, promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+CUresult encode_maps(const Driver& driver, const TileConfig& config, const Problem& problem, const Operands& operands,
+                     ParameterBlock& block) {
+  CUresult result = encode(driver, block.map(0), operands.b, problem.k, problem.groups * problem.n, kDepth,
+                           static_cast<cuuint32_t>(config.block_columns), CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+  if (result != CUDA_SUCCESS) return result;
+  result = encode(driver, block.map(1), operands.d, problem.n, operands.total_rows, kChunk, kChunk,
+                  CU_TENSOR_MAP_L2_PROMOTION_NONE);
+  const int boxes = config.block_tokens / config.token_step;
+  for (int i = 0; i < boxes && result == CUDA_SUCCESS; ++i) {
+    const auto tokens = static_cast<cuuint32_t>((i + 1) * config.token_step / config.cluster);
+    result = encode(driver, block.map(2 + i), operands.a, problem.k, operands.total_rows, kDepth, tokens,
+                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+  }
+  return result;
+}
+
+Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem,
+                               int num_sms, const Operands& operands, CUstream stream) {
+  const TileConfig& config = kernel.config;
+  ParameterBlock block;
+  if (const CUresult result = encode_maps(driver, config, problem, operands, block); result != CUDA_SUCCESS) {
+    return driver.check(result, "cuTensorMapEncodeTiled");
+  }
+  const Scalars scalars{reinterpret_cast<CUdeviceptr>(operands.d),
+                        reinterpret_cast<CUdeviceptr>(operands.row_info),
+                        static_cast<std::int32_t>(operands.rows),
+                        problem.groups,
+                        static_cast<std::int32_t>(problem.n),
+                        static_cast<std::int32_t>(problem.k),
+                        problem.groups * problem.n * problem.k * 2 < kStreamedWeightBytes};
+  std::memcpy(block.map(2 + config.block_tokens / config.token_step), &scalars, sizeof scalars);
+
+  CUlaunchAttribute cluster{};
+  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster.value.clusterDim = {static_cast<unsigned>(config.cluster), 1, 1};
+  CUlaunchConfig launch{};
+  launch.gridDimX = static_cast<unsigned>(num_sms / config.cluster * config.cluster);
+  launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = static_cast<unsigned>(threads_per_cta(config));
+  launch.blockDimY = launch.blockDimZ = 1;
+  launch.sharedMemBytes = static_cast<unsigned>(dynamic_smem_bytes(config));
+  launch.hStream = stream;
+  launch.attrs = &cluster;
+  launch.numAttrs = config.cluster > 1 ? 1 : 0;
+  void* parameters[] = {&block};
+  const CUresult result = driver.cuLaunchKernelEx(&launch, kernel.function, parameters, nullptr);
+  return result == CUDA_SUCCESS ? Expected<void>{} : driver.check(result, "cuLaunchKernelEx");
+}
+
+}  // namespace
+
+Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& kernel) {
+  return driver.check(driver.cuFuncSetAttribute(kernel.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                dynamic_smem_bytes(kernel.config)),
+                      "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
+}
+
+Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
+                      const ContiguousArguments& arguments, CUstream stream) {
+  const Operands operands{arguments.a, arguments.b, arguments.d, arguments.m_indices, arguments.m, arguments.m};
+  return launch_operands(driver, kernel, problem, num_sms, operands, stream);
+}
+
+Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
+                      const MaskedArguments& arguments, CUstream stream) {
+  const Operands operands{arguments.a, arguments.b, arguments.d, arguments.masked_m, arguments.capacity,
+                          problem.groups * arguments.capacity};
+  return launch_operands(driver, kernel, problem, num_sms, operands, stream);
+}
+
+}  // namespace cubinet::jit

@@ -1,0 +1,119 @@
+#include "jit/selector.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace cubinet::jit {
+namespace {
+
+constexpr std::int32_t kThreads = 384;  // two consumer warpgroups, one for producer and scheduler
+constexpr std::int64_t kDepthStep = 64;      // elements of K in a pipeline stage
+constexpr std::int64_t kColumnStep = 8;      // 16 bytes of a row of D
+constexpr std::int32_t kMaxGroups = 65536;
+
+// A rung of the ladder: `config` serves up to `rows` rows per group (inclusive).
+struct Rung {
+  std::int64_t rows;
+  TileConfig config;
+};
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+// Few rows per group: bound by reading the weights; small token tiles leave room for a deep pipeline.
+constexpr TileConfig kDecode{.block_tokens = 96, .token_step = 16, .block_columns = 128, .stages = 6,
+                             .prefetch_weights = true};
+// One or two token tiles per group: fine token steps, tiles that share weights run together, large ones first.
+constexpr TileConfig kMedium{.block_tokens = 256, .token_step = 32, .block_columns = 128, .stages = 4,
+                             .largest_first = true, .prefetch_weights = true};
+// Many rows per group: bound by arithmetic; pairs of CTAs share tokens, bands of columns stay in the L2.
+constexpr TileConfig kLarge{.block_tokens = 256, .token_step = 64, .block_columns = 128, .stages = 4, .cluster = 2,
+                            .raster_band = 8};
+
+constexpr std::array kContiguousLadder{Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
+constexpr std::array kMaskedLadder{Rung{64, kDecode}, Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
+
+std::span<const Rung> ladder(const Problem& problem) {
+  if (problem.layout == Layout::masked) return kMaskedLadder;
+  return kContiguousLadder;
+}
+
+// The last M that a rung serves.
+std::int64_t last_m(const Problem& problem, const Rung& rung) {
+  if (rung.rows == kNoLimit || problem.layout == Layout::masked) return rung.rows;
+  return rung.rows * problem.groups;
+}
+
+}  // namespace
+
+Expected<void> can_run(const Problem& problem) {
+  const auto refuse = [](std::string rule) { return fail(ErrorCode::unsupported, std::move(rule)); };
+  if (problem.n < 1 || problem.k < 1) {
+    return refuse(fmt::format("N and K must be positive: N={}, K={}", problem.n, problem.k));
+  }
+  if (problem.k % kDepthStep != 0) {
+    return refuse(fmt::format("K must be a multiple of {} for BF16: K={}", kDepthStep, problem.k));
+  }
+  if (problem.n % kColumnStep != 0) return refuse(fmt::format("N must be a multiple of {}: N={}", kColumnStep, problem.n));
+  if (problem.groups < 1 || problem.groups > kMaxGroups) {
+    return refuse(fmt::format("groups must be from 1 to {}: groups={}", kMaxGroups, problem.groups));
+  }
+  constexpr std::int64_t kMaxCoordinate = std::numeric_limits<std::int32_t>::max();
+  if (problem.k > kMaxCoordinate || problem.n > kMaxCoordinate / problem.groups) {
+    return refuse(fmt::format("groups * N and K must stay below 2^31 (TMA coordinates): groups={}, N={}, K={}",
+                              problem.groups, problem.n, problem.k));
+  }
+  return {};
+}
+
+TileConfig select(const Problem& problem, std::int64_t m, const Target& /*target*/) {
+  for (const Rung& rung : ladder(problem)) {
+    if (m <= last_m(problem, rung)) return rung.config;
+  }
+  return ladder(problem).back().config;
+}
+
+std::vector<Selection> selections(const Problem& problem, MRange range, const Target& target) {
+  std::vector<Selection> result;
+  for (std::int64_t m = range.first; m <= range.last;) {
+    std::int64_t last = range.last;
+    for (const Rung& rung : ladder(problem)) {
+      if (m <= last_m(problem, rung)) {
+        last = std::min(last, last_m(problem, rung));
+        break;
+      }
+    }
+    const TileConfig config = select(problem, m, target);
+    if (!result.empty() && result.back().config == config) {
+      result.back().range.last = last;
+    } else {
+      result.push_back({{m, last}, config});
+    }
+    m = last + 1;
+  }
+  return result;
+}
+
+std::int32_t threads_per_cta(const TileConfig& /*config*/) { return kThreads; }
+
+std::int32_t dynamic_smem_bytes(const TileConfig& config) {
+  constexpr std::int32_t kRowBytes = 128;
+  constexpr std::int32_t kChunks = 2 * 2 * 64 * 64 * 2;  // two warpgroups, two buffers of 64 x 64 bf16
+  constexpr std::int32_t kSlots = 4, kTileBytes = 32, kRuns = 112, kRunBytes = 16, kBarrierBytes = 8;
+  const std::int32_t stages = config.stages * (config.block_columns + config.block_tokens) * kRowBytes;
+  const std::int32_t barriers = 2 * (config.stages + kSlots) * kBarrierBytes;
+  const std::int32_t runs = kRuns * kRunBytes + (kRuns + 1) * 4 + kRuns + 16 * 4 + 32 * 4;
+  const std::int32_t control = barriers + kSlots * kTileBytes + runs;
+  return stages + kChunks + (control + 7) / 8 * 8;
+}
+
+std::string name(const TileConfig& config) {
+  return fmt::format("t{}x{}u{}s{}c{}b{}{}{}", config.block_tokens, config.block_columns, config.token_step,
+                     config.stages, config.cluster, config.raster_band, config.largest_first ? "l" : "",
+                     config.prefetch_weights ? "p" : "");
+}
+
+}  // namespace cubinet::jit

@@ -1,0 +1,119 @@
+// The grouped GEMM kernel, common to all families: D = A * B^T per group, persistent and warp-specialised. Weights (B)
+// lie on the M side of wgmma and tokens (A) on its N side, so that a tile's work follows the number of tokens in steps
+// of kTokenStep instead of being padded to 128 rows.
+//
+// Roles in a CTA: two consumer warpgroups of 64 columns each, a producer warp (TMA), a scheduler warp.
+#pragma once
+
+#include "epilogue.cuh"
+#include "layout.cuh"
+#include "pipeline.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/sync.cuh"
+#include "ptx/tma.cuh"
+#include "runs.cuh"
+#include "scheduler.cuh"
+
+namespace cubinet {
+
+// Multiplies a tile with the smallest instance that holds its tokens. The instances share one set of accumulators, so
+// that the epilogue exists once.
+template <class Arithmetic, int kTokens>
+CUBINET_DEVICE void multiply_tile(const Parameters& p, Control& control, u32 stages, Stage& stage,
+                                  const Staging& staging, const Tile& tile, float (&accumulators)[kAccumulators]) {
+  if constexpr (kTokens < kBlockTokens) {
+    if (tile.tokens > kTokens) {
+      multiply_tile<Arithmetic, kTokens + kTokenStep>(p, control, stages, stage, staging, tile, accumulators);
+      return;
+    }
+  }
+  Arithmetic::template multiply<kTokens>(p, control, stages, stage, staging.warpgroup, staging.thread & 31,
+                                         accumulators);
+}
+
+template <class Arithmetic, class Rows>
+CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, int thread) {
+  Staging staging;
+  staging.warpgroup = thread / kWarpgroup;
+  staging.thread = thread % kWarpgroup;
+  staging.buffers = shared + kChunkOffset + staging.warpgroup * kChunkBuffers * kChunkBytes;
+  TileRing ring;
+  Stage stage;
+#pragma unroll 1
+  for (;;) {
+    const Tile tile = ring.take<true>(control, thread & 31);
+    if (tile.tokens == 0) break;
+    float accumulators[kAccumulators];
+#pragma unroll
+    for (int i = 0; i < kAccumulators; ++i) accumulators[i] = 0.0f;
+    multiply_tile<Arithmetic, kTokenStep>(p, control, shared, stage, staging, tile, accumulators);
+    store_tile<Rows>(p, tile, accumulators, staging);
+  }
+  if (staging.thread == 0) ptx::bulk_wait_group_all();
+}
+
+CUBINET_DEVICE void init_barriers(Control& control) {
+  for (int i = 0; i < kStages; ++i) {
+    ptx::mbarrier_init(ptx::shared_address(&control.stage_full[i]), 1);
+    ptx::mbarrier_init(ptx::shared_address(&control.stage_empty[i]), kConsumers / 32 * kCluster);
+  }
+  for (int i = 0; i < kTileSlots; ++i) {
+    ptx::mbarrier_init(ptx::shared_address(&control.tile_full[i]), 1);
+    ptx::mbarrier_init(ptx::shared_address(&control.tile_empty[i]), kConsumers / 32 + 1);
+  }
+  ptx::fence_mbarrier_init();
+}
+
+// Starts the CTA's probable first weight tile on its way into the L2 while the rows are still being looked at. Right
+// when every group has rows and one token tile; harmless otherwise.
+template <int kElementBytes>
+CUBINET_DEVICE void prefetch_first_weights(const Parameters& p, u32 cluster, u32 rank, int lane) {
+  constexpr int kDepth = kStageDepth<kElementBytes>;
+  const int columns = column_tiles(p);
+  const int group = static_cast<int>(cluster) / columns;
+  const int column = (static_cast<int>(cluster) % columns * kCluster + static_cast<int>(rank)) * kBlockColumns;
+  if (group < p.groups && lane < kStages && lane * kDepth < depth_of(p)) {
+    ptx::tma_prefetch_l2(&p.weights, lane * kDepth, group * columns_of(p) + column);
+  }
+}
+
+template <class Arithmetic, class Rows>
+CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  Control& control = *reinterpret_cast<Control*>(shared_memory + kControlOffset);
+  const u32 shared = ptx::shared_address(shared_memory);
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
+  const u32 rank = kCluster > 1 ? ptx::cluster_cta_rank() : 0;
+  const u32 cluster = blockIdx.x / kCluster, clusters = gridDim.x / kCluster;
+
+  if (thread == kConsumers) init_barriers(control);
+  if (kPrefetchWeights && warp == kSchedulerWarp) {
+    prefetch_first_weights<Arithmetic::kElementBytes>(p, cluster, rank, lane);
+  }
+  int* borrowed = reinterpret_cast<int*>(shared_memory);
+  Rows::scan_together(p, borrowed, warp, lane);
+  __syncthreads();
+  int position = 0, runs = 0;
+  if (warp == kSchedulerWarp) runs = Rows::fill(p, control, position, borrowed, lane);
+  ptx::fence_proxy_async_shared();
+  __syncthreads();  // the borrowed memory goes back to the pipeline, to be written by TMA
+  if constexpr (kCluster > 1) ptx::cluster_sync();
+
+  if (thread >= kConsumers) {
+    ptx::setmaxnreg_dec<kProducerRegisters>();
+    if (warp == kProducerWarp && lane == 0) {
+      produce<Arithmetic::kElementBytes>(p, control, shared, rank);
+    } else if (warp == kSchedulerWarp) {
+      schedule<Rows>(p, control, borrowed, position, runs, cluster, clusters, rank, lane);
+    }
+  } else {
+    ptx::setmaxnreg_inc<kConsumerRegisters>();
+    consume<Arithmetic, Rows>(p, control, shared, thread);
+  }
+  if constexpr (kCluster > 1) {
+    __syncwarp();
+    ptx::cluster_sync();  // no CTA leaves while another may still write to it
+  }
+}
+
+}  // namespace cubinet

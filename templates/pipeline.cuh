@@ -1,0 +1,80 @@
+// The operand pipeline: a ring of stages in shared memory, each one K block of 128 bytes for the weights and the
+// tokens of a tile. The producer fills a stage by TMA, the consumers release it.
+#pragma once
+
+#include "layout.cuh"
+#include "ptx/mbarrier.cuh"
+#include "ptx/sync.cuh"
+#include "ptx/tma.cuh"
+#include "scheduler.cuh"
+
+namespace cubinet {
+
+struct Stage {
+  int index = 0;
+  u32 parity = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++index == kStages) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// Elements of K in a stage.
+template <int kElementBytes>
+constexpr int kStageDepth = kStageRowBytes / kElementBytes;
+
+// Lets the producers of every CTA of the cluster refill the stage: each of them writes to all. By one warp.
+CUBINET_DEVICE void release_stage(Control& control, int stage, int lane) {
+  const u32 barrier = ptx::shared_address(&control.stage_empty[stage]);
+  if constexpr (kCluster == 1) {
+    if (lane == 0) ptx::mbarrier_arrive(barrier);
+  } else {
+    if (lane < kCluster) ptx::mbarrier_arrive_remote(barrier, static_cast<u32>(lane));
+  }
+}
+
+// The producer thread's life: every K block of every tile.
+template <int kElementBytes>
+CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u32 rank) {
+  constexpr int kDepth = kStageDepth<kElementBytes>;
+  const int blocks = depth_of(p) / kDepth;
+  const u64 policy = ptx::policy_evict_first();
+  const bool stream = p.stream_weights != 0;
+  TileRing ring;
+  Stage stage;
+  for (;;) {
+    const Tile tile = ring.take<false>(control, 0);
+    if (tile.tokens == 0) return;
+    const int box = (tile.tokens - 1) / kTokenStep;
+    const TensorMap* token_map = &p.tokens[box];
+    const int share = (box + 1) * (kTokenStep / kCluster);  // token rows that this CTA loads for the cluster
+    const u32 bytes = kWeightStageBytes + (box + 1) * kTokenStep * kStageRowBytes;
+    const int weight_row = tile.group * columns_of(p) + tile.column;
+    const int token_row = tile.first_row + static_cast<int>(rank) * share;
+    const u32 token_offset = kWeightStageBytes + rank * share * kStageRowBytes;
+#pragma unroll 1
+    for (int block = 0; block < blocks; ++block) {
+      const u32 full = ptx::shared_address(&control.stage_full[stage.index]);
+      ptx::mbarrier_wait(ptx::shared_address(&control.stage_empty[stage.index]), stage.parity ^ 1);
+      ptx::mbarrier_arrive_expect_tx(full, bytes);
+      const u32 address = stages + stage.index * kStageBytes;
+      if (stream) {
+        ptx::tma_load_hinted(address, &p.weights, full, block * kDepth, weight_row, policy);
+      } else {
+        ptx::tma_load(address, &p.weights, full, block * kDepth, weight_row);
+      }
+      if constexpr (kCluster == 1) {
+        ptx::tma_load(address + token_offset, token_map, full, block * kDepth, token_row);
+      } else {
+        ptx::tma_load_multicast(address + token_offset, token_map, full, block * kDepth, token_row,
+                                static_cast<u16>((1 << kCluster) - 1));
+      }
+      stage.advance();
+    }
+  }
+}
+
+}  // namespace cubinet
