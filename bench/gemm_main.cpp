@@ -31,6 +31,7 @@ struct Arguments {
   std::string json;
   bool no_check = false;
   bool only_variants = false;
+  bool compile_only = false;
   bench::GemmOptions options;
 };
 
@@ -52,6 +53,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", arguments.options.seed, "Of operands and group sizes; 0: a fresh one");
   app.add_option("--cache", arguments.cache, "Cabinet to find kernels in and to store them");
   app.add_option("--json", arguments.json, "File for the results");
+  app.add_flag("--compile-only", arguments.compile_only,
+               "Fill the cabinet for a run elsewhere (a device of 132 SMs) and stop; needs no GPU");
   app.add_flag("--no-check", arguments.no_check, "Do not compare with the reference");
 }
 
@@ -103,6 +106,20 @@ int report_error(const Error& error) {
   return error.code == ErrorCode::driver_missing ? 4 : error.code == ErrorCode::invalid_argument ? 2 : 1;
 }
 
+int compile_only(const Arguments& arguments) {
+  constexpr int num_sms = 132;
+  auto compiler = jit::NvrtcCompiler::open({});
+  if (!compiler) return report_error(compiler.error());
+  auto cabinet = cache::Cabinet::open(arguments.cache, true);
+  if (!cabinet) return report_error(cabinet.error());
+  const auto report = bench::compile_all(bench::kernels_of(arguments.options, num_sms), **compiler, &*cabinet,
+                                         arguments.options.jobs);
+  for (const auto& failure : report.failed) report_error(failure.error);
+  fmt::print("{} kernels compiled, {} found, {} failed, {:.1f} s\n", report.compiled, report.hits,
+             report.failed.size(), report.seconds);
+  return report.failed.empty() ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -116,6 +133,7 @@ int main(int argc, char** argv) {
     return app.exit(problem) == 0 ? 0 : 2;
   }
   if (const auto status = complete(arguments); !status) return report_error(status.error());
+  if (arguments.compile_only) return compile_only(arguments);
   auto session = warmup::GpuSession::open(arguments.cache, {});
   if (!session) return report_error(session.error());
   const std::string head = heading(*session, arguments);

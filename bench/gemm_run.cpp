@@ -23,6 +23,24 @@ void stop_hung(const std::string& what) {
   _exit(3);
 }
 
+constexpr const char* kArchitecture = "sm_90a";
+
+struct Choice {
+  std::string variant;
+  jit::TileConfig config;
+};
+
+// The configurations to run on a case: the selected one, then the variants that are meant for it.
+std::vector<Choice> choices(const GemmOptions& options, const Case& c, int num_sms) {
+  const auto selected = jit::select(c.problem, c.selecting_m(), {num_sms});
+  std::vector<Choice> result;
+  if (options.selected) result.push_back({"selected", selected});
+  for (const Variant& variant : options.variants) {
+    if (matches(c, variant.filter)) result.push_back({variant.label, variant.applied_to(selected)});
+  }
+  return result;
+}
+
 // One configuration of one case, ready to be launched.
 struct Entry {
   std::size_t plan = 0;  // index into Run::plans_
@@ -47,7 +65,7 @@ class Run {
 
  private:
   Expected<void> lay_out();
-  void add_entry(const Case& c, const std::string& variant, const jit::TileConfig& config);
+  void add_entry(const Case& c, const Choice& choice);
   Expected<void> open_device();
   Expected<void> compile();
   Expected<void> check_all();
@@ -73,21 +91,17 @@ Expected<void> Run::lay_out() {
     const auto sizes = group_sizes(c, options_.seed);
     if (!sizes) return tl::make_unexpected(sizes.error());
     plans_.push_back(plan_of(c, *sizes));
-    const auto selected = jit::select(c.problem, c.selecting_m(), {num_sms_});
-    if (options_.selected) add_entry(c, "selected", selected);
-    for (const Variant& variant : options_.variants) {
-      if (matches(c, variant.filter)) add_entry(c, variant.label, variant.applied_to(selected));
-    }
+    for (const Choice& choice : choices(options_, c, num_sms_)) add_entry(c, choice);
   }
   return {};
 }
 
-void Run::add_entry(const Case& c, const std::string& variant, const jit::TileConfig& config) {
+void Run::add_entry(const Case& c, const Choice& choice) {
   const auto& plan = plans_.back();
   Entry entry;
   entry.plan = plans_.size() - 1;
-  entry.measurement = {c, variant, jit::name(config), plan.flop(), plan.bytes(), {}, "unchecked", 0};
-  entry.spec = jit::spec_for(c.problem, config, "sm_90a");
+  entry.measurement = {c, choice.variant, jit::name(choice.config), plan.flop(), plan.bytes(), {}, "unchecked", 0};
+  entry.spec = jit::spec_for(c.problem, choice.config, kArchitecture);
   entries_.push_back(std::move(entry));
 }
 
@@ -114,7 +128,7 @@ Expected<void> Run::open_device() {
 Expected<void> Run::compile() {
   std::vector<jit::KernelSpec> specs;
   for (const Entry& entry : entries_) specs.push_back(entry.spec);
-  const auto report = pool_.compile(specs, options_.jobs);
+  const auto report = compile_all(specs, *session_.compiler, session_.cabinet_or_null(), options_.jobs);
   fmt::print(stderr, "{} kernels compiled, {} found, {} failed, {:.1f} s\n", report.compiled, report.hits,
              report.failed.size(), report.seconds);
   for (Entry& entry : entries_) {
@@ -204,6 +218,16 @@ GemmResult Run::result() {
 }
 
 }  // namespace
+
+std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options, int num_sms) {
+  std::vector<jit::KernelSpec> specs{jit::verification_spec(kArchitecture)};
+  for (const Case& c : options.cases) {
+    for (const Choice& choice : choices(options, c, num_sms)) {
+      specs.push_back(jit::spec_for(c.problem, choice.config, kArchitecture));
+    }
+  }
+  return specs;
+}
 
 Expected<GemmResult> run_gemm(warmup::GpuSession& session, const GemmOptions& options) {
   const jit::CurrentContext current(*session.device);

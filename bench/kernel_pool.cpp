@@ -7,10 +7,11 @@
 
 namespace cubinet::bench {
 
-warmup::Report KernelPool::compile(const std::vector<jit::KernelSpec>& specs, int jobs) {
+warmup::Report compile_all(const std::vector<jit::KernelSpec>& specs, jit::Compiler& compiler, cache::Cabinet* cabinet,
+                           int jobs) {
   warmup::Plan plan;
   for (const auto& spec : std::set<jit::KernelSpec>(specs.begin(), specs.end())) plan.kernels.push_back({spec, {}});
-  return warmup::warm(plan, *session_->compiler, session_->cabinet_or_null(), jobs, [](auto, auto, const auto&) {});
+  return warmup::warm(plan, compiler, cabinet, jobs, [](auto, auto, const auto&) {});
 }
 
 Expected<jit::LaunchableKernel> KernelPool::get(const jit::KernelSpec& spec) {

@@ -10,13 +10,14 @@
 
 namespace cubinet::bench {
 
+// Compiles what the cabinet (may be null) lacks, each once, with several threads.
+warmup::Report compile_all(const std::vector<jit::KernelSpec>& specs, jit::Compiler& compiler, cache::Cabinet* cabinet,
+                           int jobs);
+
 class KernelPool {
  public:
   // The session outlives the pool, and its device's context is current on the calling thread.
   explicit KernelPool(warmup::GpuSession& session) : session_(&session) {}
-
-  // Compiles what the cabinet lacks with several threads, so that get() finds it. Failures show in get().
-  warmup::Report compile(const std::vector<jit::KernelSpec>& specs, int jobs);
 
   // The kernel of `spec`, loaded once.
   Expected<jit::LaunchableKernel> get(const jit::KernelSpec& spec);
