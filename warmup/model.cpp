@@ -164,7 +164,7 @@ Expected<std::int64_t> share(std::int64_t value, const char* what, std::int64_t 
   }
   if (value % ranks == 0) return value / ranks;
   return fail(ErrorCode::invalid_argument,
-              fmt::format("{} {} cannot be split evenly over {} parallelism {}", what, value, kind, ranks));
+              fmt::format("{}, {}, cannot be split evenly over {} parallelism {}", what, value, kind, ranks));
 }
 
 }  // namespace
@@ -199,9 +199,9 @@ Expected<MoeShape> read_model(const std::filesystem::path& file) {
 
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
                                            const std::vector<Layout>& layouts) {
-  const auto groups = share(shape.experts, "the number of experts,", parallelism.expert, "expert");
+  const auto groups = share(shape.experts, "the number of experts", parallelism.expert, "expert");
   if (!groups) return tl::make_unexpected(groups.error());
-  const auto width = share(shape.expert_width, "the width of an expert,", parallelism.tensor, "tensor");
+  const auto width = share(shape.expert_width, "the width of an expert", parallelism.tensor, "tensor");
   if (!width) return tl::make_unexpected(width.error());
 
   std::vector<Problem> problems;

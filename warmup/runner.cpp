@@ -104,8 +104,7 @@ Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, 
 
 std::int64_t count_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
   return std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const PlannedKernel& kernel) {
-    const std::string record = jit::record_of(kernel.spec, nvrtc_version);
-    return !cabinet.find(jit::key_of(record), record).has_value();
+    return !jit::find(kernel.spec, nvrtc_version, cabinet).has_value();
   });
 }
 

@@ -1,0 +1,17 @@
+// The models under examples/models, as problems.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cubinet/problem.hpp"
+
+namespace cubinet::warmup {
+
+// The folders' names, without the dense one.
+std::vector<std::string> example_models();
+
+// The problems of a model with both layouts; empty where `expert_parallel` does not divide its experts.
+std::vector<Problem> example_problems(const std::string& model, std::int64_t expert_parallel);
+
+}  // namespace cubinet::warmup

@@ -1,0 +1,218 @@
+#include "warmup/model.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "catch.hpp"
+
+namespace {
+
+using namespace cubinet;
+using Catch::Matchers::StartsWith;
+using warmup::MoeShape;
+namespace fs = std::filesystem;
+
+const fs::path models = fs::path(CUBINET_SOURCE_DIR) / "examples" / "models";
+
+struct Expectation {
+  std::int64_t hidden_size, expert_width, experts;
+  const char* quantization;
+};
+
+// As the models' cards give them.
+const std::map<std::string, Expectation> expectations{
+    {"deepseek-v3", {7168, 2048, 256, "fp8"}},    {"glm-4.5", {5120, 1536, 160, ""}},
+    {"gpt-oss-120b", {2880, 2880, 128, ""}},      {"kimi-k2", {7168, 2048, 384, "fp8"}},
+    {"minimax-m2", {3072, 1536, 256, "fp8"}},     {"mixtral-8x7b", {4096, 14336, 8, ""}},
+    {"qwen3-235b-a22b", {4096, 1536, 128, ""}},   {"qwen3-30b-a3b", {2048, 768, 128, ""}},
+    {"qwen3-next-80b-a3b", {2048, 512, 512, ""}}, {"qwen3.5-35b-a3b", {2048, 512, 256, ""}},
+};
+
+std::string message_of(const std::string& text) {
+  const auto shape = warmup::parse_model(text, "m.json");
+  REQUIRE_FALSE(shape);
+  return shape.error().message;
+}
+
+MoeShape parsed(const std::string& text) {
+  const auto shape = warmup::parse_model(text, "m.json");
+  INFO((shape ? std::string() : shape.error().message));
+  REQUIRE(shape);
+  return *shape;
+}
+
+struct TemporaryFolder {
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "cubinet-model-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
+}  // namespace
+
+TEST_CASE("Every example model is read as its card says") {
+  std::size_t seen = 0;
+  for (const auto& folder : fs::directory_iterator(models)) {
+    if (!folder.is_directory()) continue;
+    const std::string name = folder.path().filename().string();
+    if (name == "qwen3-8b-dense") continue;
+    INFO(name);
+    const auto expected = expectations.find(name);
+    REQUIRE(expected != expectations.end());
+    const auto shape = warmup::read_model(folder.path() / "config.json");
+    REQUIRE(shape);
+    CHECK(shape->hidden_size == expected->second.hidden_size);
+    CHECK(shape->expert_width == expected->second.expert_width);
+    CHECK(shape->experts == expected->second.experts);
+    CHECK(shape->quantization == expected->second.quantization);
+    CHECK_FALSE(shape->model_type.empty());
+    ++seen;
+  }
+  CHECK(seen == expectations.size());
+}
+
+TEST_CASE("A dense model is refused because it has no experts") {
+  const auto shape = warmup::read_model(models / "qwen3-8b-dense" / "config.json");
+  REQUIRE_FALSE(shape);
+  CHECK(shape.error().code == ErrorCode::unsupported);
+  CHECK(shape.error().message.find("has no experts") != std::string::npos);
+  CHECK(shape.error().message.find("num_experts") != std::string::npos);
+  CHECK(message_of(R"({"hidden_size": 64, "moe_intermediate_size": 64, "num_experts": 0})") ==
+        "m.json: the model has no experts: num_experts is 0");
+}
+
+TEST_CASE("A field that is null counts as absent") {
+  const MoeShape shape = parsed(
+      R"({"hidden_size": 64, "intermediate_size": 128, "moe_intermediate_size": null, "n_routed_experts": null,
+          "num_experts": 4})");
+  CHECK(shape.expert_width == 128);
+  CHECK(shape.experts == 4);
+}
+
+TEST_CASE("Broken JSON is reported with file, line, column and what was expected") {
+  const std::string message = message_of("{\n  \"hidden_size\": 64,\n  oops\n}\n");
+  CHECK_THAT(message, StartsWith("m.json:3:3: not JSON: "));
+  CHECK(message.find("expected string literal") != std::string::npos);
+  CHECK_THAT(message_of(""), StartsWith("m.json:1:1: not JSON: "));
+  CHECK_THAT(message_of("{\"a\": 1,\n"), StartsWith("m.json:2:1: not JSON: "));
+  CHECK_THAT(message_of("{\"hidden_size\": 1e999}"), StartsWith("m.json: not JSON: "));
+  CHECK_THAT(message_of("[1, 2]"), StartsWith("m.json: expected a JSON object, found array"));
+}
+
+TEST_CASE("Deeply nested JSON is an error or a model, never a crash") {
+  const std::string deep = "{\"a\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}";
+  CHECK(message_of(deep).find("has no experts") != std::string::npos);
+  CHECK(message_of(std::string(200'000, '[')).find("not JSON") != std::string::npos);
+}
+
+TEST_CASE("A field of the wrong type or out of range is named with its value") {
+  const auto with = [](const std::string& hidden_size) {
+    return R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": )" + hidden_size + "}";
+  };
+  for (const char* value : {"\"2048\"", "-64", "0", "2048.5", "true", "[64]", "99999999999", "18446744073709551615",
+                            "18446744073709551616"}) {
+    INFO(value);
+    const std::string message = message_of(with(value));
+    CHECK_THAT(message, StartsWith("m.json: hidden_size is "));
+    CHECK(message.find("expected a whole number from 1 to ") != std::string::npos);
+  }
+  CHECK(parsed(with("2048")).hidden_size == 2048);
+  CHECK_THAT(message_of(R"({"num_experts": -8})"), StartsWith("m.json: num_experts is -8"));
+  CHECK_THAT(message_of(R"({"num_experts": 8, "moe_intermediate_size": 64})"),
+             StartsWith("m.json: hidden_size is missing"));
+  CHECK_THAT(message_of(R"({"num_experts": 8, "hidden_size": 64})"),
+             StartsWith("m.json: neither moe_intermediate_size nor intermediate_size is there"));
+}
+
+TEST_CASE("Two fields that disagree about the experts are an error, two that agree are not") {
+  const auto with = [](int second) {
+    return R"({"hidden_size": 64, "moe_intermediate_size": 64, "n_routed_experts": 8, "num_local_experts": )" +
+           std::to_string(second) + "}";
+  };
+  CHECK(message_of(with(16)) == "m.json: n_routed_experts is 8 but num_local_experts is 16");
+  CHECK(parsed(with(8)).experts == 8);
+}
+
+TEST_CASE("The width of dense layers is not taken for the width of the experts") {
+  for (const char* sign : {R"("first_k_dense_replace": 3)", R"("mlp_only_layers": [0, 1])",
+                           R"("decoder_sparse_step": 2)", R"("moe_layer_freq": 2)"}) {
+    INFO(sign);
+    const std::string message =
+        message_of(std::string(R"({"num_experts": 8, "hidden_size": 64, "intermediate_size": 256, )") + sign + "}");
+    CHECK(message.find("moe_intermediate_size is missing") != std::string::npos);
+    const std::string field(sign + 1, std::string(sign).find('"', 1) - 1);
+    CHECK(message.find(field) != std::string::npos);
+  }
+  CHECK(parsed(R"({"num_experts": 8, "hidden_size": 64, "intermediate_size": 256, "first_k_dense_replace": 0,
+                   "mlp_only_layers": [], "decoder_sparse_step": 1, "moe_layer_freq": 1})")
+            .expert_width == 256);
+}
+
+TEST_CASE("A nested text_config is read, unless the top level names the experts") {
+  const std::string nested = R"({"num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32})";
+  CHECK(
+      parsed(R"({"hidden_size": 1, "vision_config": {"hidden_size": 2}, "text_config": )" + nested + "}").hidden_size ==
+      64);
+  CHECK(parsed(R"({"num_experts": 4, "hidden_size": 128, "moe_intermediate_size": 64, "text_config": )" + nested + "}")
+            .hidden_size == 128);
+  CHECK(parsed(R"({"quantization_config": {"quant_method": "fp8"}, "text_config": )" + nested + "}").quantization ==
+        "fp8");
+}
+
+TEST_CASE("A directory, a missing file and an unreadable file are errors that name it") {
+  const TemporaryFolder folder;
+  const auto message = [](const fs::path& file) {
+    const auto shape = warmup::read_model(file);
+    REQUIRE_FALSE(shape);
+    return shape.error().message;
+  };
+  CHECK(message(folder.path).find(folder.path.string() + " is a directory") != std::string::npos);
+  CHECK(message(folder.path / "absent.json").find((folder.path / "absent.json").string()) != std::string::npos);
+  const fs::path pipe = folder.path / "pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(message(pipe).find(pipe.string()) != std::string::npos);
+}
+
+TEST_CASE("A file far larger than any configuration is not read") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path / "large.json";
+  std::ofstream(file) << "{}";
+  fs::resize_file(file, std::uintmax_t{1} << 40);
+  CHECK_FALSE(warmup::read_model(file));
+}
+
+TEST_CASE("A model's two GEMMs appear once per layout, divided over the ranks") {
+  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
+  const auto problems = warmup::problems_of(shape, {8, 2}, {Layout::masked, Layout::contiguous});
+  REQUIRE(problems);
+  const std::vector<Problem> expected{
+      {DataType::bf16, Layout::masked, 2048, 7168, 32},
+      {DataType::bf16, Layout::masked, 7168, 1024, 32},
+      {DataType::bf16, Layout::contiguous, 2048, 7168, 32},
+      {DataType::bf16, Layout::contiguous, 7168, 1024, 32},
+  };
+  CHECK(*problems == expected);
+}
+
+TEST_CASE("Ranks that do not divide are refused with both numbers") {
+  const MoeShape shape{"mixtral", "", 4096, 14336, 8};
+  const auto message = [&](warmup::Parallelism parallelism) {
+    const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
+    REQUIRE_FALSE(problems);
+    return problems.error().message;
+  };
+  CHECK(message({3, 1}) == "the number of experts, 8, cannot be split evenly over expert parallelism 3");
+  CHECK(message({16, 1}) == "the number of experts, 8, cannot be split evenly over expert parallelism 16");
+  CHECK(message({1, 3}) == "the width of an expert, 14336, cannot be split evenly over tensor parallelism 3");
+  CHECK(message({0, 1}) == "expert parallelism must be at least 1, not 0");
+}

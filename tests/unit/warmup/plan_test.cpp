@@ -1,0 +1,213 @@
+#include "warmup/plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "catch.hpp"
+#include "examples.hpp"
+
+namespace {
+
+using namespace cubinet;
+using warmup::make_plan;
+using warmup::Plan;
+using warmup::PlannedKernel;
+using warmup::PlanRequest;
+
+constexpr MRange usual_range{1, 16384};
+
+Plan planned(const PlanRequest& request) {
+  const auto plan = make_plan(request);
+  INFO((plan ? std::string() : plan.error().message));
+  REQUIRE(plan);
+  return *plan;
+}
+
+std::string refusal(const PlanRequest& request) {
+  const auto plan = make_plan(request);
+  REQUIRE_FALSE(plan);
+  return plan.error().message;
+}
+
+Problem problem_of(Layout layout, std::int64_t n, std::int64_t k, std::int32_t groups) {
+  return {DataType::bf16, layout, n, k, groups};
+}
+
+// One line per stretch of M: which kernel, for which groups, from where to where.
+using Uses = std::set<std::tuple<jit::KernelSpec, std::int32_t, std::int64_t, std::int64_t>>;
+
+// By asking the selector for every single M.
+Uses walked(const PlanRequest& request) {
+  Uses uses;
+  for (const Problem& problem : request.problems) {
+    std::int64_t start = request.range.first;
+    jit::TileConfig current = jit::select(problem, start, request.target);
+    for (std::int64_t m = start + 1; m <= request.range.last + 1; ++m) {
+      const bool end = m > request.range.last;
+      if (!end && jit::select(problem, m, request.target) == current) continue;
+      uses.emplace(jit::spec_for(problem, current, request.architecture), problem.groups, start, m - 1);
+      if (!end) current = jit::select(problem, m, request.target);
+      start = m;
+    }
+  }
+  return uses;
+}
+
+Uses uses_of(const Plan& plan) {
+  Uses uses;
+  for (const PlannedKernel& kernel : plan.kernels) {
+    for (const auto& use : kernel.uses) {
+      for (const MRange& range : use.m_ranges) uses.emplace(kernel.spec, use.problem.groups, range.first, range.last);
+    }
+  }
+  return uses;
+}
+
+void check_exact(const PlanRequest& request) {
+  const Plan plan = planned(request);
+  const Uses actual = uses_of(plan);
+  const Uses expected = walked(request);
+  CHECK(actual.size() == expected.size());
+  CHECK((actual == expected));
+
+  std::set<jit::KernelSpec> specs;
+  for (const PlannedKernel& kernel : plan.kernels) {
+    CHECK(specs.insert(kernel.spec).second);
+    CHECK_FALSE(kernel.uses.empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("The plan of every example model holds exactly the kernels that some M selects, for exactly those M") {
+  for (const std::string& model : warmup::example_models()) {
+    for (const std::int64_t expert_parallel : {8, 16}) {
+      INFO(model << " at expert parallelism " << expert_parallel);
+      const std::vector<Problem> problems = warmup::example_problems(model, expert_parallel);
+      if (problems.empty()) {
+        CHECK((model == "mixtral-8x7b" && expert_parallel == 16));
+        continue;
+      }
+      check_exact({problems, usual_range, "sm_90a", {}});
+    }
+  }
+}
+
+TEST_CASE("The plan of odd shapes and ranges is exact too") {
+  const std::vector<Problem> problems{
+      problem_of(Layout::contiguous, 8, 64, 1),      problem_of(Layout::masked, 8, 64, 1),
+      problem_of(Layout::contiguous, 2112, 7168, 1), problem_of(Layout::masked, 704, 192, 3),
+      problem_of(Layout::contiguous, 576, 320, 257), problem_of(Layout::masked, 28672, 4096, 65536),
+  };
+  for (const MRange range : {usual_range, MRange{1, 1}, MRange{127, 129}, MRange{100, 5000}, MRange{16384, 16384}}) {
+    for (const std::int32_t num_sms : {132, 78, 1}) {
+      INFO("M from " << range.first << " to " << range.last << ", " << num_sms << " SMs");
+      check_exact({problems, range, "sm_90a", {num_sms}});
+    }
+  }
+}
+
+TEST_CASE("Ranges of M are ascending, disjoint and not adjacent") {
+  for (const std::string& model : warmup::example_models()) {
+    const Plan plan = planned({warmup::example_problems(model, 8), usual_range, "sm_90a", {}});
+    for (const PlannedKernel& kernel : plan.kernels) {
+      for (const auto& use : kernel.uses) {
+        REQUIRE_FALSE(use.m_ranges.empty());
+        for (std::size_t i = 0; i < use.m_ranges.size(); ++i) {
+          CHECK(use.m_ranges[i].first <= use.m_ranges[i].last);
+          if (i > 0) CHECK(use.m_ranges[i - 1].last + 1 < use.m_ranges[i].first);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("Problems that differ in groups alone share every kernel that both select") {
+  for (const std::string& model : warmup::example_models()) {
+    std::vector<Problem> both = warmup::example_problems(model, 8);
+    const std::vector<Problem> wider = warmup::example_problems(model, 16);
+    if (wider.empty()) continue;
+    const auto specs_of = [](const std::vector<Problem>& problems) {
+      std::set<jit::KernelSpec> specs;
+      for (const auto& kernel : planned({problems, usual_range, "sm_90a", {}}).kernels) specs.insert(kernel.spec);
+      return specs;
+    };
+    std::set<jit::KernelSpec> united = specs_of(both);
+    united.merge(specs_of(wider));
+    both.insert(both.end(), wider.begin(), wider.end());
+    INFO(model);
+    CHECK((specs_of(both) == united));
+  }
+}
+
+TEST_CASE("The number of groups is no part of a kernel's key") {
+  const jit::TileConfig config = jit::select(problem_of(Layout::masked, 4096, 7168, 32), 64, {});
+  const auto key = [&](std::int32_t groups) {
+    return jit::key_of(
+        jit::record_of(jit::spec_for(problem_of(Layout::masked, 4096, 7168, groups), config, "sm_90a"), "13.0"));
+  };
+  CHECK((key(32) == key(16)));
+}
+
+TEST_CASE("The order of the kernels depends on the set of problems, not on their order") {
+  std::vector<Problem> problems = warmup::example_problems("qwen3-30b-a3b", 8);
+  const Plan forward = planned({problems, usual_range, "sm_90a", {}});
+  std::reverse(problems.begin(), problems.end());
+  const Plan backward = planned({problems, usual_range, "sm_90a", {}});
+  REQUIRE(forward.kernels.size() == backward.kernels.size());
+  for (std::size_t i = 0; i < forward.kernels.size(); ++i) {
+    CHECK((forward.kernels[i].spec == backward.kernels[i].spec));
+  }
+  const auto family_and_shape = [](const PlannedKernel& kernel) {
+    return std::tie(kernel.spec.family, kernel.spec.n, kernel.spec.k);
+  };
+  CHECK(std::is_sorted(forward.kernels.begin(), forward.kernels.end(),
+                       [&](const auto& a, const auto& b) { return family_and_shape(a) < family_and_shape(b); }));
+}
+
+TEST_CASE("A problem that is named twice counts once") {
+  const Problem problem = problem_of(Layout::masked, 4096, 7168, 32);
+  const Plan once = planned({{problem}, usual_range, "sm_90a", {}});
+  const Plan twice = planned({{problem, problem}, usual_range, "sm_90a", {}});
+  CHECK((uses_of(once) == uses_of(twice)));
+  CHECK(once.kernels.size() == twice.kernels.size());
+  for (const auto& kernel : twice.kernels) CHECK(kernel.uses.size() == 1);
+}
+
+TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
+  const auto problems = warmup::example_problems("deepseek-v3", 8);
+  const Plan plan = planned({problems, {1, warmup::largest_m}, "sm_90a", {}});
+  CHECK(plan.kernels.size() >= 4);
+  CHECK(plan.kernels.size() <= 100);
+}
+
+TEST_CASE("A range that is empty, not positive or too large is refused with its bounds") {
+  const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
+  CHECK(refusal({problems, {0, 128}, "sm_90a", {}}).find("M from 0 to 128") != std::string::npos);
+  CHECK(refusal({problems, {-5, 128}, "sm_90a", {}}).find("M from -5 to 128") != std::string::npos);
+  CHECK(refusal({problems, {129, 128}, "sm_90a", {}}).find("M from 129 to 128") != std::string::npos);
+  CHECK(refusal({problems, {1, warmup::largest_m + 1}, "sm_90a", {}}).find("M from 1 to ") != std::string::npos);
+}
+
+TEST_CASE("What cannot run is refused before anything is planned, by its rule") {
+  const std::string k = refusal({{problem_of(Layout::masked, 4096, 100, 32)}, usual_range, "sm_90a", {}});
+  CHECK(k.find("K=100") != std::string::npos);
+  CHECK(k.find("64") != std::string::npos);
+  CHECK(refusal({{problem_of(Layout::masked, 4097, 128, 32)}, usual_range, "sm_90a", {}}).find("N=4097") !=
+        std::string::npos);
+  CHECK_FALSE(make_plan({{problem_of(Layout::masked, 4096, 128, 0)}, usual_range, "sm_90a", {}}));
+  CHECK_FALSE(make_plan({{}, usual_range, "sm_90a", {}}));
+  CHECK_FALSE(make_plan({{problem_of(Layout::masked, 4096, 128, 1)}, usual_range, "sm_90a", {0}}));
+}
+
+TEST_CASE("An unknown architecture is refused by name, and sm_90 is one") {
+  const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
+  for (const char* architecture : {"sm_90", "sm_100a", "hopper", ""}) {
+    INFO(architecture);
+    const std::string message = refusal({problems, usual_range, architecture, {}});
+    CHECK(message.find(architecture) != std::string::npos);
+    CHECK(message.find("sm_90a") != std::string::npos);
+  }
+}

@@ -1,0 +1,238 @@
+#include "warmup/runner.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+
+#include "catch.hpp"
+
+namespace {
+
+using namespace cubinet;
+using namespace std::chrono_literals;
+using warmup::Plan;
+using warmup::Report;
+using warmup::warm;
+namespace fs = std::filesystem;
+
+constexpr auto patience = 20s;
+
+// A compiler of the test's making: thread-safe, counts what it is asked, and does to single kernels what the test says.
+class FakeCompiler : public jit::Compiler {
+ public:
+  std::set<jit::KernelSpec> broken;    // answered with a log
+  std::set<jit::KernelSpec> throwing;  // answered with an exception
+  int wait_for = 0;                    // each compilation lasts until so many have been in work at once
+  std::function<void()> on_compile;
+
+  [[nodiscard]] std::string version() const override { return "13.0"; }
+
+  Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
+    if (on_compile) on_compile();
+    enter();
+    if (throwing.count(spec) != 0) throw std::runtime_error("out of paper");
+    if (broken.count(spec) != 0) return fail(ErrorCode::compile_failed, "does not compile", "line 7: no such thing");
+    jit::CompiledKernel kernel;
+    kernel.cubin = "cubin of " + spec.family + " " + jit::name(spec.config);
+    return kernel;
+  }
+
+  [[nodiscard]] int calls() const { return calls_; }
+  [[nodiscard]] int most_at_once() const { return most_at_once_; }
+
+ private:
+  void enter() {
+    std::unique_lock lock(mutex_);
+    ++calls_;
+    most_at_once_ = std::max(most_at_once_, ++at_once_);
+    changed_.notify_all();
+    changed_.wait_for(lock, patience, [this] { return most_at_once_ >= wait_for; });
+    --at_once_;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int calls_ = 0;
+  int at_once_ = 0;
+  int most_at_once_ = 0;
+};
+
+// `count` distinct kernels.
+Plan plan_of(int count) {
+  Plan plan;
+  for (int i = 1; i <= count; ++i) {
+    Problem problem;
+    problem.layout = i % 2 == 0 ? Layout::masked : Layout::contiguous;
+    problem.n = 128 * i;
+    problem.k = 64;
+    problem.groups = 4;
+    const auto spec = jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
+    plan.kernels.push_back({spec, {{problem, {{1, 64}}}}});
+  }
+  return plan;
+}
+
+cache::Key key_of(const warmup::PlannedKernel& kernel) { return jit::key_of(jit::record_of(kernel.spec, "13.0")); }
+
+struct TemporaryCabinet {
+  TemporaryCabinet() {
+    std::string pattern = (fs::temp_directory_path() / "cubinet-runner-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    folder = pattern;
+    auto opened = cache::Cabinet::open(folder / "cabinet", true);
+    REQUIRE(opened);
+    cabinet.emplace(*std::move(opened));
+  }
+  ~TemporaryCabinet() {
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+  }
+  fs::path folder;
+  std::optional<cache::Cabinet> cabinet;
+};
+
+}  // namespace
+
+TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
+  TemporaryCabinet temporary;
+  const Plan plan = plan_of(5);
+  FakeCompiler compiler;
+  CHECK(warmup::count_missing(plan, "13.0", *temporary.cabinet) == 5);
+  const Report first = warm(plan, compiler, &*temporary.cabinet, 2, {});
+  CHECK(first.compiled == 5);
+  CHECK(first.hits == 0);
+  CHECK(first.persist == cache::Persistence::on);
+  CHECK(first.persist_problem.empty());
+  CHECK(warmup::count_missing(plan, "13.0", *temporary.cabinet) == 0);
+  CHECK(warmup::count_missing(plan, "12.9", *temporary.cabinet) == 5);
+
+  const Report second = warm(plan, compiler, &*temporary.cabinet, 2, {});
+  CHECK(second.compiled == 0);
+  CHECK(second.hits == 5);
+  CHECK(second.failed.empty());
+  CHECK(compiler.calls() == 5);
+  const auto entries = temporary.cabinet->list();
+  REQUIRE(entries);
+  CHECK(entries->size() == 5);
+  for (const auto& entry : *entries) CHECK(entry.hits == 1);
+}
+
+TEST_CASE("A kernel that does not compile is reported with its log, stored nowhere, and stops no other") {
+  TemporaryCabinet temporary;
+  const Plan plan = plan_of(5);
+  FakeCompiler compiler;
+  compiler.broken.insert(plan.kernels[1].spec);
+  compiler.throwing.insert(plan.kernels[3].spec);
+  for (const int expected_compiled : {3, 0}) {
+    const Report report = warm(plan, compiler, &*temporary.cabinet, 2, {});
+    CHECK(report.compiled == expected_compiled);
+    CHECK(report.remaining == 0);
+    REQUIRE(report.failed.size() == 2);
+    CHECK(report.failed[0].key == key_of(plan.kernels[1]).hex());
+    CHECK(report.failed[0].family == plan.kernels[1].spec.family);
+    CHECK(report.failed[0].error.code == ErrorCode::compile_failed);
+    CHECK(report.failed[0].error.detail == "line 7: no such thing");
+    CHECK(report.failed[1].key == key_of(plan.kernels[3]).hex());
+    CHECK(report.failed[1].error.message == "out of paper");
+  }
+  CHECK(warmup::count_missing(plan, "13.0", *temporary.cabinet) == 2);
+  const auto entries = temporary.cabinet->list();
+  REQUIRE(entries);
+  CHECK(entries->size() == 3);
+}
+
+TEST_CASE("Kernels are compiled by as many threads as there are jobs, and by no more") {
+  const Plan plan = plan_of(9);
+  for (const int jobs : {1, 3}) {
+    FakeCompiler compiler;
+    compiler.wait_for = jobs;
+    const Report report = warm(plan, compiler, nullptr, jobs, {});
+    CHECK(report.compiled == 9);
+    CHECK(compiler.most_at_once() == jobs);
+  }
+}
+
+TEST_CASE("Progress is told after each kernel, in order, by one thread at a time") {
+  const Plan plan = plan_of(12);
+  FakeCompiler compiler;
+  std::vector<std::int64_t> seen;
+  std::atomic<int> inside{0};
+  bool overlapped = false;
+  std::set<jit::KernelSpec> specs;
+  warm(plan, compiler, nullptr, 4, [&](std::int64_t done, std::int64_t total, const jit::KernelSpec& latest) {
+    overlapped = overlapped || inside.fetch_add(1) != 0;
+    CHECK(total == 12);
+    seen.push_back(done);
+    specs.insert(latest);
+    inside.fetch_sub(1);
+  });
+  CHECK(seen == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  CHECK(specs.size() == 12);
+  CHECK_FALSE(overlapped);
+}
+
+TEST_CASE("A stopped run begins no further kernel and reports what is left") {
+  TemporaryCabinet temporary;
+  const Plan plan = plan_of(6);
+  std::atomic<bool> stop{false};
+  FakeCompiler compiler;
+  compiler.on_compile = [&] { stop = true; };
+  const Report report = warm(plan, compiler, &*temporary.cabinet, 1, {}, &stop);
+  CHECK(report.compiled == 1);
+  CHECK(report.remaining == 5);
+
+  FakeCompiler rest;
+  const Report second = warm(plan, rest, &*temporary.cabinet, 1, {});
+  CHECK(second.hits == 1);
+  CHECK(second.compiled == 5);
+  CHECK(second.remaining == 0);
+}
+
+TEST_CASE("Without a cabinet everything is compiled and nothing persists") {
+  FakeCompiler compiler;
+  const Report report = warm(plan_of(2), compiler, nullptr, 1, {});
+  CHECK(report.compiled == 2);
+  CHECK(report.persist == cache::Persistence::off);
+}
+
+TEST_CASE("A kernel that cannot be stored is compiled all the same, and the report says why it is lost") {
+  TemporaryCabinet temporary;
+  fs::remove_all(temporary.cabinet->root());
+  {
+    const int file = creat(temporary.cabinet->root().c_str(), 0600);
+    REQUIRE(file >= 0);
+    close(file);
+  }
+  FakeCompiler compiler;
+  const Report report = warm(plan_of(2), compiler, &*temporary.cabinet, 1, {});
+  CHECK(report.compiled == 2);
+  CHECK(report.failed.empty());
+  CHECK_FALSE(report.persist_problem.empty());
+  CHECK(report.persist == cache::Persistence::off);
+}
+
+TEST_CASE("An empty plan is done at once") {
+  FakeCompiler compiler;
+  const Report report = warm({}, compiler, nullptr, 4, {});
+  CHECK(report.compiled == 0);
+  CHECK(report.remaining == 0);
+}
+
+TEST_CASE("A CPU quota counts as whole cores, and what is no quota sets no limit") {
+  CHECK(warmup::cores_of_quota("200000 100000") == 2);
+  CHECK(warmup::cores_of_quota("150000 100000") == 2);
+  CHECK(warmup::cores_of_quota("1000 100000") == 1);
+  CHECK(warmup::cores_of_quota("9223372036854775807 1").value() > 1000);
+  for (const char* text : {"max 100000", "", "200000", "0 100000", "100000 0", "-1 100000", "a b", "1 2 3"}) {
+    INFO(text);
+    CHECK_FALSE(warmup::cores_of_quota(text).has_value());
+  }
+  CHECK(warmup::default_jobs() >= 1);
+}
