@@ -1,6 +1,7 @@
 #include "jit/prepared_gemm.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -12,12 +13,16 @@ namespace {
 // What TMA and 16-byte stores ask of an operand's address.
 constexpr std::uintptr_t kOperandAlignment = 16;
 
+// Rows of A: the coordinates that TMA takes are signed 32-bit numbers.
+constexpr std::int64_t kMaxRows = std::numeric_limits<std::int32_t>::max();
+
 bool usable(const void* pointer, std::uintptr_t alignment) {
   return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
 }
 
 tl::unexpected<Error> refuse_pointer(const char* name, const void* pointer, std::uintptr_t alignment) {
-  const std::string reason = pointer == nullptr ? " is null" : " is not aligned to " + std::to_string(alignment) + " bytes";
+  const std::string reason =
+      pointer == nullptr ? " is null" : " is not aligned to " + std::to_string(alignment) + " bytes";
   return fail(ErrorCode::invalid_argument, std::string(name) + reason);
 }
 
@@ -46,6 +51,12 @@ tl::unexpected<Error> refuse_m(std::int64_t m, MRange range) {
                                            "; prepare the problem for a range that holds it");
 }
 
+tl::unexpected<Error> refuse_rows(const char* what, std::int64_t rows) {
+  return fail(ErrorCode::invalid_argument, std::string(what) + " is " + std::to_string(rows) +
+                                               ": A has more rows than the " + std::to_string(kMaxRows) +
+                                               " that TMA can address");
+}
+
 }  // namespace
 
 PreparedGemm::PreparedGemm(std::shared_ptr<const DeviceContext> device, const Problem& problem,
@@ -72,6 +83,7 @@ Expected<void> PreparedGemm::launch(const ContiguousArguments& arguments, CUstre
   const std::int64_t m = arguments.m;
   if (m < 0) return refuse_negative("m", m);
   if (m == 0) return {};
+  if (m > kMaxRows) return refuse_rows("m", m);
   if (const MRange all = range(); m < all.first || m > all.last) return refuse_m(m, all);
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.m_indices, "m_indices"); !checked)
     return checked;
@@ -82,6 +94,8 @@ Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream s
   if (problem_.layout != Layout::masked) return refuse_layout("masked", "contiguous");
   if (arguments.capacity < 0) return refuse_negative("capacity", arguments.capacity);
   if (arguments.capacity == 0) return {};
+  if (arguments.capacity > kMaxRows / problem_.groups)
+    return refuse_rows("capacity", arguments.capacity);
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.masked_m, "masked_m"); !checked)
     return checked;
   const MRange all = range();

@@ -1,0 +1,243 @@
+#include "jit/engine.hpp"
+
+#include <limits>
+#include <set>
+#include <stdexcept>
+
+#include "catch.hpp"
+#include "fake_compiler.hpp"
+#include "fake_driver.hpp"
+#include "jit/selector.hpp"
+#include "temporary_folder.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+constexpr Problem kProblem{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
+constexpr MRange kRange{1, 16384};
+
+// Outside things of one engine: they outlive it, and count.
+struct World {
+  int opened = 0;
+  int calls = 0;   // compilations
+  bool installed = true;
+  bool fails = false;
+  std::string version = "13.0";
+};
+
+// Reports to the world, which outlives the engine that owns the compiler.
+class CountingCompiler final : public test::FakeCompiler {
+ public:
+  explicit CountingCompiler(World& world) : FakeCompiler(world.version), world_(world) {}
+  Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
+    fails = world_.fails;
+    ++world_.calls;
+    return FakeCompiler::compile(spec);
+  }
+
+ private:
+  World& world_;
+};
+
+jit::EngineParts parts_for(World& world) {
+  jit::EngineParts parts;
+  parts.device = test::make_fake_context();
+  parts.expected_nvrtc = "13.0";
+  parts.jobs = 1;
+  parts.open_compiler = [&world]() -> Expected<std::unique_ptr<jit::Compiler>> {
+    if (!world.installed) return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in /x");
+    ++world.opened;
+    return std::unique_ptr<jit::Compiler>(new CountingCompiler(world));
+  };
+  return parts;
+}
+
+jit::EngineParts parts_with_cabinet(World& world, const test::TemporaryFolder& folder) {
+  jit::EngineParts parts = parts_for(world);
+  auto cabinet = cache::Cabinet::open(folder.path() / "root", true);
+  if (!cabinet) throw std::runtime_error(cabinet.error().message);
+  parts.cabinet = std::move(*cabinet);
+  return parts;
+}
+
+// Distinct kernels that the problem selects over the range.
+std::int64_t count_kernels(const Problem& problem, MRange range) {
+  std::set<jit::TileConfig> configs;
+  for (const auto& selection : jit::selections(problem, range, {132})) configs.insert(selection.config);
+  return static_cast<std::int64_t>(configs.size());
+}
+
+}  // namespace
+
+TEST_CASE("An engine compiles each kernel of a problem once and finds them when it starts again") {
+  const test::TemporaryFolder folder;
+  World world;
+  const std::int64_t kernels = count_kernels(kProblem, kRange);
+  PrepareReport report;
+  {
+    jit::Engine engine(parts_with_cabinet(world, folder));
+    REQUIRE(engine.prepare(kProblem, kRange, &report));
+    CHECK(report.compiled == kernels);
+    CHECK(report.found == 0);
+    CHECK(report.warning.empty());
+    CHECK(report.milliseconds > 0);
+  }
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  REQUIRE(engine.prepare(kProblem, kRange, &report));
+  CHECK(report.compiled == 0);
+  CHECK(report.found == kernels);
+  CHECK(world.calls == kernels);
+}
+
+TEST_CASE("A warm engine never opens the compiler") {
+  const test::TemporaryFolder folder;
+  World world;
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  world.installed = false;
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  CHECK(engine.prepare(kProblem, kRange, nullptr));
+  CHECK(world.opened == 1);
+}
+
+TEST_CASE("A kernel of the NVRTC that is really there is found though another was expected") {
+  const test::TemporaryFolder folder;
+  World world;
+  world.version = "13.2";
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  const int calls = world.calls;
+  PrepareReport report;
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  REQUIRE(engine.prepare(kProblem, kRange, &report));
+  CHECK(report.compiled == 0);
+  CHECK(world.calls == calls);
+}
+
+TEST_CASE("A miss without a compiler is an error that says where NVRTC was looked for, until it is installed") {
+  World world;
+  world.installed = false;
+  jit::Engine engine(parts_for(world));
+  const auto gemm = engine.prepare(kProblem, kRange, nullptr);
+  REQUIRE_FALSE(gemm);
+  CHECK(gemm.error().code == ErrorCode::compiler_missing);
+  CHECK(gemm.error().message.find("looked in /x") != std::string::npos);
+  world.installed = true;
+  CHECK(engine.prepare(kProblem, kRange, nullptr));
+}
+
+TEST_CASE("Problems that differ in groups alone share their kernels") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  REQUIRE(engine.prepare(kProblem, kRange, nullptr));
+  const int calls = world.calls;
+  const std::size_t loaded = test::fake_device().loaded.size();
+  Problem other = kProblem;
+  other.groups = 9;
+  PrepareReport report;
+  REQUIRE(engine.prepare(other, kRange, &report));
+  CHECK(world.calls == calls);
+  CHECK(test::fake_device().loaded.size() == loaded);
+  CHECK(report.found == count_kernels(other, kRange));
+}
+
+TEST_CASE("What is launched for an M is what the selector chose for it, on the device it was chosen for") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  const auto gemm = engine.prepare(kProblem, kRange, nullptr);
+  REQUIRE(gemm);
+  CHECK(gemm->problem() == kProblem);
+  CHECK(gemm->range() == kRange);
+  for (std::int64_t m = kRange.first; m <= kRange.last; m = m * 3 / 2 + 1) {
+    CHECK(gemm->kernel_for(m).config == jit::select(kProblem, m, {132}));
+  }
+  CHECK(gemm->kernel_for(kRange.last).config == jit::select(kProblem, kRange.last, {132}));
+}
+
+TEST_CASE("Kernels stay loaded until the engine and every problem are gone") {
+  World world;
+  auto engine = std::make_unique<jit::Engine>(parts_for(world));
+  auto gemm = std::make_unique<jit::PreparedGemm>(*engine->prepare(kProblem, kRange, nullptr));
+  engine.reset();
+  CHECK(test::fake_device().unloaded == 0);
+  CHECK(test::fake_device().retained == 1);
+  gemm.reset();
+  CHECK(test::fake_device().unloaded == static_cast<int>(test::fake_device().loaded.size()));
+  CHECK(test::fake_device().retained == 0);
+}
+
+TEST_CASE("A problem that breaks a rule is refused before anything is compiled") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  Problem broken = kProblem;
+  broken.k = 100;
+  const auto gemm = engine.prepare(broken, kRange, nullptr);
+  REQUIRE_FALSE(gemm);
+  CHECK(gemm.error().code == ErrorCode::unsupported);
+  CHECK(world.opened == 0);
+}
+
+TEST_CASE("An empty range is refused") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  for (const MRange range : {MRange{0, 8}, MRange{-5, 8}, MRange{9, 8}}) {
+    const auto gemm = engine.prepare(kProblem, range, nullptr);
+    REQUIRE_FALSE(gemm);
+    CHECK(gemm.error().code == ErrorCode::invalid_argument);
+  }
+}
+
+TEST_CASE("A device of another architecture is refused before the driver sees a kernel") {
+  World world;
+  jit::EngineParts parts = parts_for(world);
+  const auto driver = parts.device->shared_driver();
+  for (const auto& [major, minor] : {std::pair{8, 0}, std::pair{9, 1}, std::pair{10, 0}, std::pair{12, 0}}) {
+    test::fake_device().compute_major = major;
+    test::fake_device().compute_minor = minor;
+    auto device = jit::DeviceContext::retain(driver, 0);
+    REQUIRE(device);
+    parts.device = std::make_shared<const jit::DeviceContext>(std::move(*device));
+    jit::Engine engine(std::move(parts));
+    const auto gemm = engine.prepare(kProblem, kRange, nullptr);
+    REQUIRE_FALSE(gemm);
+    CHECK(gemm.error().code == ErrorCode::wrong_device);
+    CHECK(gemm.error().message.find("Fake GPU") != std::string::npos);
+    parts = {};
+    parts.expected_nvrtc = "13.0";
+  }
+  CHECK(test::fake_device().loaded.empty());
+  CHECK(world.opened == 0);
+}
+
+TEST_CASE("Code for another architecture is refused by the loader") {
+  const auto device = test::make_fake_context();
+  for (const char* name : {"sm_90", "sm_100a", ""}) {
+    const auto module = jit::LoadedModule::load(device, "cubin", name);
+    REQUIRE_FALSE(module);
+    CHECK(module.error().code == ErrorCode::wrong_device);
+  }
+  CHECK(test::fake_device().loaded.empty());
+}
+
+TEST_CASE("A compilation that fails fails the problem with the log, and the next try may succeed") {
+  World world;
+  world.fails = true;
+  jit::Engine engine(parts_for(world));
+  const auto gemm = engine.prepare(kProblem, kRange, nullptr);
+  REQUIRE_FALSE(gemm);
+  CHECK(gemm.error().code == ErrorCode::compile_failed);
+  CHECK(gemm.error().detail == "line 1: error");
+  CHECK(test::fake_device().loaded.empty());
+  world.fails = false;
+  CHECK(engine.prepare(kProblem, kRange, nullptr));
+}
+
+TEST_CASE("A cabinet that cannot be used is a warning in the report") {
+  World world;
+  jit::EngineParts parts = parts_for(world);
+  parts.cabinet_problem = "/x is no cabinet";
+  jit::Engine engine(std::move(parts));
+  PrepareReport report;
+  REQUIRE(engine.prepare(kProblem, kRange, &report));
+  CHECK(report.warning == "/x is no cabinet");
+  CHECK(report.compiled > 0);
+}

@@ -1,0 +1,103 @@
+#include "fake_driver.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+
+namespace cubinet::test {
+namespace {
+
+FakeDevice device;
+
+// Handles that nobody may look into.
+template <class Handle>
+Handle handle(std::uintptr_t number) {
+  return reinterpret_cast<Handle>(number);
+}
+
+void answer_questions(jit::Driver& driver) {
+  driver.cuDeviceGetCount = [](int* count) { return *count = 1, CUDA_SUCCESS; };
+  driver.cuDeviceGet = [](CUdevice* found, int ordinal) { return *found = ordinal, CUDA_SUCCESS; };
+  driver.cuDeviceGetName = [](char* name, int, CUdevice) { return std::strcpy(name, "Fake GPU"), CUDA_SUCCESS; };
+  driver.cuDeviceTotalMem = [](std::size_t* bytes, CUdevice) { return *bytes = 1 << 30, CUDA_SUCCESS; };
+  driver.cuDeviceGetAttribute = [](int* value, CUdevice_attribute attribute, CUdevice) {
+    *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? device.compute_major
+             : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? device.compute_minor
+                                                                         : device.num_sms;
+    return CUDA_SUCCESS;
+  };
+  driver.cuGetErrorName = [](CUresult, const char** name) { return *name = "CUDA_ERROR_FAKE", CUDA_SUCCESS; };
+  driver.cuGetErrorString = [](CUresult, const char** text) { return *text = "made up", CUDA_SUCCESS; };
+}
+
+void keep_contexts(jit::Driver& driver) {
+  driver.cuDevicePrimaryCtxRetain = [](CUcontext* context, CUdevice) {
+    ++device.retained;
+    return *context = fake_context(), CUDA_SUCCESS;
+  };
+  driver.cuDevicePrimaryCtxRelease = [](CUdevice) { return --device.retained, CUDA_SUCCESS; };
+  driver.cuCtxGetCurrent = [](CUcontext* context) { return *context = device.current, CUDA_SUCCESS; };
+  driver.cuCtxPushCurrent = [](CUcontext context) {
+    ++device.pushes;
+    return device.current = context, CUDA_SUCCESS;
+  };
+  driver.cuCtxPopCurrent = [](CUcontext* context) {
+    ++device.pops;
+    *context = device.current;
+    return device.current = nullptr, CUDA_SUCCESS;
+  };
+  driver.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
+  driver.cuMemcpyDtoH = [](void* target, CUdeviceptr source, std::size_t bytes) {
+    return std::memcpy(target, reinterpret_cast<const void*>(source), bytes), CUDA_SUCCESS;
+  };
+}
+
+// Every library is its number, from 1; its kernel and function are the same number.
+void load_and_launch(jit::Driver& driver) {
+  driver.cuLibraryLoadData = [](CUlibrary* library, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*,
+                                void**, unsigned) {
+    device.loaded.emplace_back(static_cast<const char*>(code));
+    return *library = handle<CUlibrary>(device.loaded.size()), CUDA_SUCCESS;
+  };
+  driver.cuLibraryUnload = [](CUlibrary) { return ++device.unloaded, CUDA_SUCCESS; };
+  driver.cuLibraryGetKernel = [](CUkernel* kernel, CUlibrary library, const char*) {
+    return *kernel = reinterpret_cast<CUkernel>(library), CUDA_SUCCESS;
+  };
+  driver.cuKernelGetFunction = [](CUfunction* function, CUkernel kernel) {
+    return *function = reinterpret_cast<CUfunction>(kernel), CUDA_SUCCESS;
+  };
+  driver.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
+  driver.cuTensorMapEncodeTiled = [](CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
+                                     const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
+                                     CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                     CUtensorMapFloatOOBfill) { return CUDA_SUCCESS; };
+  driver.cuLaunchKernelEx = [](const CUlaunchConfig* launch, CUfunction function, void**, void**) {
+    ++device.launches;
+    device.launched = function;
+    device.stream = launch->hStream;
+    return device.launch_result;
+  };
+}
+
+}  // namespace
+
+FakeDevice& fake_device() { return device; }
+
+CUcontext fake_context() { return handle<CUcontext>(0x1000); }
+
+std::shared_ptr<const jit::Driver> make_fake_driver() {
+  device = FakeDevice{};
+  auto driver = std::make_shared<jit::Driver>();
+  answer_questions(*driver);
+  keep_contexts(*driver);
+  load_and_launch(*driver);
+  return driver;
+}
+
+std::shared_ptr<const jit::DeviceContext> make_fake_context() {
+  auto context = jit::DeviceContext::retain(make_fake_driver(), 0);
+  if (!context) throw std::runtime_error(context.error().message);
+  return std::make_shared<const jit::DeviceContext>(std::move(*context));
+}
+
+}  // namespace cubinet::test

@@ -1,0 +1,40 @@
+// A driver without a device: a table of functions that note what they are asked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/driver.hpp"
+
+namespace cubinet::test {
+
+// What the fake driver saw and answers. One at a time; reset by make_fake_driver().
+struct FakeDevice {
+  int compute_major = 9;
+  int compute_minor = 0;
+  int num_sms = 132;
+  CUcontext current = nullptr;            // of the only thread that tests use
+  int pushes = 0;
+  int pops = 0;
+  int retained = 0;                       // primary contexts
+  std::vector<std::string> loaded;        // payloads handed to the driver
+  int unloaded = 0;
+  int launches = 0;
+  CUfunction launched = nullptr;          // by the latest launch
+  CUstream stream = nullptr;              // of the latest launch
+  CUresult launch_result = CUDA_SUCCESS;
+};
+
+FakeDevice& fake_device();
+
+// The context that the fake device's primary context is.
+CUcontext fake_context();
+
+// A table over a fresh fake device.
+std::shared_ptr<const jit::Driver> make_fake_driver();
+
+// The fake device number 0, retained.
+std::shared_ptr<const jit::DeviceContext> make_fake_context();
+
+}  // namespace cubinet::test

@@ -1,0 +1,168 @@
+#include "jit/kernel_spec.hpp"
+
+#include <algorithm>
+#include <clocale>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+jit::KernelSpec golden_spec() {
+  jit::TileConfig config;
+  config.block_tokens = 256;
+  config.token_step = 32;
+  config.block_columns = 128;
+  config.stages = 4;
+  config.cluster = 2;
+  config.raster_band = 8;
+  config.largest_first = true;
+  return {"bf16_grouped_masked", 4096, 7168, config, "sm_90a"};
+}
+
+constexpr const char* kGoldenSource =
+    "namespace cubinet::constants {\n"
+    "constexpr long long kN = 4096;\n"
+    "constexpr long long kK = 7168;\n"
+    "constexpr int kBlockTokens = 256;\n"
+    "constexpr int kTokenStep = 32;\n"
+    "constexpr int kBlockColumns = 128;\n"
+    "constexpr int kStages = 4;\n"
+    "constexpr int kCluster = 2;\n"
+    "constexpr int kRasterBand = 8;\n"
+    "constexpr bool kLargestFirst = true;\n"
+    "constexpr bool kPrefetchWeights = false;\n"
+    "}  // namespace cubinet::constants\n"
+    "#include \"bf16_grouped_masked.cuh\"\n";
+
+// The digests were made with sha256sum over kGoldenSource, over the template "// golden\n" and over the record.
+constexpr const char* kGoldenRecord =
+    R"({"architecture":"sm_90a","constants":{"kBlockColumns":128,"kBlockTokens":256,"kCluster":2,"kK":7168,)"
+    R"("kLargestFirst":true,"kN":4096,"kPrefetchWeights":false,"kRasterBand":8,"kStages":4,"kTokenStep":32},)"
+    R"("family":"bf16_grouped_masked","nvrtc":"13.0",)"
+    R"("options":["--gpu-architecture=sm_90a","--no-source-include","--std=c++17"],)"
+    R"("source":"f6851327e96ff842a1b1710caee85c8cde52438e63c55d98a057ee6e861c7b46",)"
+    R"("templates":{"bf16_grouped_masked.cuh":"1a82b5e96a337cf2d80da9736a70895bd0aaf0e8f1ccfcc8af523b22d6ffefa8"}})";
+constexpr const char* kGoldenKey = "b5bf4a6baf5a08a47d8be1d4b3c64b7eab0ac21f678444469d06d0cd2bc4a504";
+
+std::vector<jit::TemplateFile> golden_files() {
+  return {jit::make_template_file("bf16_grouped_masked.cuh", "// golden\n")};
+}
+
+// One change each, of everything that a record names and a caller chooses.
+std::vector<std::function<void(jit::KernelSpec&)>> changes() {
+  return {
+      [](auto& spec) { spec.family = "bf16_grouped_contiguous"; },
+      [](auto& spec) { spec.n += 8; },
+      [](auto& spec) { spec.k += 64; },
+      [](auto& spec) { spec.architecture = "sm_100a"; },
+      [](auto& spec) { spec.config.block_tokens = 128; },
+      [](auto& spec) { spec.config.token_step = 16; },
+      [](auto& spec) { spec.config.block_columns = 256; },
+      [](auto& spec) { spec.config.stages = 5; },
+      [](auto& spec) { spec.config.cluster = 1; },
+      [](auto& spec) { spec.config.raster_band = 0; },
+      [](auto& spec) { spec.config.largest_first = false; },
+      [](auto& spec) { spec.config.prefetch_weights = true; },
+  };
+}
+
+std::string key_of(const jit::KernelSpec& spec) { return jit::key_of(jit::record_of(spec, "13.0")).hex(); }
+
+}  // namespace
+
+TEST_CASE("The source of a specialization is its constants and an include") {
+  CHECK(jit::source_of(golden_spec()) == kGoldenSource);
+}
+
+TEST_CASE("The record and the key of a known specialization never change") {
+  CHECK(jit::record_of(golden_spec(), "13.0", golden_files()) == kGoldenRecord);
+  CHECK(jit::key_of(kGoldenRecord).hex() == kGoldenKey);
+}
+
+TEST_CASE("The key changes with every constant, the family and the architecture") {
+  std::set<std::string> keys = {key_of(golden_spec())};
+  for (const auto& change : changes()) {
+    jit::KernelSpec spec = golden_spec();
+    change(spec);
+    keys.insert(key_of(spec));
+  }
+  CHECK(keys.size() == changes().size() + 1);
+}
+
+TEST_CASE("The key changes with the version of NVRTC") {
+  CHECK(jit::key_of(jit::record_of(golden_spec(), "13.1")).hex() != key_of(golden_spec()));
+}
+
+TEST_CASE("The key changes with any byte of any template that the family includes, and with no other") {
+  const auto included = jit::included_by("bf16_grouped_masked.cuh");
+  const std::string before = jit::record_of(golden_spec(), "13.0");
+  for (const jit::TemplateFile& file : jit::template_files()) {
+    std::string text(file.text);
+    text += ' ';
+    std::vector<jit::TemplateFile> files = jit::template_files();
+    for (auto& other : files) {
+      if (other.name == file.name) other = jit::make_template_file(file.name, text);
+    }
+    const bool matters = std::find_if(included.begin(), included.end(), [&](const auto* one) {
+                           return one->name == file.name;
+                         }) != included.end();
+    INFO(file.name);
+    CHECK((jit::record_of(golden_spec(), "13.0", files) != before) == matters);
+  }
+}
+
+TEST_CASE("The record does not depend on HOME, the locale or the current folder") {
+  const std::string before = jit::record_of(golden_spec(), "13.0");
+  const std::filesystem::path folder = std::filesystem::current_path();
+  const test::TemporaryFolder elsewhere;
+  std::filesystem::current_path(elsewhere.path());
+  const std::string home = std::getenv("HOME") != nullptr ? std::getenv("HOME") : "";
+  setenv("HOME", "/somewhere/else", 1);
+  std::setlocale(LC_ALL, "C.UTF-8");
+  const std::string after = jit::record_of(golden_spec(), "13.0");
+  std::setlocale(LC_ALL, "C");
+  setenv("HOME", home.c_str(), 1);
+  std::filesystem::current_path(folder);
+  CHECK(after == before);
+  CHECK(before.find(folder.string()) == std::string::npos);
+}
+
+TEST_CASE("Groups are no part of a specialization, and the layout chooses the family") {
+  Problem problem{.layout = Layout::masked, .n = 4096, .k = 7168, .groups = 8};
+  const auto config = golden_spec().config;
+  const auto eight = jit::spec_for(problem, config, "sm_90a");
+  CHECK(eight == golden_spec());
+  problem.groups = 256;
+  CHECK(jit::spec_for(problem, config, "sm_90a") == eight);
+  problem.layout = Layout::contiguous;
+  CHECK(jit::spec_for(problem, config, "sm_90a").family == "bf16_grouped_contiguous");
+}
+
+TEST_CASE("The family that checks others takes no constants") {
+  const auto spec = jit::verification_spec("sm_90a");
+  CHECK(jit::source_of(spec) == "#include \"verification.cuh\"\n");
+  CHECK(jit::record_of(spec, "13.0").find(R"("constants":{},"family":"verification")") != std::string::npos);
+}
+
+TEST_CASE("Architectures are an exact list, which the refusal names") {
+  CHECK(jit::check_architecture("sm_90a"));
+  for (const char* name : {"sm_90", "sm_90A", "sm_90a ", "sm_100a", "compute_90a", ""}) {
+    const auto checked = jit::check_architecture(name);
+    REQUIRE_FALSE(checked);
+    CHECK(checked.error().code == ErrorCode::unsupported);
+    CHECK(checked.error().message.find("are: sm_90a") != std::string::npos);
+  }
+}
+
+TEST_CASE("The options that shape the code are sorted and name no path") {
+  const auto options = jit::code_options(golden_spec());
+  CHECK(std::is_sorted(options.begin(), options.end()));
+  for (const std::string& option : options) CHECK(option.find('/') == std::string::npos);
+}

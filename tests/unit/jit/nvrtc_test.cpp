@@ -1,0 +1,142 @@
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "catch.hpp"
+#include "jit/compiler.hpp"
+#include "temporary_folder.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+jit::NvrtcCompiler& nvrtc() {
+  static auto compiler = jit::NvrtcCompiler::open({});
+  INFO((compiler ? std::string() : compiler.error().message));
+  REQUIRE(compiler);
+  return **compiler;
+}
+
+// A small family in the place of the real ones.
+std::vector<jit::TemplateFile> family(std::string_view text) {
+  return {jit::make_template_file("parts/helper.cuh", "#pragma once\n__device__ inline int twice(int x) { return 2 * x; }\n"),
+          jit::make_template_file("parts/middle.cuh", "#pragma once\n#include \"parts/helper.cuh\"\n"),
+          jit::make_template_file("small.cuh", text)};
+}
+
+constexpr const char* kSmallFamily =
+    "#include \"parts/middle.cuh\"\n"
+    "extern \"C\" __global__ void small(int* out) {\n"
+    "  __shared__ int shared[64];\n"
+    "  shared[threadIdx.x] = twice(static_cast<int>(cubinet::constants::kN));\n"
+    "  __syncthreads();\n"
+    "  out[threadIdx.x] = shared[63 - threadIdx.x];\n"
+    "}\n";
+
+jit::KernelSpec small_spec(std::int64_t n) { return {"small", n, 64, {}, "sm_90a"}; }
+
+}  // namespace
+
+TEST_CASE("NVRTC is found, with its version") {
+  CHECK(std::filesystem::exists(nvrtc().location().path));
+  CHECK(nvrtc().version().find('.') != std::string::npos);
+  CHECK(nvrtc().version() == jit::configured_nvrtc_version());
+}
+
+TEST_CASE("A kernel is compiled from headers in memory alone, and its resources are read") {
+  const auto kernel = nvrtc().compile(small_spec(8), family(kSmallFamily));
+  REQUIRE(kernel);
+  CHECK(kernel->cubin.substr(0, 4) == "\177ELF");
+  CHECK(kernel->kernel_names == std::vector<std::string>{"small"});
+  CHECK(kernel->resources.registers > 0);
+  CHECK(kernel->resources.spill_bytes == 0);
+  CHECK(kernel->resources.static_smem_bytes >= 256);
+  CHECK(kernel->resources.compile_ms > 0);
+}
+
+TEST_CASE("A source that does not compile is an error with the compiler's log") {
+  const auto failed = nvrtc().compile(small_spec(8), family("this is no CUDA\n"));
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::compile_failed);
+  CHECK(failed.error().message.find("small (n 8, k 64") != std::string::npos);
+  CHECK(failed.error().detail.find("small.cuh(1): error") != std::string::npos);
+}
+
+TEST_CASE("An impossible configuration of a real family fails in the compiler, not later") {
+  jit::KernelSpec spec{"bf16_grouped_masked", 4096, 7168, {}, "sm_90a"};
+  spec.config.block_tokens = 7;
+  spec.config.token_step = 3;
+  spec.config.block_columns = 128;
+  spec.config.stages = 1;
+  const auto failed = nvrtc().compile(spec);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::compile_failed);
+  CHECK(failed.error().detail.find("error") != std::string::npos);
+}
+
+TEST_CASE("What the compiler warns of is kept in the log") {
+  const std::string text = std::string("#warning cubinet was here\n") + kSmallFamily;
+  const auto kernel = nvrtc().compile(small_spec(8), family(text));
+  REQUIRE(kernel);
+  CHECK(kernel->log.find("cubinet was here") != std::string::npos);
+}
+
+TEST_CASE("An unknown architecture never reaches the compiler") {
+  jit::KernelSpec spec = small_spec(8);
+  spec.architecture = "sm_90";
+  const auto failed = nvrtc().compile(spec, family(kSmallFamily));
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::unsupported);
+}
+
+TEST_CASE("Two threads get the bytes that one thread gets") {
+  constexpr int kKernels = 8;
+  std::array<std::string, kKernels> alone;
+  std::array<std::string, kKernels> together;
+  const auto compile = [](int i) {
+    const auto kernel = nvrtc().compile(small_spec(8 * (i + 1)), family(kSmallFamily));
+    return kernel ? kernel->cubin : kernel.error().message;
+  };
+  for (int i = 0; i < kKernels; ++i) alone[static_cast<std::size_t>(i)] = compile(i);
+  {
+    std::array<std::jthread, 2> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads[static_cast<std::size_t>(t)] = std::jthread([&, t] {
+        for (int i = t; i < kKernels; i += 2) together[static_cast<std::size_t>(i)] = compile(i);
+      });
+    }
+  }
+  CHECK(alone == together);
+  CHECK(alone[0] != alone[1]);
+}
+
+TEST_CASE("The current folder shapes no code: a header there with a template's name is not read") {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const auto here = nvrtc().compile(small_spec(8), family(kSmallFamily));
+  const test::TemporaryFolder elsewhere;
+  std::filesystem::create_directories(elsewhere.path() / "parts");
+  for (const char* name : {"parts/helper.cuh", "parts/middle.cuh", "small.cuh"}) {
+    std::ofstream(elsewhere.path() / name) << "#error read from disk\n";
+  }
+  std::filesystem::current_path(elsewhere.path());
+  const auto there = nvrtc().compile(small_spec(8), family(kSmallFamily));
+  std::filesystem::current_path(before);
+  REQUIRE(here);
+  REQUIRE(there);
+  CHECK(here->cubin == there->cubin);
+}
+
+TEST_CASE("Without NVRTC in a folder the search goes on, and a folder that holds it comes first") {
+  const std::filesystem::path folder = std::filesystem::path(nvrtc().location().path).parent_path();
+  const auto by_folder = jit::NvrtcCompiler::open({"/nowhere", folder.string()});
+  REQUIRE(by_folder);
+  CHECK(std::filesystem::path((*by_folder)->location().path).parent_path() == folder);
+}
+
+TEST_CASE("The PTX of a specialization can be had") {
+  const auto ptx = nvrtc().compile_to_ptx(jit::verification_spec("sm_90a"));
+  REQUIRE(ptx);
+  CHECK(ptx->find(".target sm_90a") != std::string::npos);
+  CHECK(ptx->find('\0') == std::string::npos);
+}

@@ -1,0 +1,56 @@
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "catch.hpp"
+#include "cubinet/cubinet.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+// The environment with exactly these variables, among the ones that Cubinet reads; put back afterwards.
+class Environment {
+ public:
+  explicit Environment(const std::map<std::string, std::string>& wanted) {
+    for (const char* name : {"CUBINET_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME", "CUBINET_NVRTC_DIR"}) {
+      if (const char* value = std::getenv(name)) before_[name] = value;
+      const auto found = wanted.find(name);
+      found == wanted.end() ? unsetenv(name) : setenv(name, found->second.c_str(), 1);
+      names_.emplace_back(name);
+    }
+  }
+  ~Environment() {
+    for (const std::string& name : names_) {
+      const auto found = before_.find(name);
+      found == before_.end() ? unsetenv(name.c_str()) : setenv(name.c_str(), found->second.c_str(), 1);
+    }
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::map<std::string, std::string> before_;
+  std::vector<std::string> names_;
+};
+
+std::string root_with(const std::map<std::string, std::string>& variables) {
+  const Environment environment(variables);
+  return ServiceOptions::from_environment().cache_root;
+}
+
+}  // namespace
+
+TEST_CASE("The cabinet's folder comes from the first variable that is set") {
+  CHECK(root_with({{"CUBINET_CACHE_DIR", "/c"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}) == "/c");
+  CHECK(root_with({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}) == "/x/cubinet");
+  CHECK(root_with({{"CUBINET_CACHE_DIR", ""}, {"XDG_CACHE_HOME", ""}, {"HOME", "/h"}}) == "/h/.cache/cubinet");
+  CHECK(root_with({{"XDG_CACHE_HOME", "relative"}, {"HOME", "/h"}}) == "/h/.cache/cubinet");
+}
+
+TEST_CASE("Without a home there is no cabinet rather than one in the current folder") { CHECK(root_with({}).empty()); }
+
+TEST_CASE("The folder named for NVRTC is searched before the toolkit's") {
+  const Environment environment({{"CUDA_HOME", "/toolkit"}, {"CUBINET_NVRTC_DIR", "/nvrtc"}});
+  CHECK(ServiceOptions::from_environment().nvrtc_folders == std::vector<std::string>{"/nvrtc", "/toolkit"});
+}

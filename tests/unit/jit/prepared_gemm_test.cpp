@@ -1,0 +1,180 @@
+#include "jit/prepared_gemm.hpp"
+
+#include <array>
+#include <limits>
+
+#include "catch.hpp"
+#include "fake_driver.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+constexpr Problem kContiguous{.layout = Layout::contiguous, .n = 256, .k = 128, .groups = 2};
+constexpr Problem kMasked{.layout = Layout::masked, .n = 256, .k = 128, .groups = 2};
+
+jit::TileConfig some_config() {
+  jit::TileConfig config;
+  config.block_tokens = 64;
+  config.token_step = 16;
+  config.block_columns = 128;
+  config.stages = 4;
+  return config;
+}
+
+CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfunction>(number); }
+
+jit::PreparedRange prepared_range(const std::shared_ptr<const jit::DeviceContext>& device, MRange range,
+                                  std::uintptr_t number) {
+  auto module = jit::LoadedModule::load(device, "cubin", "sm_90a");
+  return {range, std::make_shared<jit::LoadedKernel>(
+                     jit::LoadedKernel{std::move(*module), {function_number(number), some_config()}})};
+}
+
+// Functions 101, 102 and 103 serve 5..9, 10..10 and 11..100.
+jit::PreparedGemm prepared(const Problem& problem) {
+  const auto device = test::make_fake_context();
+  return {device,
+          problem,
+          {prepared_range(device, {5, 9}, 101), prepared_range(device, {10, 10}, 102),
+           prepared_range(device, {11, 100}, 103)}};
+}
+
+const void* aligned_pointer() { return reinterpret_cast<const void*>(0x10000); }
+
+ContiguousArguments contiguous_arguments(std::int64_t m) {
+  return {aligned_pointer(), aligned_pointer(), const_cast<void*>(aligned_pointer()),
+          static_cast<const std::int32_t*>(aligned_pointer()), m};
+}
+
+MaskedArguments masked_arguments(std::int64_t capacity, std::int64_t expected_m) {
+  return {aligned_pointer(), aligned_pointer(), const_cast<void*>(aligned_pointer()),
+          static_cast<const std::int32_t*>(aligned_pointer()), capacity, expected_m};
+}
+
+ErrorCode code_of(const Expected<void>& outcome) {
+  REQUIRE_FALSE(outcome);
+  return outcome.error().code;
+}
+
+}  // namespace
+
+TEST_CASE("Every M of the range launches the kernel that was prepared for it") {
+  const auto gemm = prepared(kContiguous);
+  for (std::int64_t m = 5; m <= 100; ++m) {
+    REQUIRE(gemm.launch(contiguous_arguments(m), nullptr));
+    const std::uintptr_t wanted = m < 10 ? 101 : m == 10 ? 102 : 103;
+    CHECK(test::fake_device().launched == function_number(wanted));
+  }
+  CHECK(test::fake_device().launches == 96);
+}
+
+TEST_CASE("An M outside the prepared range is refused with the range") {
+  const auto gemm = prepared(kContiguous);
+  for (const std::int64_t m : {1, 4, 101, 1 << 30}) {
+    const auto outcome = gemm.launch(contiguous_arguments(m), nullptr);
+    CHECK(code_of(outcome) == ErrorCode::not_prepared);
+    CHECK(outcome.error().message.find("5..100") != std::string::npos);
+  }
+  CHECK(test::fake_device().launches == 0);
+}
+
+TEST_CASE("The masked layout clamps the expected rows into the prepared range") {
+  const auto gemm = prepared(kMasked);
+  const auto launched_for = [&](std::int64_t expected_m) {
+    REQUIRE(gemm.launch(masked_arguments(64, expected_m), nullptr));
+    return test::fake_device().launched;
+  };
+  CHECK(launched_for(std::numeric_limits<std::int64_t>::min()) == function_number(101));
+  CHECK(launched_for(0) == function_number(101));
+  CHECK(launched_for(10) == function_number(102));
+  CHECK(launched_for(std::numeric_limits<std::int64_t>::max()) == function_number(103));
+}
+
+TEST_CASE("No rows launch nothing and are no error, whatever else the arguments hold") {
+  CHECK(prepared(kContiguous).launch(ContiguousArguments{}, nullptr));
+  CHECK(prepared(kMasked).launch(MaskedArguments{}, nullptr));
+  CHECK(test::fake_device().launches == 0);
+  CHECK(test::fake_device().pushes == test::fake_device().pops);
+}
+
+TEST_CASE("Negative sizes are refused") {
+  CHECK(code_of(prepared(kContiguous).launch(contiguous_arguments(-1), nullptr)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kMasked).launch(masked_arguments(-1, 1), nullptr)) == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("More rows than TMA can address are refused") {
+  const auto device = test::make_fake_context();
+  const jit::PreparedGemm gemm(device, kContiguous,
+                               {prepared_range(device, {1, std::numeric_limits<std::int64_t>::max()}, 101)});
+  CHECK(gemm.launch(contiguous_arguments(0x7fffffff), nullptr));
+  CHECK(code_of(gemm.launch(contiguous_arguments(0x80000000), nullptr)) == ErrorCode::invalid_argument);
+  const auto masked = prepared(kMasked);
+  CHECK(masked.launch(masked_arguments(0x3fffffff, 8), nullptr));
+  CHECK(code_of(masked.launch(masked_arguments(0x40000000, 8), nullptr)) == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("Arguments of the other layout are refused, even without rows") {
+  CHECK(code_of(prepared(kContiguous).launch(MaskedArguments{}, nullptr)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kMasked).launch(ContiguousArguments{}, nullptr)) == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("A null or misaligned operand is refused by name") {
+  const auto gemm = prepared(kContiguous);
+  const auto message = [&](const ContiguousArguments& arguments) {
+    const auto outcome = gemm.launch(arguments, nullptr);
+    CHECK(code_of(outcome) == ErrorCode::invalid_argument);
+    return outcome.error().message;
+  };
+  auto arguments = contiguous_arguments(8);
+  arguments.a = nullptr;
+  CHECK(message(arguments) == "a is null");
+  arguments = contiguous_arguments(8);
+  arguments.b = reinterpret_cast<const void*>(0x10008);
+  CHECK(message(arguments) == "b is not aligned to 16 bytes");
+  arguments = contiguous_arguments(8);
+  arguments.d = reinterpret_cast<void*>(0x10001);
+  CHECK(message(arguments) == "d is not aligned to 16 bytes");
+  arguments = contiguous_arguments(8);
+  arguments.m_indices = reinterpret_cast<const std::int32_t*>(0x10002);
+  CHECK(message(arguments) == "m_indices is not aligned to 4 bytes");
+  arguments.m_indices = nullptr;
+  CHECK(message(arguments) == "m_indices is null");
+  CHECK(test::fake_device().launches == 0);
+}
+
+TEST_CASE("A launch goes to the given stream, with the device's context current for as long as it takes") {
+  const auto gemm = prepared(kMasked);
+  const int pushes = test::fake_device().pushes;
+  auto* const stream = reinterpret_cast<CUstream>(0x77);
+  REQUIRE(gemm.launch(masked_arguments(64, 8), stream));
+  CHECK(test::fake_device().stream == stream);
+  CHECK(test::fake_device().pushes == pushes + 1);
+  CHECK(test::fake_device().current == nullptr);
+  test::fake_device().current = test::fake_context();
+  REQUIRE(gemm.launch(masked_arguments(64, 8), stream));
+  CHECK(test::fake_device().pushes == pushes + 1);
+}
+
+TEST_CASE("A launch that the driver refuses is an error that carries the driver's reason") {
+  const auto gemm = prepared(kMasked);
+  test::fake_device().launch_result = CUDA_ERROR_LAUNCH_FAILED;
+  const auto outcome = gemm.launch(masked_arguments(64, 8), nullptr);
+  CHECK(code_of(outcome) == ErrorCode::driver_failed);
+  CHECK(outcome.error().message.find("CUDA_ERROR_FAKE") != std::string::npos);
+}
+
+TEST_CASE("Labels are read back and checked") {
+  const auto gemm = prepared(kContiguous);
+  std::array<std::int32_t, 130> labels{};
+  CHECK(gemm.check_labels(labels.data(), 130));
+  CHECK(gemm.check_labels(nullptr, 0));
+  labels[129] = 2;
+  const auto outcome = gemm.check_labels(labels.data(), 130);
+  CHECK(code_of(outcome) == ErrorCode::invalid_argument);
+  CHECK(outcome.error().message.find("row 129") != std::string::npos);
+  CHECK(gemm.check_labels(labels.data(), 129));
+  CHECK(code_of(gemm.check_labels(nullptr, 1)) == ErrorCode::invalid_argument);
+  CHECK(code_of(gemm.check_labels(labels.data(), -1)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kMasked).check_labels(labels.data(), 1)) == ErrorCode::invalid_argument);
+}

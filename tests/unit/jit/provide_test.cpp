@@ -1,0 +1,151 @@
+#include "jit/provide.hpp"
+
+#include <fstream>
+#include <stdexcept>
+
+#include "catch.hpp"
+#include "fake_compiler.hpp"
+#include "temporary_folder.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+jit::KernelSpec some_spec() {
+  jit::TileConfig config;
+  config.block_tokens = 96;
+  config.token_step = 16;
+  config.block_columns = 128;
+  config.stages = 6;
+  return {"bf16_grouped_masked", 4096, 7168, config, "sm_90a"};
+}
+
+cache::Cabinet open_cabinet(const test::TemporaryFolder& folder) {
+  auto cabinet = cache::Cabinet::open(folder.path() / "root", true);
+  if (!cabinet) throw std::runtime_error(cabinet.error().message);
+  return std::move(*cabinet);
+}
+
+}  // namespace
+
+TEST_CASE("A kernel is compiled once and found ever after, by a new process too") {
+  const test::TemporaryFolder folder;
+  test::FakeCompiler compiler;
+  {
+    auto cabinet = open_cabinet(folder);
+    const auto fresh = jit::provide(some_spec(), compiler, &cabinet);
+    REQUIRE(fresh);
+    CHECK(fresh->compiled);
+    CHECK(fresh->store_problem.empty());
+  }
+  auto cabinet = open_cabinet(folder);
+  const auto found = jit::provide(some_spec(), compiler, &cabinet);
+  REQUIRE(found);
+  CHECK_FALSE(found->compiled);
+  CHECK(compiler.calls == 1);
+  CHECK(found->object.payload == "cubin of " + jit::source_of(some_spec()));
+  CHECK(found->object.record == jit::record_of(some_spec(), "13.0"));
+}
+
+TEST_CASE("The facts of a kernel are stored with it") {
+  const test::TemporaryFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler compiler;
+  REQUIRE(jit::provide(some_spec(), compiler, &cabinet));
+  const auto found = jit::find(some_spec(), "13.0", cabinet);
+  REQUIRE(found);
+  const cache::Facts& facts = found->object.facts;
+  CHECK(facts.family == "bf16_grouped_masked");
+  CHECK(facts.arch == "sm_90a");
+  CHECK(facts.n == 4096);
+  CHECK(facts.k == 7168);
+  CHECK(facts.registers == 168);
+  CHECK(facts.spill_bytes == 8);
+  CHECK(facts.smem_bytes == 1024 + jit::dynamic_smem_bytes(some_spec().config));
+  CHECK(facts.compile_ms == 12.5);
+  CHECK(facts.created > 1'600'000'000);
+  CHECK(facts.kernel_names == std::vector<std::string>{"bf16_grouped_masked"});
+}
+
+TEST_CASE("A failed compilation stores nothing, answers with the log, and is tried again") {
+  const test::TemporaryFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler compiler;
+  compiler.fails = true;
+  for (int round = 1; round <= 2; ++round) {
+    const auto failed = jit::provide(some_spec(), compiler, &cabinet);
+    REQUIRE_FALSE(failed);
+    CHECK(failed.error().code == ErrorCode::compile_failed);
+    CHECK(failed.error().detail == "line 1: error");
+    CHECK(compiler.calls == round);
+  }
+  CHECK_FALSE(jit::find(some_spec(), "13.0", cabinet));
+  const auto entries = cabinet.list();
+  REQUIRE(entries);
+  CHECK(entries->empty());
+  compiler.fails = false;
+  const auto mended = jit::provide(some_spec(), compiler, &cabinet);
+  REQUIRE(mended);
+  CHECK(mended->compiled);
+}
+
+TEST_CASE("Without a cabinet every kernel is compiled and none is a problem") {
+  test::FakeCompiler compiler;
+  for (int round = 1; round <= 2; ++round) {
+    const auto provided = jit::provide(some_spec(), compiler, nullptr);
+    REQUIRE(provided);
+    CHECK(provided->compiled);
+    CHECK(provided->store_problem.empty());
+    CHECK(compiler.calls == round);
+  }
+}
+
+TEST_CASE("A kernel of another NVRTC is not taken for this one's") {
+  const test::TemporaryFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler old_one("12.9");
+  test::FakeCompiler new_one("13.0");
+  const auto first = jit::provide(some_spec(), old_one, &cabinet);
+  const auto second = jit::provide(some_spec(), new_one, &cabinet);
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(second->compiled);
+  CHECK(first->key != second->key);
+  CHECK(jit::find(some_spec(), "12.9", cabinet));
+}
+
+TEST_CASE("A kernel that cannot be stored is returned all the same, with the reason") {
+  const test::TemporaryFolder folder;
+  auto cabinet = open_cabinet(folder);
+  // Not even root can make a file below a path that ends in a file.
+  for (const char* name : {"objects", "tmp"}) {
+    std::filesystem::remove_all(folder.path() / "root" / name);
+    std::ofstream(folder.path() / "root" / name) << "in the way";
+  }
+  test::FakeCompiler compiler;
+  const auto provided = jit::provide(some_spec(), compiler, &cabinet);
+  REQUIRE(provided);
+  CHECK(provided->compiled);
+  CHECK_FALSE(provided->object.payload.empty());
+  CHECK_FALSE(provided->store_problem.empty());
+}
+
+TEST_CASE("Where there is no NVRTC a warm cabinet serves, and a miss says what is missing") {
+  const test::TemporaryFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler compiler("13.0");
+  REQUIRE(jit::provide(some_spec(), compiler, &cabinet));
+
+  jit::AbsentCompiler absent({ErrorCode::compiler_missing, "NVRTC not found: looked in /x", "tried /x"}, "13.0");
+  const auto found = jit::provide(some_spec(), absent, &cabinet);
+  REQUIRE(found);
+  CHECK_FALSE(found->compiled);
+
+  jit::KernelSpec other = some_spec();
+  other.n = 1024;
+  const auto missed = jit::provide(other, absent, &cabinet);
+  REQUIRE_FALSE(missed);
+  CHECK(missed.error().code == ErrorCode::compiler_missing);
+  CHECK(missed.error().message.find("n 1024") != std::string::npos);
+  CHECK(missed.error().message.find("looked in /x") != std::string::npos);
+}

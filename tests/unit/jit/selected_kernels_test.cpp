@@ -1,0 +1,61 @@
+// Every kernel that the selector can answer for some shapes of real models.
+#include <set>
+
+#include "catch.hpp"
+#include "jit/compiler.hpp"
+#include "jit/kernel_spec.hpp"
+#include "jit/parallel.hpp"
+#include "jit/selector.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+std::vector<jit::KernelSpec> selected_kernels() {
+  const std::vector<Problem> problems = {
+      {.layout = Layout::contiguous, .n = 4096, .k = 7168, .groups = 32},
+      {.layout = Layout::masked, .n = 4096, .k = 7168, .groups = 32},
+      // N that is no multiple of the tile.
+      {.layout = Layout::contiguous, .n = 2120, .k = 512, .groups = 8},
+      {.layout = Layout::masked, .n = 704, .k = 192, .groups = 1},
+  };
+  std::set<jit::KernelSpec> specs;
+  for (const Problem& problem : problems) {
+    for (const auto& selection : jit::selections(problem, {1, 131072}, {132})) {
+      specs.insert(jit::spec_for(problem, selection.config, "sm_90a"));
+    }
+  }
+  return {specs.begin(), specs.end()};
+}
+
+}  // namespace
+
+TEST_CASE("Every selected kernel compiles without spills and without serialised matrix instructions") {
+  auto nvrtc = jit::NvrtcCompiler::open({});
+  REQUIRE(nvrtc);
+  const auto specs = selected_kernels();
+  REQUIRE(specs.size() >= 6);
+  std::vector<Expected<jit::CompiledKernel>> kernels(specs.size());
+  jit::parallel_for(specs.size(), jit::usable_cores(), [&](std::size_t i) { kernels[i] = (*nvrtc)->compile(specs[i]); });
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    INFO(specs[i].family << " n " << specs[i].n << " k " << specs[i].k << " " << jit::name(specs[i].config));
+    const auto& kernel = kernels[i];
+    INFO((kernel ? kernel->log : kernel.error().message + "\n" + kernel.error().detail));
+    REQUIRE(kernel);
+    CHECK(kernel->resources.spill_bytes == 0);
+    CHECK(kernel->resources.registers * jit::threads_per_cta(specs[i].config) <= 65536);
+    CHECK(kernel->log.find("C75") == std::string::npos);
+    CHECK(kernel->kernel_names == std::vector<std::string>{specs[i].family});
+    // What a CTA may have on compute capability 9.0.
+    CHECK(kernel->resources.static_smem_bytes + jit::dynamic_smem_bytes(specs[i].config) <= 227 * 1024);
+  }
+}
+
+TEST_CASE("The kernels that check others compile without spills") {
+  auto nvrtc = jit::NvrtcCompiler::open({});
+  REQUIRE(nvrtc);
+  const auto kernel = (*nvrtc)->compile(jit::verification_spec("sm_90a"));
+  REQUIRE(kernel);
+  CHECK(kernel->resources.spill_bytes == 0);
+  CHECK(kernel->kernel_names.size() > 1);
+}

@@ -1,0 +1,29 @@
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "catch.hpp"
+#include "cubinet/cubinet.hpp"
+#include "temporary_folder.hpp"
+
+using namespace cubinet;
+
+TEST_CASE("Without a CUDA driver a service does not open, says so, and leaves no folder behind") {
+  if (void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    dlclose(library);
+    CUBINET_SKIP("this machine has a CUDA driver");
+  }
+  const test::TemporaryFolder folder;
+  ServiceOptions options;
+  options.cache_root = folder.path() / "root";
+  const auto service = Service::open(options);
+  REQUIRE_FALSE(service.ok());
+  CHECK(service.error().code == ErrorCode::driver_missing);
+  CHECK_FALSE(std::filesystem::exists(options.cache_root));
+}
+
+TEST_CASE("Asking a failed result for its value is an error of the program that carries the message") {
+  Result<int> failed(Error{ErrorCode::io, "the disk is gone", ""});
+  CHECK_THROWS_WITH(failed.value(), "the disk is gone");
+  CHECK(Result<int>(4).value() == 4);
+}

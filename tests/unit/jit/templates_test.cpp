@@ -1,0 +1,67 @@
+#include "jit/templates.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "catch.hpp"
+
+using namespace cubinet;
+using Names = std::vector<std::string>;
+
+namespace {
+
+Names names_of(const std::vector<const jit::TemplateFile*>& files) {
+  Names names;
+  for (const auto* file : files) names.push_back(file->name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("Quoted includes are found whatever the blanks, and nothing else is taken for one") {
+  const auto found = jit::quoted_includes(
+      "#pragma once\n"
+      "#include \"a.cuh\"\n"
+      "  #  include   \"ptx/b.cuh\"  // why\n"
+      "#include\"c.cuh\"\n"
+      "// #include \"comment.cuh\"\n"
+      "const char* text = \"#include\";\n"
+      "#include <system.h>\n"
+      "#include \"unclosed\n"
+      "#define include \"d.cuh\"\n"
+      "#include \"last.cuh\"");
+  CHECK(Names(found.begin(), found.end()) == Names{"a.cuh", "ptx/b.cuh", "c.cuh", "last.cuh"});
+}
+
+TEST_CASE("Everything that a template includes, directly or not, is named once and in order") {
+  const std::vector<jit::TemplateFile> files = {
+      jit::make_template_file("a.cuh", "#include \"z.cuh\"\n#include \"ptx/b.cuh\"\n"),
+      jit::make_template_file("other.cuh", "#include \"a.cuh\"\n"),
+      jit::make_template_file("ptx/b.cuh", "#include \"z.cuh\"\n"),
+      jit::make_template_file("z.cuh", "#include \"a.cuh\"\n"),
+  };
+  CHECK(names_of(jit::included_by("a.cuh", files)) == Names{"a.cuh", "ptx/b.cuh", "z.cuh"});
+  CHECK(names_of(jit::included_by("ptx/b.cuh", files)) == Names{"a.cuh", "ptx/b.cuh", "z.cuh"});
+}
+
+TEST_CASE("An include that names no template is a broken build") {
+  const std::vector<jit::TemplateFile> files = {jit::make_template_file("a.cuh", "#include \"missing.cuh\"\n")};
+  CHECK_THROWS_AS(jit::included_by("a.cuh", files), std::logic_error);
+  CHECK_THROWS_AS(jit::included_by("b.cuh", files), std::logic_error);
+}
+
+TEST_CASE("The embedded templates are the files of the tree, byte for byte, and complete") {
+  const auto& files = jit::template_files();
+  REQUIRE(files.size() > 3);
+  CHECK(std::is_sorted(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
+  for (const auto& file : files) {
+    std::ifstream stream(std::string(CUBINET_SOURCE_DIR "/templates/") + file.name, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    CHECK(text == file.text);
+    CHECK(file.text.data()[file.text.size()] == '\0');
+    CHECK(file.digest == jit::make_template_file("", text).digest);
+    CHECK_NOTHROW(jit::included_by(file.name));
+  }
+}
