@@ -131,9 +131,12 @@ SqlExpected<void> make_schema(Database& database) {
 }
 
 SqlExpected<Database> connect(const Layout& layout) {
-  std::error_code error;
-  const auto status = fs::symlink_status(layout.index(), error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return damaged("it is not a regular file");
+  // SQLite would follow a link, and reads on beside a journal that it cannot open.
+  for (const auto& path : {layout.index(), layout.index_journal()}) {
+    std::error_code error;
+    const auto status = fs::symlink_status(path, error);
+    if (fs::exists(status) && !fs::is_regular_file(status)) return damaged("it is not a regular file");
+  }
   auto database = Database::open(layout.index(), Database::Mode::read_write, patience);
   if (!database) return database;
   for (const char* setting : {"PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {

@@ -20,7 +20,7 @@ Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path&
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return fail(ErrorCode::io, system_message("lock", path, errno));
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) return std::optional<FileLock>();
     std::this_thread::sleep_for(std::min(pause, left));
     pause = std::min(pause * 2, std::chrono::milliseconds(20));

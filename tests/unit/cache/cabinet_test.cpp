@@ -1,0 +1,201 @@
+#include "cache/cabinet.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <thread>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+class FixedClock final : public util::Clock {
+ public:
+  std::int64_t now = 0;
+  std::int64_t seconds() const override { return now; }
+};
+
+}  // namespace
+
+TEST_CASE("a key is 64 hexadecimal digits, and nothing else is a key") {
+  const std::string hex(64, 'a');
+  CHECK(cache::Key::from_hex(hex)->hex() == hex);
+  CHECK_FALSE(cache::Key::from_hex(hex.substr(1)));
+  CHECK_FALSE(cache::Key::from_hex(hex + "a"));
+  CHECK_FALSE(cache::Key::from_hex("g" + hex.substr(1)));
+}
+
+TEST_CASE("what is published is found again, by this handle and by a later one") {
+  test::Filled root(3);
+  for (int i = 0; i < 3; ++i) {
+    const auto object = root.cabinet.find(test::key_of(i), test::record_of(i));
+    REQUIRE(object);
+    CHECK(test::equal(*object, test::object_of(i)));
+  }
+  const auto later = Cabinet::open(root.layout.root, false);
+  REQUIRE(later);
+  CHECK(test::equal(*later->find(test::key_of(2), test::record_of(2)), test::object_of(2)));
+  CHECK_FALSE(later->find(test::key_of(3), test::record_of(3)));
+}
+
+TEST_CASE("an entry is found for its own record only, and is not thrown away for another") {
+  test::Filled root(1);
+  CHECK_FALSE(root.cabinet.find(test::key_of(0), "another record"));
+  CHECK(root.cabinet.find(test::key_of(0), test::record_of(0)));
+  CHECK(fs::is_empty(root.layout.quarantine()));
+}
+
+TEST_CASE("the payload stands at the front of the object's file, as other tools expect") {
+  test::Filled root(1);
+  const std::string payload = test::object_of(0).payload;
+  CHECK(test::contents(root.layout.object(test::key_of(0))).substr(0, payload.size()) == payload);
+}
+
+TEST_CASE("the first publisher of a key wins and a second one succeeds") {
+  test::Filled root(1);
+  auto other = test::object_of(0);
+  other.payload = "other bytes";
+  REQUIRE(root.cabinet.publish(test::key_of(0), other));
+  CHECK(test::equal(*root.cabinet.find(test::key_of(0), test::record_of(0)), test::object_of(0)));
+}
+
+TEST_CASE("a key that is not the digest of the record is refused and nothing stored") {
+  test::Filled root(0);
+  const auto published = root.cabinet.publish(test::key_of(1), test::object_of(2));
+  REQUIRE_FALSE(published);
+  CHECK(published.error().code == ErrorCode::invalid_argument);
+  CHECK(test::count_files(root.layout.objects()) == 0);
+  CHECK(fs::is_empty(root.layout.tmp()));
+}
+
+TEST_CASE("a look-up needs no index: noise, a folder or nothing in its place changes no hit") {
+  test::Filled root(2);
+  const auto all_hits = [&] {
+    const auto cabinet = Cabinet::open(root.layout.root, false);
+    return cabinet->find(test::key_of(0), test::record_of(0)) && cabinet->find(test::key_of(1), test::record_of(1));
+  };
+  test::write_file(root.layout.index(), "noise");
+  CHECK(all_hits());
+  CHECK(test::contents(root.layout.index()) == "noise");
+  fs::remove(root.layout.index());
+  CHECK(all_hits());
+  CHECK_FALSE(fs::exists(root.layout.index()));
+  fs::create_directory(root.layout.index());
+  CHECK(all_hits());
+  CHECK(fs::is_directory(root.layout.index()));
+}
+
+TEST_CASE("the listing says what was published, in the order of the keys") {
+  test::Filled root(20);
+  const auto entries = root.cabinet.list();
+  REQUIRE(entries);
+  REQUIRE(entries->size() == 20);
+  CHECK(std::is_sorted(entries->begin(), entries->end(), [](auto& a, auto& b) { return a.key < b.key; }));
+  for (int i = 0; i < 20; ++i) {
+    const auto it = std::find_if(entries->begin(), entries->end(), [&](auto& e) { return e.key == test::key_of(i); });
+    REQUIRE(it != entries->end());
+    CHECK(it->facts == test::object_of(i).facts);
+    CHECK(it->record == test::record_of(i));
+    CHECK(it->bytes == static_cast<std::int64_t>(fs::file_size(root.layout.object(it->key))));
+    CHECK(it->hits == 0);
+    CHECK(it->last_used == 0);
+  }
+}
+
+TEST_CASE("entries are matched by the first digits of their key, in either case") {
+  test::Filled root(20);
+  const std::string hex = test::key_of(7).hex();
+  std::string upper = hex.substr(0, 12);
+  for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  REQUIRE(root.cabinet.match(upper)->size() == 1);
+  CHECK(root.cabinet.match(hex)->front().key == test::key_of(7));
+  CHECK(root.cabinet.match("")->size() == 20);
+  CHECK(root.cabinet.match(hex + "0")->empty());
+  CHECK(root.cabinet.match("xyz").error().code == ErrorCode::invalid_argument);
+  CHECK(root.cabinet.match("%").error().code == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("hits are counted with the time of the last one, whatever the clock says") {
+  FixedClock clock;
+  test::Filled root(2, {.clock = clock});
+  for (const std::int64_t year : {2037, 2001}) {
+    clock.now = (year - 1970) * 31'557'600;
+    root.cabinet.record_hits({test::key_of(0), test::key_of(0), test::key_of(9)});
+    const auto entry = root.cabinet.match(test::key_of(0).hex())->front();
+    CHECK(entry.last_used == clock.now);
+  }
+  CHECK(root.cabinet.match(test::key_of(0).hex())->front().hits == 4);
+  CHECK(root.cabinet.match(test::key_of(1).hex())->front().hits == 0);
+  CHECK(root.cabinet.list()->size() == 2);
+  CHECK(root.cabinet.stats()->hits == 4);
+}
+
+TEST_CASE("hits of an entry without a row are not lost") {
+  test::Filled root(2);
+  fs::remove(root.layout.index());
+  root.cabinet.record_hits({test::key_of(1)});
+  CHECK(root.cabinet.match(test::key_of(1).hex())->front().hits == 1);
+  CHECK(root.cabinet.list()->size() == 2);
+}
+
+TEST_CASE("statistics add up what the entries say") {
+  test::Filled root(3);
+  const auto stats = root.cabinet.stats();
+  REQUIRE(stats);
+  CHECK(stats->entries == 3);
+  CHECK(stats->compile_ms == 3 * 214.125 + 3);
+  std::int64_t bytes = 0;
+  for (int i = 0; i < 3; ++i) bytes += static_cast<std::int64_t>(fs::file_size(root.layout.object(test::key_of(i))));
+  CHECK(stats->bytes == bytes);
+  CHECK(stats->quarantined == 0);
+}
+
+TEST_CASE("a removed entry is gone from disk and listing, and can be published anew") {
+  test::Filled root(2);
+  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  CHECK_FALSE(root.cabinet.find(test::key_of(0), test::record_of(0)));
+  CHECK_FALSE(fs::exists(root.layout.object(test::key_of(0))));
+  CHECK(root.cabinet.list()->size() == 1);
+  CHECK(root.cabinet.remove(test::key_of(0)).error().code == ErrorCode::not_found);
+  REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0)));
+  CHECK(root.cabinet.list()->size() == 2);
+}
+
+TEST_CASE("threads may share a handle") {
+  test::Filled root(0);
+  std::vector<std::thread> threads;
+  std::atomic<int> misses{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) {
+        if (!root.cabinet.publish(test::key_of(i), test::object_of(i))) ++misses;
+        const auto object = root.cabinet.find(test::key_of(i), test::record_of(i));
+        if (!object || !test::equal(*object, test::object_of(i))) ++misses;
+        root.cabinet.record_hits({test::key_of(i)});
+        if (!root.cabinet.list()) ++misses;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(misses == 0);
+  CHECK(root.cabinet.list()->size() == 10);
+  CHECK(root.cabinet.stats()->hits == 40);
+}
+
+TEST_CASE("no descriptor stays open between calls") {
+  test::Filled root(2);
+  const auto descriptors = [] {
+    return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+  };
+  const auto before = descriptors();
+  REQUIRE(root.cabinet.list());
+  REQUIRE(root.cabinet.publish(test::key_of(5), test::object_of(5)));
+  REQUIRE(root.cabinet.find(test::key_of(5), test::record_of(5)));
+  REQUIRE(root.cabinet.verify(true));
+  CHECK(descriptors() == before);
+}

@@ -1,0 +1,100 @@
+// Damaged objects: the right bytes or a miss, never anything else.
+#include <sys/stat.h>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int entry = 0;
+
+bool found(const cache::Cabinet& cabinet, int number = entry) {
+  return cabinet.find(test::key_of(number), test::record_of(number)).has_value();
+}
+
+// Puts `bytes` in the entry's place and looks it up. A hit must be the right one.
+bool hit_with(test::Filled& root, const std::string& bytes) {
+  const auto path = root.layout.object(test::key_of(entry));
+  fs::remove(path);
+  test::write_file(path, bytes);
+  const auto object = root.cabinet.find(test::key_of(entry), test::record_of(entry));
+  if (object && !test::equal(*object, test::object_of(entry))) FAIL("wrong bytes were returned");
+  return object.has_value();
+}
+
+}  // namespace
+
+TEST_CASE("a flipped byte anywhere makes a miss, and the file is set aside") {
+  test::Filled root(1);
+  const std::string whole = test::contents(root.layout.object(test::key_of(entry)));
+  std::int64_t expected = 0;
+  for (std::size_t i = 0; i < whole.size(); i += 7) {
+    std::string changed = whole;
+    changed[i] = static_cast<char>(changed[i] ^ 0x40);
+    if (hit_with(root, changed)) FAIL("byte " << i);
+    CHECK_FALSE(fs::exists(root.layout.object(test::key_of(entry))));
+    ++expected;
+  }
+  CHECK(root.cabinet.stats()->quarantined == expected);
+  CHECK(hit_with(root, whole));
+}
+
+TEST_CASE("a file cut at any length makes a miss") {
+  test::Filled root(1);
+  const std::string whole = test::contents(root.layout.object(test::key_of(entry)));
+  for (std::size_t length = 0; length < whole.size(); length += 5) {
+    if (hit_with(root, whole.substr(0, length))) FAIL("length " << length);
+  }
+  CHECK(hit_with(root, whole));
+}
+
+TEST_CASE("a damaged entry is published anew and found") {
+  test::Filled root(1);
+  CHECK_FALSE(hit_with(root, "damaged"));
+  REQUIRE(root.cabinet.publish(test::key_of(entry), test::object_of(entry)));
+  CHECK(found(root.cabinet));
+  CHECK(root.cabinet.list()->size() == 1);
+}
+
+TEST_CASE("the valid object of another kernel under this name makes a miss") {
+  test::Filled root(2);
+  const std::string other = test::contents(root.layout.object(test::key_of(1)));
+  CHECK_FALSE(hit_with(root, other));
+  CHECK(found(root.cabinet, 1));
+}
+
+TEST_CASE("a link, a folder or a pipe in the place of an object makes a miss without waiting") {
+  test::Filled root(2);
+  const auto path = root.layout.object(test::key_of(entry));
+  const auto copy = root.folder / "copy";
+  fs::copy_file(path, copy);
+  fs::remove(path);
+  fs::create_symlink(copy, path);
+  CHECK_FALSE(found(root.cabinet));
+  CHECK_FALSE(fs::exists(fs::symlink_status(path)));
+  fs::create_directory(path);
+  CHECK_FALSE(found(root.cabinet));
+  CHECK_FALSE(fs::exists(path));
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  CHECK_FALSE(found(root.cabinet));
+  CHECK_FALSE(fs::exists(path));
+  CHECK(root.cabinet.list()->size() == 1);
+}
+
+TEST_CASE("a file longer than any object is not read into memory") {
+  test::Filled root(1);
+  const auto path = root.layout.object(test::key_of(entry));
+  fs::resize_file(path, std::uintmax_t{1} << 40);
+  CHECK_FALSE(found(root.cabinet));
+  CHECK_FALSE(fs::exists(path));
+}
+
+TEST_CASE("the listing drops a damaged object whose size gives it away") {
+  test::Filled root(2);
+  test::write_file(root.layout.object(test::key_of(entry)), "");
+  CHECK(root.cabinet.list()->size() == 1);
+  CHECK(root.cabinet.stats()->quarantined == 1);
+}

@@ -1,0 +1,46 @@
+// Files written by the first build that wrote this format. They are never regenerated: a build that cannot read them
+// breaks every root that exists.
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string payload = std::string("\x7f" "ELF\x02\x01\x01\x33\x00" "payload of a golden object\n", 9 + 27);
+const std::string record = R"({"architecture":"sm_90a","family":"bf16_grouped_contiguous","k":7168,"n":4096})";
+const cache::Facts facts = {"bf16_grouped_contiguous", "sm_90a", 4096, 7168, 168, 8, 232'448, 214.125, 1'764'000'000,
+                            {"gemm"}};
+
+// The bytes of a file of hexadecimal digits in lines.
+std::string bytes_of(const std::string& name) {
+  std::string digits = test::contents(fs::path(CUBINET_SOURCE_DIR) / "tests/unit/cache/golden" / name);
+  std::erase(digits, '\n');
+  std::vector<std::uint8_t> bytes(digits.size() / 2);
+  REQUIRE(util::from_hex(digits, bytes));
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+TEST_CASE("an object written by version 1 is found by this build") {
+  test::Filled root(0);
+  const auto key = test::key_of(record);
+  const auto path = root.layout.object(key);
+  fs::create_directories(path.parent_path());
+  test::write_file(path, bytes_of("object-v1.hex"));
+  const auto object = root.cabinet.find(key, record);
+  REQUIRE(object);
+  CHECK(object->payload == payload);
+  CHECK(object->facts == facts);
+  REQUIRE(root.cabinet.list()->size() == 1);
+  CHECK(root.cabinet.list()->front().facts == facts);
+}
+
+TEST_CASE("this build writes version 1 byte for byte") {
+  test::Filled root(0);
+  const auto key = test::key_of(record);
+  REQUIRE(root.cabinet.publish(key, {payload, record, facts}));
+  CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1.hex"));
+}

@@ -1,0 +1,161 @@
+// The index is disposable: whatever becomes of it, the listing comes back the same.
+#include "cache/index.hpp"
+
+#include <cstdlib>
+
+#include "catch.hpp"
+#include "cache/sqlite.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int entries = 12;
+
+// Runs SQL on the index as a stranger would.
+void sql(const cache::Layout& layout, const std::string& statements) {
+  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_write, std::chrono::seconds(5));
+  REQUIRE(database);
+  REQUIRE(database->run(statements.c_str()));
+}
+
+std::int64_t number(const cache::Layout& layout, const char* query) {
+  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_only, std::chrono::seconds(5));
+  return database->integer(query).value();
+}
+
+// Lists before, spoils the index, and expects the same listing and an index that is whole again.
+template <class Spoil>
+void comes_back_after(test::Filled& root, Spoil spoil) {
+  const auto before = root.cabinet.list().value();
+  REQUIRE(before.size() == entries);
+  spoil(root.layout);
+  CHECK(test::equal(root.cabinet.list().value(), before));
+  CHECK(number(root.layout, "SELECT count(*) FROM entries") == entries);
+  CHECK(number(root.layout, "PRAGMA user_version") == cache::index_schema_version);
+  const auto report = root.cabinet.verify(false);
+  CHECK(report->index_problem.empty());
+  CHECK(report->orphans == 0);
+  CHECK(report->missing == 0);
+  CHECK(root.cabinet.stats()->quarantined == 0);
+}
+
+}  // namespace
+
+TEST_CASE("the listing comes back after the index is deleted") {
+  test::Filled root(entries);
+  comes_back_after(root, [](const cache::Layout& layout) { fs::remove(layout.index()); });
+}
+
+TEST_CASE("the listing comes back after the index is emptied, cut or overwritten") {
+  test::Filled root(entries);
+  comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), ""); });
+  comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), "not a database"); });
+  comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), std::string(65536, '\xa5')); });
+  comes_back_after(root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), fs::file_size(layout.index()) / 2); });
+  comes_back_after(root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), 4096); });
+  comes_back_after(root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), 100); });
+}
+
+TEST_CASE("the listing comes back after noise anywhere in the index") {
+  test::Filled root(entries);
+  std::srand(1);
+  for (int round = 0; round < 40; ++round) {
+    INFO("round " << round);
+    comes_back_after(root, [&](const cache::Layout& layout) {
+      std::string bytes = test::contents(layout.index());
+      const auto at = static_cast<std::size_t>(std::rand()) % bytes.size();
+      for (std::size_t i = at; i < std::min(bytes.size(), at + 64); ++i) bytes[i] = static_cast<char>(std::rand());
+      test::write_file(layout.index(), bytes);
+    });
+  }
+}
+
+TEST_CASE("the listing comes back after something else takes the index's place") {
+  test::Filled root(entries);
+  comes_back_after(root, [](const cache::Layout& layout) {
+    fs::remove(layout.index());
+    fs::create_directories(layout.index() / "inside");
+  });
+  comes_back_after(root, [](const cache::Layout& layout) {
+    fs::rename(layout.index(), layout.root / "moved.db");
+    fs::create_symlink(layout.root / "moved.db", layout.index());
+  });
+  comes_back_after(root, [](const cache::Layout& layout) {
+    fs::remove(layout.index_journal());
+    fs::create_directory(layout.index_journal());
+  });
+  comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index_journal(), "noise"); });
+}
+
+TEST_CASE("the listing comes back after a schema of another version or make") {
+  test::Filled root(entries);
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 99"); });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 0"); });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DROP TABLE entries"); });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "ALTER TABLE entries RENAME COLUMN hits TO hitz"); });
+  comes_back_after(root, [](const cache::Layout& layout) {
+    sql(layout, "DROP TABLE entries; CREATE TABLE entries (key TEXT, other TEXT)");
+  });
+}
+
+TEST_CASE("rows that are missing, wrong or without an object are put right") {
+  test::Filled root(entries);
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DELETE FROM entries WHERE n % 2 = 0"); });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET registers = 1"); });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET record = 'x', kernel_names = '{'"); });
+  comes_back_after(root, [](const cache::Layout& layout) {
+    sql(layout, "UPDATE entries SET key = '" + std::string(64, '0') + "' WHERE key = (SELECT min(key) FROM entries)");
+  });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET key = 'no key' WHERE n = 4096"); });
+}
+
+TEST_CASE("putting rows right keeps the counts of use") {
+  test::Filled root(2);
+  root.cabinet.record_hits({test::key_of(0)});
+  sql(root.layout, "UPDATE entries SET registers = 1");
+  REQUIRE(root.cabinet.list());
+  CHECK(root.cabinet.match(test::key_of(0).hex())->front().hits == 1);
+  CHECK(root.cabinet.match(test::key_of(0).hex())->front().facts.registers == 168);
+}
+
+TEST_CASE("a damaged index does not stop a publish or the counting of hits") {
+  test::Filled root(1);
+  test::write_file(root.layout.index(), "not a database");
+  CHECK(root.cabinet.publish(test::key_of(1), test::object_of(1)));
+  CHECK(root.cabinet.list()->size() == 2);
+  test::write_file(root.layout.index(), "not a database");
+  root.cabinet.record_hits({test::key_of(1)});
+  CHECK(root.cabinet.stats()->hits == 1);
+}
+
+TEST_CASE("an index that somebody turned to a write-ahead log is turned back, with what is in it") {
+  test::Filled root(1);
+  sql(root.layout, "PRAGMA journal_mode = WAL; UPDATE entries SET hits = 5");
+  CHECK(root.cabinet.stats()->hits == 5);
+  auto database = cache::Database::open(root.layout.index(), cache::Database::Mode::read_only, std::chrono::seconds(1));
+  CHECK(database->text("PRAGMA journal_mode").value() != "wal");
+  CHECK_FALSE(fs::exists(root.layout.index().native() + "-wal"));
+}
+
+TEST_CASE("an index that another connection holds is waited for") {
+  test::Filled root(1);
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = test::start_child([&] {
+    auto database = cache::Database::open(root.layout.index(), cache::Database::Mode::read_write, std::chrono::seconds(5));
+    if (!database->run("BEGIN EXCLUSIVE")) return 1;
+    if (::write(ready[1], "x", 1) != 1) return 2;
+    ::usleep(300'000);
+    return database->run("COMMIT") ? 0 : 3;
+  });
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  root.cabinet.record_hits({test::key_of(0)});
+  CHECK(test::wait_for(child) == 0);
+  CHECK(root.cabinet.stats()->hits == 1);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}

@@ -1,0 +1,117 @@
+#include "cache/object_format.hpp"
+
+#include <cmath>
+
+#include "cache/facts_json.hpp"
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::decode_object;
+using cache::encode_footer;
+
+namespace {
+
+std::string encoded(const cache::Object& object) {
+  return object.payload + encode_footer(test::key_of(object.record), object).value();
+}
+
+}  // namespace
+
+TEST_CASE("an object is read back as it was written, its payload first in the file") {
+  const auto object = test::object_of(1);
+  const std::string file = encoded(object);
+  CHECK(file.starts_with(object.payload));
+  const auto back = decode_object(file, test::key_of(1));
+  REQUIRE(back);
+  CHECK(test::equal(*back, object));
+}
+
+TEST_CASE("records and payloads of any bytes are stored verbatim") {
+  cache::Object object;
+  object.payload = std::string("\0cubinetE\xff\n", 11);
+  object.record = std::string("\0\xffnot JSON", 10);
+  CHECK(test::equal(decode_object(encoded(object), test::key_of(object.record)).value(), object));
+  object.record.clear();
+  CHECK(test::equal(decode_object(encoded(object), test::key_of(object.record)).value(), object));
+}
+
+TEST_CASE("a change of any one bit of an object is noticed") {
+  const std::string file = encoded(test::object_of(1));
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = file;
+      changed[i] = static_cast<char>(changed[i] ^ (1 << bit));
+      const auto object = decode_object(changed, test::key_of(1));
+      if (object) FAIL("bit " << bit << " of byte " << i);
+    }
+  }
+}
+
+TEST_CASE("an object that is cut, extended or doubled is noticed") {
+  const std::string file = encoded(test::object_of(1));
+  for (std::size_t length = 0; length < file.size(); ++length) {
+    if (decode_object(file.substr(0, length), test::key_of(1))) FAIL("cut to " << length);
+    if (decode_object(file.substr(length + 1), test::key_of(1))) FAIL("cut at the front to " << length);
+  }
+  CHECK_FALSE(decode_object(file + '\0', test::key_of(1)));
+  CHECK_FALSE(decode_object(std::string(1, '\0').append(file), test::key_of(1)));
+  CHECK_FALSE(decode_object(file + file, test::key_of(1)));
+}
+
+TEST_CASE("a whole object of another key is not taken for this one") {
+  const auto wrong = decode_object(encoded(test::object_of(2)), test::key_of(1));
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.find(test::key_of(2).hex()) != std::string::npos);
+}
+
+TEST_CASE("lengths out of bounds are refused even under a right check") {
+  const std::string file = encoded(test::object_of(1));
+  const std::size_t payload = test::object_of(1).payload.size();
+  // Offsets in the head of: version, payload length, record length, facts length (object_format.hpp).
+  for (const std::size_t offset : {8U, 12U, 84U, 88U}) {
+    for (const char value : {'\x00', '\x7f', '\xff'}) {
+      std::string changed = file;
+      for (std::size_t i = 0; i < 4; ++i) changed[payload + offset + i] = value;
+      const std::size_t check = changed.size() - 40;
+      const auto digest = util::sha256(std::string_view(changed).substr(payload, check - payload));
+      for (std::size_t i = 0; i < digest.size(); ++i) changed[check + i] = static_cast<char>(digest[i]);
+      INFO("offset " << offset << " value " << static_cast<int>(value));
+      CHECK_FALSE(decode_object(changed, test::key_of(1)));
+    }
+  }
+}
+
+TEST_CASE("what cannot be stored is refused with the reason") {
+  auto object = test::object_of(1);
+  CHECK(encode_footer(test::key_of(2), object).error().message.find("not the SHA-256") != std::string::npos);
+  object.facts.compile_ms = std::nan("");
+  CHECK(encode_footer(test::key_of(1), object).error().code == ErrorCode::invalid_argument);
+  object = test::object_of(1);
+  object.facts.family.assign(1, '\xff');
+  CHECK(encode_footer(test::key_of(1), object).error().code == ErrorCode::invalid_argument);
+  object = test::object_of(1);
+  object.payload.clear();
+  CHECK(encode_footer(test::key_of(1), object).error().code == ErrorCode::invalid_argument);
+  object.payload.assign(cache::max_payload_bytes + 1, 'x');
+  CHECK(encode_footer(test::key_of(1), object).error().message.find("too large") != std::string::npos);
+}
+
+TEST_CASE("facts are read only when every field is there with its type and range") {
+  const std::string json = cache::facts_to_json(test::object_of(1).facts).value();
+  CHECK(cache::facts_from_json(json) == test::object_of(1).facts);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = json;
+    const auto at = changed.find(from);
+    REQUIRE(at != std::string::npos);
+    return cache::facts_from_json(changed.replace(at, from.size(), to));
+  };
+  CHECK_FALSE(with("\"arch\"", "\"arhc\""));
+  CHECK_FALSE(with(":168", ":\"168\""));
+  CHECK_FALSE(with(":168", ":3000000000"));
+  CHECK_FALSE(with("7168", "18446744073709551615"));
+  CHECK_FALSE(with("7168", "7168.5"));
+  CHECK_FALSE(with("\"kernel_a\"", "1"));
+  CHECK_FALSE(with("{", "["));
+  CHECK(with("{", "{\"later\":1,").has_value());
+}

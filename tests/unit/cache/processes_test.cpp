@@ -1,0 +1,146 @@
+// Several processes on one root, and processes that are killed.
+#include <signal.h>
+
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int processes = 16;
+
+// Starts `work(number)` in 16 processes that are let go at once. True: all of them returned true.
+template <class Work>
+bool all_at_once(Work work) {
+  int gate[2];
+  if (::pipe(gate) != 0) return false;
+  std::vector<pid_t> children;
+  for (int number = 0; number < processes; ++number) {
+    children.push_back(test::start_child([&] {
+      ::close(gate[1]);
+      char byte = 0;
+      if (::read(gate[0], &byte, 1) != 0) return 2;
+      return work(number) ? 0 : 1;
+    }));
+  }
+  ::close(gate[0]);
+  ::close(gate[1]);
+  bool good = true;
+  for (const pid_t child : children) good = test::wait_for(child) == 0 && good;
+  return good;
+}
+
+bool publish_and_find(Cabinet& cabinet, int number) {
+  if (!cabinet.publish(test::key_of(number), test::object_of(number))) return false;
+  const auto object = cabinet.find(test::key_of(number), test::record_of(number));
+  return object && test::equal(*object, test::object_of(number));
+}
+
+}  // namespace
+
+TEST_CASE("sixteen processes create a root and publish the same and different keys at once") {
+  const test::TempFolder folder;
+  const cache::Layout layout{folder / "root"};
+  CHECK(all_at_once([&](int number) {
+    auto cabinet = Cabinet::open(layout.root, true);
+    if (!cabinet || cabinet->persistence() != cache::Persistence::on) return false;
+    for (int i = 0; i < 3; ++i) {
+      if (!publish_and_find(*cabinet, i)) return false;
+    }
+    return publish_and_find(*cabinet, 100 + number) && cabinet->list().has_value();
+  }));
+  auto cabinet = Cabinet::open(layout.root, false);
+  REQUIRE(cabinet);
+  const auto report = cabinet->verify(false);
+  CHECK(report->checked == 3 + processes);
+  CHECK(report->damaged.empty());
+  CHECK(report->leftovers == 0);
+  CHECK(report->missing == 0);
+  CHECK(report->index_problem.empty());
+  CHECK(cabinet->list()->size() == 3 + processes);
+  CHECK(cabinet->verify(false)->orphans == 0);
+}
+
+TEST_CASE("sixteen processes rebuild a damaged index at once and all list the same") {
+  test::Filled root(10);
+  const auto before = root.cabinet.list().value();
+  for (int round = 0; round < 5; ++round) {
+    test::write_file(root.layout.index(), round % 2 == 0 ? std::string("noise") : std::string(40'000, 'x'));
+    CHECK(all_at_once([&](int number) {
+      if (number % 4 == 0) root.cabinet.record_hits({test::key_of(number % 10)});
+      return test::equal(root.cabinet.list().value(), before);
+    }));
+    CHECK(test::equal(root.cabinet.list().value(), before));
+    const auto report = root.cabinet.verify(false);
+    CHECK(report->index_problem.empty());
+    CHECK(report->orphans == 0);
+  }
+}
+
+TEST_CASE("sixteen processes meet a damaged object: all miss or hit rightly, and it ends published") {
+  test::Filled root(1);
+  test::write_file(root.layout.object(test::key_of(0)), "damaged");
+  CHECK(all_at_once([&](int) {
+    const auto object = root.cabinet.find(test::key_of(0), test::record_of(0));
+    if (object) return test::equal(*object, test::object_of(0));
+    return root.cabinet.publish(test::key_of(0), test::object_of(0)).has_value();
+  }));
+  CHECK(root.cabinet.find(test::key_of(0), test::record_of(0)));
+}
+
+TEST_CASE("a writer killed at any moment leaves nothing but files in tmp, and the root goes on working") {
+  test::Filled root(0);
+  std::mt19937 random(7);
+  for (int round = 0; round < 40; ++round) {
+    const pid_t child = test::start_child([&] {
+      for (int i = round * 1000;; ++i) {
+        if (!root.cabinet.publish(test::key_of(i), test::object_of(i))) return 1;
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 30'000));
+    ::kill(child, SIGKILL);
+    REQUIRE(test::wait_for(child) == -1);
+    const auto report = root.cabinet.verify(false);
+    REQUIRE(report);
+    CHECK(report->damaged.empty());
+    CHECK(report->leftovers <= round + 1);
+  }
+  const auto checked = root.cabinet.verify(false)->checked;
+  CHECK(checked > 0);
+  CHECK(root.cabinet.list()->size() == static_cast<std::size_t>(checked));
+  REQUIRE(root.cabinet.verify(true));
+  const auto after = root.cabinet.verify(false);
+  CHECK(after->checked == checked);
+  CHECK(after->orphans == 0);
+  CHECK(after->leftovers == 0);
+  CHECK(after->index_problem.empty());
+}
+
+TEST_CASE("a handle opened before a fork works in parent and child, also while a thread uses the index") {
+  test::Filled root(2);
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop) {
+      root.cabinet.record_hits({test::key_of(0)});
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  for (int round = 0; round < 20; ++round) {
+    CHECK(test::in_child([&] {
+      if (!publish_and_find(root.cabinet, 10 + round)) return 1;
+      return root.cabinet.list() ? 0 : 2;
+    }) == 0);
+  }
+  stop = true;
+  busy.join();
+  CHECK(root.cabinet.list()->size() == 22);
+  CHECK(root.cabinet.verify(false)->damaged.empty());
+}

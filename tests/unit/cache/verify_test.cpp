@@ -1,0 +1,125 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Entry 0 is damaged, 1 and 2 whole; 3 has a row and no object, 2 an object and no row; a leftover and a stranger.
+void spoil(test::Filled& root) {
+  fs::copy(root.layout.object(test::key_of(2)), root.folder / "two");
+  REQUIRE(root.cabinet.remove(test::key_of(2)));
+  fs::create_directories(root.layout.object(test::key_of(2)).parent_path());
+  fs::copy(root.folder / "two", root.layout.object(test::key_of(2)));
+  std::string bytes = test::contents(root.layout.object(test::key_of(0)));
+  bytes[10] = static_cast<char>(bytes[10] ^ 1);
+  test::write_file(root.layout.object(test::key_of(0)), bytes);
+  fs::remove(root.layout.object(test::key_of(3)));
+  test::write_file(root.layout.tmp() / "leftover", "half");
+  test::write_file(root.layout.objects() / "stranger", "?");
+}
+
+void is_clean(const cache::VerifyReport& report, std::int64_t checked) {
+  CHECK(report.checked == checked);
+  CHECK(report.damaged.empty());
+  CHECK(report.orphans == 0);
+  CHECK(report.missing == 0);
+  CHECK(report.leftovers == 0);
+  CHECK(report.index_problem.empty());
+}
+
+}  // namespace
+
+TEST_CASE("a sound root is found sound, and stays as it is to the last inode and time") {
+  test::Filled root(4);
+  const auto before = test::snapshot(root.folder.path());
+  is_clean(root.cabinet.verify(false).value(), 4);
+  CHECK(test::snapshot(root.folder.path()) == before);
+}
+
+TEST_CASE("everything that is wrong is reported, and without repair nothing at all is changed") {
+  test::Filled root(4);
+  spoil(root);
+  const auto before = test::snapshot(root.folder.path());
+  const auto report = root.cabinet.verify(false);
+  REQUIRE(report);
+  CHECK(report->checked == 3);
+  CHECK(report->damaged == std::vector<std::string>{test::key_of(0).hex(), "stranger"});
+  CHECK(report->orphans == 1);
+  CHECK(report->missing == 1);
+  CHECK(report->leftovers == 1);
+  CHECK(test::snapshot(root.folder.path()) == before);
+}
+
+TEST_CASE("a repair puts everything right and reports what it found") {
+  test::Filled root(4);
+  spoil(root);
+  const auto report = root.cabinet.verify(true);
+  REQUIRE(report);
+  CHECK(report->damaged.size() == 2);
+  CHECK(report->orphans == 1);
+  CHECK(report->missing == 1);
+  CHECK(report->leftovers == 1);
+  is_clean(root.cabinet.verify(false).value(), 2);
+  CHECK(root.cabinet.list()->size() == 2);
+  CHECK(fs::is_empty(root.layout.tmp()));
+  CHECK(test::count_files(root.layout.quarantine()) == 2);
+}
+
+TEST_CASE("without repair a missing or damaged index is reported and left alone") {
+  test::Filled root(2);
+  fs::remove(root.layout.index());
+  auto before = test::snapshot(root.folder.path());
+  CHECK(root.cabinet.verify(false)->orphans == 2);
+  CHECK_FALSE(root.cabinet.verify(false)->index_problem.empty());
+  CHECK(test::snapshot(root.folder.path()) == before);
+  test::write_file(root.layout.index(), "not a database");
+  before = test::snapshot(root.folder.path());
+  CHECK_FALSE(root.cabinet.verify(false)->index_problem.empty());
+  CHECK(test::snapshot(root.folder.path()) == before);
+  REQUIRE(root.cabinet.verify(true));
+  is_clean(root.cabinet.verify(false).value(), 2);
+}
+
+TEST_CASE("a row that says something else than its object does not describe it, and is repaired") {
+  test::Filled root(2);
+  auto other = test::object_of(0);
+  other.facts.registers = 99;
+  {
+    test::Filled elsewhere(0);
+    REQUIRE(elsewhere.cabinet.publish(test::key_of(0), other));
+    fs::copy(elsewhere.layout.object(test::key_of(0)), root.layout.object(test::key_of(0)),
+             fs::copy_options::overwrite_existing);
+  }
+  CHECK(root.cabinet.verify(true)->orphans == 1);
+  is_clean(root.cabinet.verify(false).value(), 2);
+  CHECK(root.cabinet.match(test::key_of(0).hex())->front().facts.registers == 99);
+}
+
+TEST_CASE("a file that a living writer holds is no leftover") {
+  test::Filled root(0);
+  const auto path = root.layout.tmp() / "being-written";
+  test::write_file(path, "half");
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = test::start_child([&] {
+    const int file = ::open(path.c_str(), O_WRONLY);
+    if (::flock(file, LOCK_EX) != 0 || ::write(ready[1], "x", 1) != 1) return 1;
+    while (true) ::pause();
+  });
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  CHECK(root.cabinet.verify(true)->leftovers == 0);
+  CHECK(fs::exists(path));
+  ::kill(child, SIGKILL);
+  test::wait_for(child);
+  CHECK(root.cabinet.verify(true)->leftovers == 1);
+  CHECK_FALSE(fs::exists(path));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}

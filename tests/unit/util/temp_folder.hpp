@@ -1,0 +1,52 @@
+// A folder of its own for a test, and what tests do with files.
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "util/files.hpp"
+
+namespace cubinet::test {
+
+// Removed with all that is in it. Only by the process that made it: children of a fork leave it alone.
+class TempFolder {
+ public:
+  TempFolder() : path_(std::filesystem::temp_directory_path() / util::unique_name("cubinet-test-")), owner_(::getpid()) {
+    std::filesystem::create_directory(path_);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() {
+    std::error_code ignored;
+    if (::getpid() == owner_) std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+  pid_t owner_;
+};
+
+inline std::string contents(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+inline void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+inline std::size_t count_files(const std::filesystem::path& folder) {
+  std::size_t count = 0;
+  for (const auto& item : std::filesystem::recursive_directory_iterator(folder)) count += item.is_directory() ? 0 : 1;
+  return count;
+}
+
+}  // namespace cubinet::test
