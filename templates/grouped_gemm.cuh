@@ -20,7 +20,8 @@ namespace cubinet {
 // that the epilogue exists once.
 template <class Arithmetic, int kTokens>
 CUBINET_DEVICE void multiply_tile(const Parameters& p, Control& control, u32 stages, Stage& stage,
-                                  const Staging& staging, const Tile& tile, float (&accumulators)[kAccumulators]) {
+                                  const Staging& staging, const Tile& tile,
+                                  float (&accumulators)[kAccumulators]) {
   if constexpr (kTokens < kBlockTokens) {
     if (tile.tokens > kTokens) {
       multiply_tile<Arithmetic, kTokens + kTokenStep>(p, control, stages, stage, staging, tile, accumulators);
