@@ -41,7 +41,11 @@ std::string complaint_about(const GroupSums& sums, std::size_t group) {
   return {};
 }
 
-std::string complaint_about(const Verdict& verdict) {
+// `listed`: elements that were to be compared. A reference that did not run must not pass for agreement.
+std::string complaint_about(const Verdict& verdict, std::uint64_t listed) {
+  std::uint64_t compared = 0;
+  for (const GroupSums& sums : verdict.groups) compared += sums.compared;
+  if (compared != listed) return fmt::format("the reference compared {} of {} elements", compared, listed);
   if (verdict.guard_writes > 0) return fmt::format("{} elements written outside the output", verdict.guard_writes);
   if (verdict.writes.stray > 0) return fmt::format("{} elements written in rows not valid", verdict.writes.stray);
   if (verdict.writes.unwritten > 0) {
@@ -177,6 +181,7 @@ Expected<Verdict> Verifier::judge(std::int64_t step) {
 
 Expected<void> Verifier::compare(std::int64_t step) {
   const RowTiles tiles = tiles_of(plan_, step);
+  listed_ = tiles.rows.size() * static_cast<std::uint64_t>(plan_.problem.n);
   const std::vector<GroupSums> zero(static_cast<std::size_t>(plan_.problem.groups));
   return upload(sums_, zero.data(), zero.size() * sizeof(GroupSums))
       .and_then([&] { return upload(rows_, tiles.rows.data(), tiles.rows.size() * sizeof(std::int32_t)); })
@@ -227,7 +232,7 @@ Expected<Verdict> Verifier::read_verdict() {
     verdict.worst_difference = std::max(verdict.worst_difference, sums.difference());
     verdict.largest_error = std::max(verdict.largest_error, sums.largest_error());
   }
-  verdict.complaint = complaint_about(verdict);
+  verdict.complaint = complaint_about(verdict, listed_);
   return verdict;
 }
 

@@ -93,7 +93,8 @@ class Verifier {
   VerificationKernels kernels_;
   DeviceStream stream_;
   VerifierOptions options_;
-  std::uint64_t loads_ = 0;  // makes the operands of each load their own
+  std::uint64_t loads_ = 0;     // makes the operands of each load their own
+  std::uint64_t listed_ = 0;    // elements that the latest comparison was told to look at
   RowPlan plan_;
   DeviceBuffer a_, b_, d_, selectors_, valid_, rows_, tiles_, sums_, counts_;
 };

@@ -1,0 +1,133 @@
+#include "gpu/gpu.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "jit/loader.hpp"
+
+namespace cubinet::tests {
+namespace {
+
+std::string from_environment(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+std::string cache_folder() {
+  const auto usual = std::filesystem::temp_directory_path() / fmt::format("cubinet-gpu-tests-{}", getuid());
+  return from_environment("CUBINET_TEST_CACHE", usual.string());
+}
+
+std::uint64_t choose_seed() {
+  const std::string fresh = std::to_string(std::random_device{}());
+  const std::uint64_t seed = std::stoull(from_environment("CUBINET_TEST_SEED", fresh));
+  fmt::print("CUBINET_TEST_SEED={}\n", seed);
+  std::fflush(stdout);
+  return seed;
+}
+
+void stop_hung(const std::string& what) {
+  fmt::print(stderr, "HUNG: {}\n", what);
+  std::fflush(stderr);
+  _exit(3);
+}
+
+[[noreturn]] void give_up(const std::string& doing, const Error& error) {
+  throw std::runtime_error(doing + ": " + error.message + "\n" + error.detail);
+}
+
+bool is_absence(const Error& error) {
+  return error.code == ErrorCode::driver_missing || error.code == ErrorCode::wrong_device;
+}
+
+warmup::Verifier open_verifier(warmup::GpuSession& session, std::uint64_t seed) {
+  const auto deadline = std::chrono::seconds(std::stoll(from_environment("CUBINET_TEST_DEADLINE_S", "20")));
+  auto verifier = warmup::Verifier::open(session.device, *session.compiler, session.cabinet_or_null(),
+                                         {seed, deadline, stop_hung});
+  if (!verifier) give_up("opening the verifier", verifier.error());
+  return std::move(*verifier);
+}
+
+}  // namespace
+
+Gpu::Gpu(warmup::GpuSession session, Service service, std::uint64_t seed)
+    : session_(std::move(session)),
+      current_(*session_.device),
+      service_(std::move(service)),
+      seed_(seed),
+      verifier_(open_verifier(session_, seed)) {}
+
+std::unique_ptr<Gpu> Gpu::open(std::string& reason) {
+  const std::string cache = cache_folder();
+  auto session = warmup::GpuSession::open(cache, {});
+  if (!session && !is_absence(session.error())) give_up("opening the device", session.error());
+  Expected<std::string> architecture = session ? jit::architecture_for(session->device->info()) : std::string();
+  if (!session) architecture = tl::make_unexpected(session.error());
+  if (!architecture) {
+    reason = architecture.error().message;
+    return nullptr;
+  }
+  ServiceOptions options;
+  options.cache_root = cache;
+  auto service = Service::open(options);
+  if (!service) give_up("opening the service", service.error());
+  return std::unique_ptr<Gpu>(new Gpu(std::move(*session), std::move(service).value(), choose_seed()));
+}
+
+Gpu* Gpu::find(std::string& reason) {
+  static std::string why;
+  // Never destroyed: a device with a hung or faulty kernel would make the process wait at its end.
+  static Gpu* const gpu = open(why).release();
+  reason = why;
+  return gpu;
+}
+
+warmup::Verifier Gpu::make_verifier() { return open_verifier(session_, seed_ + 1000000); }
+
+std::size_t Gpu::free_bytes() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  const auto status = driver().check(driver().cuMemGetInfo(&free, &total), "cuMemGetInfo");
+  if (!status) give_up("asking for free memory", status.error());
+  return free;
+}
+
+GroupedGemm Gpu::prepare(const Problem& problem, MRange range) {
+  auto gemm = service_.prepare(problem, range);
+  if (!gemm) give_up("preparing", gemm.error());
+  return std::move(gemm).value();
+}
+
+std::string Gpu::complaint(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m) {
+  const auto verdict = verifier_.load(plan).and_then([&] {
+    return verifier_.run(describe(plan),
+                         [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream); });
+  });
+  return verdict ? verdict->complaint : verdict.error().message;
+}
+
+Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier, std::int64_t expected_m,
+                      CUstream stream) {
+  const auto status = gemm.problem().layout == Layout::contiguous
+                          ? gemm.launch(verifier.contiguous_arguments(), stream)
+                          : gemm.launch(verifier.masked_arguments(expected_m), stream);
+  if (!status) return tl::make_unexpected(status.error());
+  return {};
+}
+
+std::string describe(const warmup::RowPlan& plan) {
+  const Problem& p = plan.problem;
+  return fmt::format("{} n={} k={} groups={} rows={} capacity={} valid={}",
+                     p.layout == Layout::masked ? "masked" : "contiguous", p.n, p.k, p.groups, plan.rows, plan.capacity,
+                     plan.valid_rows());
+}
+
+std::string source_root() { return std::filesystem::exists(CUBINET_SOURCE_DIR) ? CUBINET_SOURCE_DIR : "."; }
+
+}  // namespace cubinet::tests

@@ -1,0 +1,65 @@
+// Capture into a CUDA graph, and replay.
+#include "gpu/gpu.hpp"
+
+namespace cubinet::tests {
+namespace {
+
+using Graph = warmup::DeviceHandle<CUgraph, &jit::Driver::cuGraphDestroy>;
+using GraphExec = warmup::DeviceHandle<CUgraphExec, &jit::Driver::cuGraphExecDestroy>;
+
+// One launch of the verifier's plan, captured.
+GraphExec capture(Gpu& gpu, const GroupedGemm& gemm, std::int64_t expected_m) {
+  const auto& driver = gpu.driver();
+  const CUstream stream = gpu.verifier().stream();
+  REQUIRE(driver.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL) == CUDA_SUCCESS);
+  const auto launched = launch(gemm, gpu.verifier(), expected_m, stream);
+  CUgraph graph = nullptr;
+  REQUIRE(driver.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+  const Graph owner(driver, graph);
+  REQUIRE(launched);
+  CUgraphExec executable = nullptr;
+  REQUIRE(driver.cuGraphInstantiateWithFlags(&executable, graph, 0) == CUDA_SUCCESS);
+  return GraphExec(driver, executable);
+}
+
+std::string replay(Gpu& gpu, const GraphExec& graph) {
+  const auto verdict = gpu.verifier().run("a replay", [&](CUstream stream) {
+    return gpu.driver().check(gpu.driver().cuGraphLaunch(graph.get(), stream), "cuGraphLaunch");
+  });
+  return verdict ? verdict->complaint : verdict.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a captured contiguous launch replays right, also with other labels", "[graphs]") {
+  CUBINET_GPU(gpu);
+  const Problem problem{DataType::bf16, Layout::contiguous, 1032, 512, 3};
+  const auto gemm = gpu.prepare(problem, {1, 8192});
+  std::vector<std::int32_t> labels = contiguous_labels({200, 0, 300});
+  REQUIRE(gpu.verifier().load(contiguous_plan(problem, labels)));
+  const auto graph = capture(gpu, gemm, 1);
+  CHECK(replay(gpu, graph) == "");
+  CHECK(replay(gpu, graph) == "");
+  std::fill(labels.begin(), labels.begin() + 128, 1);
+  std::fill(labels.begin() + 300, labels.end(), -1);
+  REQUIRE(gpu.verifier().change_rows(contiguous_plan(problem, labels)));
+  CHECK(replay(gpu, graph) == "");
+}
+
+TEST_CASE("masked_m may change between replays of a captured launch", "[graphs]") {
+  CUBINET_GPU(gpu);
+  const Problem problem{DataType::bf16, Layout::masked, 1032, 512, 4};
+  const auto gemm = gpu.prepare(problem, {1, 4096});
+  for (const std::int64_t expected_m : {8, 200, 4000}) {
+    INFO("expected_m " << expected_m);
+    REQUIRE(gpu.verifier().load(masked_plan(problem, {10, 0, 3, 64}, 333)));
+    const auto graph = capture(gpu, gemm, expected_m);
+    CHECK(replay(gpu, graph) == "");
+    for (const auto& counts : std::vector<std::vector<std::int32_t>>{{0, 0, 0, 0}, {333, 1, 129, 0}, {0, 333, 0, 332}}) {
+      REQUIRE(gpu.verifier().change_rows(masked_plan(problem, counts, 333)));
+      CHECK(replay(gpu, graph) == "");
+    }
+  }
+}
+
+}  // namespace cubinet::tests

@@ -1,0 +1,101 @@
+// What m_indices may look like.
+#include "gpu/gpu.hpp"
+
+namespace cubinet::tests {
+namespace {
+
+using Labels = std::vector<std::int32_t>;
+
+// Both a problem with many rows per group and one with few, so that each contiguous configuration meets the pattern.
+// N and K fit no tile.
+std::string complaint_for(Gpu& gpu, const Labels& labels, std::int32_t groups = 5) {
+  for (const Problem& problem : {Problem{DataType::bf16, Layout::contiguous, 520, 448, groups},
+                                 Problem{DataType::bf16, Layout::contiguous, 520, 448, 64}}) {
+    const auto gemm = gpu.prepare(problem, {1, 32768});
+    auto complaint = gpu.complaint(gemm, contiguous_plan(problem, labels));
+    if (!complaint.empty()) return complaint + " with " + std::to_string(problem.groups) + " groups";
+  }
+  return {};
+}
+
+void append(Labels& labels, std::size_t count, std::int32_t label) { labels.insert(labels.end(), count, label); }
+
+}  // namespace
+
+TEST_CASE("rows of -1 at the end of a segment are left alone", "[labels]") {
+  CUBINET_GPU(gpu);
+  CHECK(complaint_for(gpu, contiguous_labels({1, 127, 129, 255, 300})) == "");
+}
+
+TEST_CASE("whole blocks of -1 between segments are left alone", "[labels]") {
+  CUBINET_GPU(gpu);
+  Labels labels;
+  append(labels, 128, 0);
+  append(labels, 256, -1);
+  append(labels, 200, 1);
+  append(labels, 56 + 128, -1);
+  append(labels, 384, 4);
+  CHECK(complaint_for(gpu, labels) == "");
+}
+
+TEST_CASE("a tail of -1 longer than the data is left alone", "[labels]") {
+  CUBINET_GPU(gpu);
+  Labels labels;
+  append(labels, 300, 2);
+  append(labels, 84 + 5000, -1);
+  CHECK(complaint_for(gpu, labels) == "");
+}
+
+TEST_CASE("labels of nothing but -1 write nothing", "[labels]") {
+  CUBINET_GPU(gpu);
+  CHECK(complaint_for(gpu, Labels(1024, -1)) == "");
+  CHECK(complaint_for(gpu, Labels(3, -1)) == "");
+}
+
+TEST_CASE("no rows at all are no error and leave the device usable", "[labels]") {
+  CUBINET_GPU(gpu);
+  CHECK(complaint_for(gpu, {}) == "");
+  CHECK(complaint_for(gpu, Labels(128, 0)) == "");
+}
+
+TEST_CASE("rows of -1 scattered inside a block are left alone", "[labels]") {
+  CUBINET_GPU(gpu);
+  Dice dice(gpu.seed());
+  auto labels = contiguous_labels({200, 40, 0, 700, 129});
+  for (auto& label : labels) label = dice.once_in(3) ? -1 : label;
+  INFO("seed " << gpu.seed());
+  CHECK(complaint_for(gpu, labels) == "");
+}
+
+TEST_CASE("a block may begin with -1", "[labels]") {
+  CUBINET_GPU(gpu);
+  Labels labels;
+  append(labels, 70, -1);
+  append(labels, 58, 3);
+  append(labels, 1, -1);
+  append(labels, 127, 1);
+  CHECK(complaint_for(gpu, labels) == "");
+}
+
+TEST_CASE("M need not be a multiple of the alignment", "[labels]") {
+  CUBINET_GPU(gpu);
+  for (const std::size_t m : {1u, 7u, 127u, 129u, 300u, 1000u}) {
+    INFO("m " << m);
+    CHECK(complaint_for(gpu, Labels(m, 1)) == "");
+  }
+}
+
+TEST_CASE("a group's blocks need not be neighbours nor in order", "[labels]") {
+  CUBINET_GPU(gpu);
+  Labels labels;
+  for (const std::int32_t group : {3, 0, 3, 3, 1, 0, 4, 1, 1, 1, 2, 3}) append(labels, 128, group);
+  CHECK(complaint_for(gpu, labels) == "");
+}
+
+TEST_CASE("one group may hold all rows of a long input", "[labels]") {
+  CUBINET_GPU(gpu);
+  CHECK(complaint_for(gpu, Labels(12000, 4)) == "");
+  CHECK(complaint_for(gpu, Labels(5000, 0), 1) == "");
+}
+
+}  // namespace cubinet::tests

@@ -1,0 +1,63 @@
+// The shapes that the models in examples/ ask for.
+#include <filesystem>
+#include <set>
+
+#include "gpu/gpu.hpp"
+#include "warmup/model.hpp"
+
+namespace cubinet::tests {
+namespace {
+
+std::vector<Problem> problems_of_models(Layout layout) {
+  std::vector<Problem> problems;
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int32_t>> seen;
+  for (const auto& folder : std::filesystem::directory_iterator(source_root() + "/examples/models")) {
+    const auto shape = warmup::read_model(folder.path() / "config.json");
+    if (!shape) continue;  // the dense one has no experts
+    const auto found = warmup::problems_of(*shape, {8, 1}, {layout});
+    REQUIRE(found);
+    for (const Problem& p : *found) {
+      if (seen.emplace(p.n, p.k, p.groups).second) problems.push_back(p);
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
+TEST_CASE("every model's shapes are computed right in the contiguous layout", "[models]") {
+  CUBINET_GPU(gpu);
+  const auto problems = problems_of_models(Layout::contiguous);
+  REQUIRE(problems.size() >= 16);
+  Dice dice(gpu.seed());
+  for (const Problem& problem : problems) {
+    const auto gemm = gpu.prepare(problem, {1, 16384});
+    for (const std::int64_t most : {40, 400}) {
+      std::vector<std::int64_t> sizes;
+      for (int g = 0; g < problem.groups; ++g) sizes.push_back(dice.once_in(5) ? 0 : dice.between(1, most));
+      const auto plan = contiguous_plan(problem, contiguous_labels(sizes));
+      INFO(describe(plan) << " seed " << gpu.seed());
+      CHECK(gpu.complaint(gemm, plan) == "");
+    }
+  }
+}
+
+TEST_CASE("every model's shapes are computed right in the masked layout", "[models]") {
+  CUBINET_GPU(gpu);
+  const auto problems = problems_of_models(Layout::masked);
+  REQUIRE(problems.size() >= 16);
+  Dice dice(gpu.seed());
+  for (const Problem& problem : problems) {
+    const auto gemm = gpu.prepare(problem, {1, 16384});
+    for (const std::int64_t expected_m : {8, 128, 4096}) {
+      std::vector<std::int32_t> counts;
+      const std::int64_t most = std::min<std::int64_t>(2 * expected_m, 300);
+      for (int g = 0; g < problem.groups; ++g) counts.push_back(static_cast<std::int32_t>(dice.between(0, most)));
+      const auto plan = masked_plan(problem, counts, 300);
+      INFO(describe(plan) << " expected_m " << expected_m << " seed " << gpu.seed());
+      CHECK(gpu.complaint(gemm, plan, expected_m) == "");
+    }
+  }
+}
+
+}  // namespace cubinet::tests
