@@ -17,10 +17,10 @@ enum ExitCode : int {
 
 // For the end of every --help.
 inline constexpr const char* exit_codes_help =
-    "Exit codes: 0 done; 1 failed or partial, the output says what; 2 refused before any work (a wrong flag, value or "
-    "model file).\n"
-    "With --json, standard output holds exactly one object, for an error {\"error\": {\"code\", \"message\", "
-    "\"detail\"}}; errors and notes are text on standard error in every case.";
+    "Exit codes: 0 done; 1 failed or partial, the output says what; 2 refused before any work\n"
+    "(a wrong flag, value or model file).\n"
+    "With --json, standard output holds exactly one object, for an error\n"
+    "{\"error\": {\"code\", \"message\", \"detail\"}}; errors and notes are text on standard error in every case.";
 
 void add_plan(CLI::App& app, int& exit_code);
 void add_warmup(CLI::App& app, int& exit_code);

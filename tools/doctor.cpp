@@ -27,11 +27,10 @@ struct DoctorOptions {
 constexpr const char* doctor_help =
     "Example:\n"
     "  cubinet doctor\n"
-    "Exit code 0 when `cubinet warmup` can work here. It needs NVRTC and a cache folder; without a driver or a device "
-    "kernels can be compiled and stored, but not run.\n"
-    "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend}}; warmup and run say whether kernels "
-    "can "
-    "be compiled and stored, and run, here.";
+    "Exit code 0 when `cubinet warmup` can work here. It needs NVRTC and a cache folder; without a\n"
+    "driver or a device kernels can be compiled and stored, but not run.\n"
+    "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend}}; warmup says whether\n"
+    "kernels can be compiled and stored here, run whether they can be run.";
 
 enum class State { ok, absent, failed };
 

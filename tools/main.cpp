@@ -18,6 +18,14 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
+// What was wrong with the command line, in words that name it.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_name() != "RequiredError") return error.what();
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (!unknown.empty()) return "'" + unknown.front() + "' is no command; see cubinet --help";
+  return std::string(error.what()) + "; see cubinet --help";
+}
+
 int parse_and_run(CLI::App& app, int argc, char** argv) {
   int exit_code = exit_done;
   add_plan(app, exit_code);
@@ -29,8 +37,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    return report_error({ErrorCode::invalid_argument, std::string(error.what()), {}}, wants_json(argc, argv),
-                        exit_usage);
+    return report_error({ErrorCode::invalid_argument, complaint(app, error), {}}, wants_json(argc, argv), exit_usage);
   }
   return exit_code;
 }

@@ -22,12 +22,10 @@ constexpr const char* plan_help =
     "Example:\n"
     "  cubinet plan --model config.json --ep 8 --m-max 8192\n"
     "  cubinet plan --shape 4096,7168,32 --layout masked --json\n"
-    "JSON: {unique_kernels, arch, nvrtc, m_range, kernels[]}. There is one element of kernels[] per key: {key, family, "
-    "n, "
-    "k, groups, m_ranges, config, uses[]}. A kernel does not depend on the number of groups, so it may serve several "
-    "problems: uses[] lists {groups, m_ranges} of each, and groups and m_ranges repeat the first. An m_range is "
-    "[first, "
-    "last], both included.";
+    "JSON: {unique_kernels, arch, nvrtc, m_range, kernels[] {key, family, n, k, groups, m_ranges,\n"
+    "config, uses[]}}, one element of kernels[] per key. A kernel does not depend on the number of\n"
+    "groups, so it may serve several problems: uses[] lists {groups, m_ranges} of each, and groups and\n"
+    "m_ranges repeat the first. An m_range is [first, last], both included.";
 
 Json ranges_array(const std::vector<MRange>& ranges) {
   Json array = Json::array();

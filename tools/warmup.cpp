@@ -30,12 +30,12 @@ constexpr int most_jobs = 1024;
 constexpr const char* warmup_help =
     "Example:\n"
     "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
-    "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and reports what is "
-    "left; a "
-    "second one ends the command at once. A later run compiles the rest only.\n"
-    "JSON: {unique_kernels, compiled, hits, failed, failures[] {key, family, code, message, log}, remaining, executed, "
-    "not_executed[], launches, seconds, peak_device_bytes, persist (on|readonly|off), persist_problem, cache, jobs}.\n"
-    "Compiling uses no device, so executed, launches and peak_device_bytes are 0.";
+    "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and\n"
+    "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
+    "JSON: {unique_kernels, compiled, hits, failed, failures[] {key, family, code, message, log},\n"
+    "remaining, executed, not_executed[], launches, seconds, peak_device_bytes,\n"
+    "persist (on|readonly|off), persist_problem, cache, jobs}. Compiling uses no device, so executed,\n"
+    "launches and peak_device_bytes are 0.";
 
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler stores to it");

@@ -1,0 +1,118 @@
+#include "command.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+
+namespace cubinet::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uid_t nobody = 65534;
+constexpr int no_such_start = 125;
+
+fs::path temporary_folder() {
+  std::string pattern = (fs::temp_directory_path() / "cubinet-cli-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) FAIL("no temporary folder");
+  return pattern;
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (std::string& text : texts) result.push_back(text.data());
+  result.push_back(nullptr);
+  return result;
+}
+
+// In the child: standard streams to files, another user if wanted, then the command. The command is opened before the
+// user changes, since its folder may be closed to others.
+[[noreturn]] void become(std::vector<std::string> arguments, std::vector<std::string> environment,
+                         const fs::path& output, const fs::path& folder, bool unprivileged) {
+  const int command = open(CUBINET_COMMAND, O_RDONLY | O_CLOEXEC);
+  const int in = open("/dev/null", O_RDONLY);
+  const int out = open((output / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const int err = open((output / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  bool ready = command >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2 && chdir(folder.c_str()) == 0;
+  if (unprivileged && geteuid() == 0) ready = ready && setgid(nobody) == 0 && setuid(nobody) == 0;
+  if (ready) fexecve(command, pointers(arguments).data(), pointers(environment).data());
+  _exit(no_such_start);
+}
+
+}  // namespace
+
+nlohmann::json object_of(const Outcome& outcome) {
+  INFO("standard output: " << outcome.out << "\nstandard error: " << outcome.err);
+  nlohmann::json parsed = nlohmann::json::parse(outcome.out, nullptr, false);
+  REQUIRE(parsed.is_object());
+  return parsed;
+}
+
+Sandbox::Sandbox() : folder_(temporary_folder()), output_(temporary_folder()) {
+  fs::permissions(folder_, fs::perms::all);
+}
+
+Sandbox::~Sandbox() {
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+  fs::remove_all(output_, ignored);
+}
+
+std::string Sandbox::file(const std::string& name, const std::string& text) const {
+  std::ofstream(path(name), std::ios::binary) << text;
+  return path(name);
+}
+
+pid_t Sandbox::start(const Arguments& arguments) const {
+  std::vector<std::string> words{"cubinet"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> variables{"HOME=" + path("home"), "PATH=/usr/bin:/bin"};
+  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  fs::remove(output_ / "err");
+  const pid_t process = fork();
+  REQUIRE(process >= 0);
+  if (process == 0) become(std::move(words), std::move(variables), output_, folder_, unprivileged);
+  return process;
+}
+
+Outcome Sandbox::finish(pid_t process) const {
+  int status = 0;
+  REQUIRE(waitpid(process, &status, 0) == process);
+  const Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(output_ / "out"), standard_error()};
+  REQUIRE(outcome.exit_code != no_such_start);
+  return outcome;
+}
+
+Outcome Sandbox::run(const Arguments& arguments) const { return finish(start(arguments)); }
+
+std::string Sandbox::standard_error() const { return text_of(output_ / "err"); }
+
+std::vector<std::string> contents(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    names.push_back(entry.path().lexically_relative(folder).string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string example_model(const std::string& name) {
+  return std::string(CUBINET_SOURCE_DIR) + "/examples/models/" + name + "/config.json";
+}
+
+}  // namespace cubinet::cli

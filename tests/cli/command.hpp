@@ -1,0 +1,63 @@
+// Runs the command under test in a folder of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace cubinet::cli {
+
+using Arguments = std::vector<std::string>;
+
+struct Outcome {
+  int exit_code = -1;  // -1: ended by a signal
+  std::string out;
+  std::string err;
+};
+
+// Standard output, which must hold one JSON object and nothing else.
+nlohmann::json object_of(const Outcome& outcome);
+
+// A temporary folder, and the command run with HOME in it and no other variable of the project's set. The folder is
+// open to every user and goes with the object.
+class Sandbox {
+ public:
+  Sandbox();
+  ~Sandbox();
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  // Writes a file and returns its path.
+  std::string file(const std::string& name, const std::string& text) const;
+
+  // Variables that the command sees besides HOME and PATH.
+  std::map<std::string, std::string> environment;
+  // Run as nobody where the tests are root, because root may write everywhere.
+  bool unprivileged = false;
+
+  [[nodiscard]] Outcome run(const Arguments& arguments) const;
+
+  // The same in two steps, to meddle in between. Standard error can be read meanwhile.
+  [[nodiscard]] pid_t start(const Arguments& arguments) const;
+  [[nodiscard]] Outcome finish(pid_t process) const;
+  [[nodiscard]] std::string standard_error() const;
+
+ private:
+  std::filesystem::path folder_;
+  std::filesystem::path output_;  // beside the sandbox, so that tests can list it
+};
+
+// Every file and folder under `folder`, by name.
+std::vector<std::string> contents(const std::filesystem::path& folder);
+
+// One of the models under examples/.
+std::string example_model(const std::string& name);
+
+}  // namespace cubinet::cli

@@ -1,0 +1,151 @@
+// Bad input: one line that names the thing, the right exit code, nothing written.
+#include <algorithm>
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+
+struct BadInput {
+  Arguments arguments;
+  std::string named;  // must occur in the message
+};
+
+void check_refused(const Sandbox& sandbox, const BadInput& input, int exit_code = 2) {
+  for (const char* command : {"plan", "warmup"}) {
+    for (const bool json : {false, true}) {
+      Arguments arguments{command};
+      arguments.insert(arguments.end(), input.arguments.begin(), input.arguments.end());
+      if (json) arguments.push_back("--json");
+      const auto before = contents(sandbox.folder());
+      const Outcome outcome = sandbox.run(arguments);
+      INFO(command << " about '" << input.named << "': " << outcome.err);
+      CHECK(outcome.exit_code == exit_code);
+      CHECK(outcome.err.find("cubinet: error: ") == 0);
+      CHECK(outcome.err.find(input.named) != std::string::npos);
+      CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+      CHECK(contents(sandbox.folder()) == before);
+      if (json) {
+        const auto error = object_of(outcome).at("error");
+        CHECK(error.at("message").get<std::string>().find(input.named) != std::string::npos);
+        CHECK_FALSE(error.at("code").get<std::string>().empty());
+      } else {
+        CHECK(outcome.out.empty());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("A wrong value is refused by the name of its flag, and nothing is written") {
+  const Sandbox sandbox;
+  const std::string shape = "4096,7168,32";
+  const std::vector<BadInput> inputs{
+      {{"--shape", shape, "--m-min", "-1"}, "--m-min: '-1'"},
+      {{"--shape", shape, "--m-max", "-1"}, "--m-max: '-1'"},
+      {{"--shape", shape, "--m-max=-1"}, "--m-max: '-1'"},
+      {{"--shape", shape, "--m-max", "0"}, "--m-max: '0'"},
+      {{"--shape", shape, "--m-max", "99999999999999999999"}, "--m-max: '99999999999999999999'"},
+      {{"--shape", shape, "--m-max", "9223372036854775807"}, "--m-max: '9223372036854775807'"},
+      {{"--shape", shape, "--m-max", "12x"}, "--m-max: '12x'"},
+      {{"--shape", shape, "--m-max", "0x10"}, "--m-max: '0x10'"},
+      {{"--shape", shape, "--m-min", "200", "--m-max", "100"}, "--m-min 200 is above --m-max 100"},
+      {{"--shape", shape, "--num-sms", "0"}, "--num-sms"},
+      {{"--shape", shape, "--arch", "sm_90"}, "sm_90a"},
+      {{"--shape", shape, "--arch", "banana"}, "banana"},
+      {{"--shape", shape, "--dtype", "fp8"}, "fp8"},
+      {{"--shape", shape, "--dtype", "int4"}, "int4"},
+      {{"--shape", shape, "--layout", "ragged"}, "ragged"},
+      {{"--shape", shape, "--ep", "8"}, "--ep"},
+      {{"--shape", shape, "--unknown"}, "--unknown"},
+      {{}, "--model FILE or --shape"},
+  };
+  for (const BadInput& input : inputs) check_refused(sandbox, input);
+}
+
+TEST_CASE("A shape that is none, or that the kernels do not take, is refused") {
+  const Sandbox sandbox;
+  for (const char* shape : {"4096, 7168, 32", "4096 7168 32", "garbage", "4096,7168", "4096,7168,32,1", "", ",,",
+                            "-4096,7168,32", "0,7168,32", "4096,7168,99999999999999999999", "4096,7168,32 "}) {
+    check_refused(sandbox, {{"--shape", shape}, std::string("'") + shape + "'"});
+  }
+  check_refused(sandbox, {{"--shape", "4096,100,8"}, "K=100"});
+  check_refused(sandbox, {{"--shape", "4097,128,8"}, "N=4097"});
+}
+
+TEST_CASE("A model that cannot be used is refused by name") {
+  const Sandbox sandbox;
+  const std::string broken = sandbox.file("broken.json", "{\n  \"num_experts\": 8,,\n}\n");
+  const std::string mixtral = example_model("mixtral-8x7b");
+  check_refused(sandbox, {{"--model", broken}, broken + ":2:20: not JSON"});
+  check_refused(sandbox, {{"--model", sandbox.folder().string()}, "is a directory"});
+  check_refused(sandbox, {{"--model", sandbox.path("absent.json")}, "absent.json"});
+  check_refused(sandbox, {{"--model", example_model("qwen3-8b-dense")}, "has no experts"});
+  check_refused(sandbox, {{"--model", mixtral, "--ep", "3"}, "8, cannot be split evenly over expert parallelism 3"});
+  check_refused(sandbox,
+                {{"--model", mixtral, "--tp", "3"}, "14336, cannot be split evenly over tensor parallelism 3"});
+  check_refused(sandbox, {{"--model", mixtral, "--tp", "256"}, "K=56"});
+  check_refused(sandbox, {{"--model", mixtral, "--model", mixtral}, "--model"});
+  check_refused(sandbox, {{"--model", mixtral, "--shape", "4096,7168,32"}, "--shape"});
+  check_refused(sandbox, {{"--model", sandbox.file("new\nline.json", "[]")}, "new line.json"});
+}
+
+TEST_CASE("A model that may not be read is refused") {
+  Sandbox sandbox;
+  sandbox.unprivileged = true;
+  const std::string secret = sandbox.file("secret.json", "{}");
+  std::filesystem::permissions(secret, std::filesystem::perms::none);
+  check_refused(sandbox, {{"--model", secret}, secret});
+}
+
+TEST_CASE("A wrong number of jobs or an empty cache folder is refused") {
+  const Sandbox sandbox;
+  for (const char* jobs : {"0", "-2", "many", "1.5", "999999"}) {
+    const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,1", "--jobs", jobs});
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.err.find(std::string("--jobs: '") + jobs + "'") != std::string::npos);
+  }
+  const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,1", "--cache", ""});
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.err.find("--cache") != std::string::npos);
+  CHECK(contents(sandbox.folder()).empty());
+}
+
+TEST_CASE("A command that there is not, or none, is refused by name") {
+  const Sandbox sandbox;
+  const Outcome unknown = sandbox.run({"bake"});
+  CHECK(unknown.exit_code == 2);
+  CHECK(unknown.err.find("'bake'") != std::string::npos);
+  CHECK(sandbox.run({}).exit_code == 2);
+  CHECK(sandbox.run({"cache"}).exit_code == 2);
+  CHECK(sandbox.run({"warmup", "--shape", "128,128,1", "--execute"}).exit_code == 2);
+}
+
+TEST_CASE("Every command has help with an example and the exit codes") {
+  const Sandbox sandbox;
+  const std::vector<Arguments> commands{{},
+                                        {"plan"},
+                                        {"warmup"},
+                                        {"doctor"},
+                                        {"cache"},
+                                        {"cache", "ls"},
+                                        {"cache", "show"},
+                                        {"cache", "stats"},
+                                        {"cache", "verify"},
+                                        {"cache", "rm"}};
+  for (Arguments command : commands) {
+    command.push_back("--help");
+    const Outcome outcome = sandbox.run(command);
+    INFO(outcome.out);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.out.find("Example:\n  cubinet ") != std::string::npos);
+    CHECK(outcome.out.find("Exit codes: 0 done") != std::string::npos);
+  }
+  CHECK(sandbox.run({"--version"}).out.find("cubinet ") == 0);
+}

@@ -1,0 +1,153 @@
+// With the real NVRTC, on a shape that compiles fast.
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+namespace fs = std::filesystem;
+
+constexpr fs::perms all_write = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
+
+// One kernel.
+const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--json"};
+
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("A second warmup compiles nothing, and the kernels are those of the plan") {
+  Sandbox sandbox;
+  const Outcome first = sandbox.run(small);
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  const auto report = object_of(first);
+  CHECK(report.at("compiled") == 1);
+  CHECK(report.at("hits") == 0);
+  CHECK(report.at("failed") == 0);
+  CHECK(report.at("failures").empty());
+  CHECK(report.at("executed") == 0);
+  CHECK(report.at("not_executed").empty());
+  CHECK(report.at("launches") == 0);
+  CHECK(report.at("peak_device_bytes") == 0);
+  CHECK(report.at("seconds") > 0);
+  CHECK(report.at("persist") == "on");
+  CHECK(fs::path(report.at("cache").get<std::string>()) == fs::path(sandbox.path("home/.cache/cubinet")));
+
+  const auto again = object_of(sandbox.run(small));
+  CHECK(again.at("compiled") == 0);
+  CHECK(again.at("hits") == 1);
+
+  const auto plan =
+      object_of(sandbox.run({"plan", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--json"}));
+  const auto entries = object_of(sandbox.run({"cache", "ls", "--json"})).at("entries");
+  REQUIRE(entries.size() == 1);
+  CHECK(entries[0].at("key") == plan.at("kernels").at(0).at("key"));
+  CHECK(entries[0].at("hits") == 1);
+
+  fs::rename(sandbox.path("home/.cache/cubinet"), sandbox.path("moved"));
+  sandbox.environment = {{"CUBINET_CACHE_DIR", sandbox.path("moved")}, {"LC_ALL", "C.UTF-8"}, {"TZ", "Asia/Tokyo"}};
+  CHECK(object_of(sandbox.run(small)).at("hits") == 1);
+}
+
+TEST_CASE("The cache folder is the flag's, else the first that the environment names") {
+  Sandbox sandbox;
+  const auto chosen = [&](const Arguments& more) {
+    return object_of(sandbox.run(with(small, more))).at("cache").get<std::string>();
+  };
+  sandbox.environment["XDG_CACHE_HOME"] = sandbox.path("xdg");
+  CHECK(chosen({}) == sandbox.path("xdg/cubinet"));
+  sandbox.environment["CUBINET_CACHE_DIR"] = sandbox.path("own");
+  CHECK(chosen({}) == sandbox.path("own"));
+  CHECK(chosen({"--cache", sandbox.path("flag")}) == sandbox.path("flag"));
+}
+
+TEST_CASE("A cache folder that cannot be made or written is refused before anything is compiled") {
+  Sandbox sandbox;
+  const std::string file = sandbox.file("file", "not a folder");
+  fs::create_directory(sandbox.path("foreign"));
+  sandbox.file("foreign/important.txt", "keep me");
+  fs::create_directory(sandbox.path("closed"));
+  fs::permissions(sandbox.path("closed"), fs::perms::owner_read | fs::perms::owner_exec);
+  sandbox.unprivileged = true;
+  const auto before = contents(sandbox.folder());
+  for (const std::string& root : {file, file + "/below", sandbox.path("foreign"), sandbox.path("closed/cabinet")}) {
+    const Outcome outcome = sandbox.run(with(small, {"--cache", root}));
+    INFO(root << ": " << outcome.err);
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.err.find(root) != std::string::npos);
+    CHECK(object_of(outcome).contains("error"));
+    CHECK(contents(sandbox.folder()) == before);
+  }
+}
+
+TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one that lacks a kernel") {
+  Sandbox sandbox;
+  sandbox.unprivileged = true;
+  const Arguments here{"--cache", sandbox.path("cabinet")};
+  REQUIRE(sandbox.run(with(small, here)).exit_code == 0);
+  for (const auto& entry : fs::recursive_directory_iterator(sandbox.path("cabinet"))) {
+    fs::permissions(entry, all_write, fs::perm_options::remove);
+  }
+  fs::permissions(sandbox.path("cabinet"), all_write, fs::perm_options::remove);
+  const auto before = contents(sandbox.folder());
+
+  const Outcome full = sandbox.run(with(small, here));
+  INFO(full.err);
+  CHECK(full.exit_code == 0);
+  CHECK(object_of(full).at("hits") == 1);
+  CHECK(object_of(full).at("persist") == "readonly");
+
+  const Outcome lacking = sandbox.run(with(small, with(here, {"--shape", "256,128,2"})));
+  CHECK(lacking.exit_code == 1);
+  CHECK(lacking.err.find("1 of 2 kernels") != std::string::npos);
+  CHECK(contents(sandbox.folder()) == before);
+  for (const auto& entry : fs::recursive_directory_iterator(sandbox.path("cabinet"))) {
+    fs::permissions(entry, fs::perms::owner_all, fs::perm_options::add);
+  }
+}
+
+TEST_CASE("Progress goes to standard error as plain lines, and --quiet silences it") {
+  const Sandbox sandbox;
+  const Outcome loud = sandbox.run(small);
+  CHECK(loud.err.find("[1/1] bf16_grouped_masked N=128 K=128") == 0);
+  CHECK(loud.err.find('\r') == std::string::npos);
+  CHECK(sandbox.run(with(small, {"--quiet"})).err.empty());
+}
+
+TEST_CASE("A warmup that is told to end finishes what is in work, reports the rest, and is completed by a second run") {
+  using namespace std::chrono_literals;
+  const Sandbox sandbox;
+  const Arguments several{"warmup", "--shape", "128,128,2", "256,128,2", "384,128,2", "512,128,2", "--layout",
+                          "masked", "--m-max", "8",         "--jobs",    "1",         "--json"};
+  const pid_t process = sandbox.start(several);
+  const auto deadline = std::chrono::steady_clock::now() + 120s;
+  while (sandbox.standard_error().find("[1/4]") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(5ms);
+  }
+  REQUIRE(kill(process, SIGTERM) == 0);
+  const Outcome outcome = sandbox.finish(process);
+  CHECK(outcome.exit_code == 1);
+  const auto report = object_of(outcome);
+  const int compiled = report.at("compiled").get<int>();
+  CHECK(compiled >= 1);
+  CHECK(compiled < 4);
+  CHECK(report.at("remaining") == 4 - compiled);
+  CHECK(report.at("failed") == 0);
+
+  const auto second = object_of(sandbox.run(several));
+  CHECK(second.at("hits") == compiled);
+  CHECK(second.at("compiled") == 4 - compiled);
+  CHECK(second.at("remaining") == 0);
+}
