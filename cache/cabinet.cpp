@@ -13,7 +13,9 @@ namespace cubinet::cache {
 
 struct Cabinet::State {
   State(Root opened, Surroundings outside)
-      : root(std::move(opened)), clock(outside.clock), store(root.layout, outside.calls),
+      : root(std::move(opened)),
+        clock(outside.clock),
+        store(root.layout, outside.calls),
         index(root.layout, outside.calls) {}
 
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
@@ -92,9 +94,8 @@ Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& list
 }
 
 bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); });
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ struct Facts {
   std::int64_t k = 0;
   std::int32_t registers = 0;
   std::int32_t spill_bytes = 0;
-  std::int32_t smem_bytes = 0;      // shared memory that a launch asks for, static and dynamic
+  std::int32_t smem_bytes = 0;  // shared memory that a launch asks for, static and dynamic
   double compile_ms = 0;
-  std::int64_t created = 0;         // seconds since 1970, UTC
+  std::int64_t created = 0;               // seconds since 1970, UTC
   std::vector<std::string> kernel_names;  // entry points in the payload
 
   friend bool operator==(const Facts&, const Facts&) = default;
@@ -44,8 +44,8 @@ struct Object {
 struct Entry {
   Key key;
   Facts facts;
-  std::int64_t bytes = 0;       // of the object file
-  std::int64_t last_used = 0;   // seconds since 1970, 0: never since it was made
+  std::int64_t bytes = 0;      // of the object file
+  std::int64_t last_used = 0;  // seconds since 1970, 0: never since it was made
   std::int64_t hits = 0;
   std::string record;
 };
@@ -54,17 +54,17 @@ struct Stats {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;
   std::int64_t hits = 0;
-  std::int64_t quarantined = 0;   // damaged files that were set aside
-  double compile_ms = 0;          // what the entries cost to make, together
+  std::int64_t quarantined = 0;  // damaged files that were set aside
+  double compile_ms = 0;         // what the entries cost to make, together
 };
 
 struct VerifyReport {
   std::int64_t checked = 0;
-  std::vector<std::string> damaged;   // keys (hex) or file names whose bytes are not what was stored
-  std::int64_t orphans = 0;           // whole objects without an index row that describes them
-  std::int64_t missing = 0;           // index rows without an object
-  std::int64_t leftovers = 0;         // files in tmp/ that a killed writer left
-  std::string index_problem;          // why the index could not be read as it is; every object is an orphan then
+  std::vector<std::string> damaged;  // keys (hex) or file names whose bytes are not what was stored
+  std::int64_t orphans = 0;          // whole objects without an index row that describes them
+  std::int64_t missing = 0;          // index rows without an object
+  std::int64_t leftovers = 0;        // files in tmp/ that a killed writer left
+  std::string index_problem;         // why the index could not be read as it is; every object is an orphan then
 };
 
 enum class Persistence { on, readonly, off };

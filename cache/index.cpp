@@ -41,9 +41,7 @@ constexpr const char* put_row =
     "compile_ms=excluded.compile_ms, created=excluded.created, kernel_names=excluded.kernel_names, "
     "record=excluded.record, row_digest=excluded.row_digest";
 
-auto damaged(std::string message) {
-  return tl::make_unexpected(SqlError{SqlFailure::damaged, std::move(message)});
-}
+auto damaged(std::string message) { return tl::make_unexpected(SqlError{SqlFailure::damaged, std::move(message)}); }
 
 // Noise in the middle of a page can leave a sound tree with other texts in it; this tells.
 std::string row_digest(const Entry& entry) {
@@ -229,50 +227,54 @@ Expected<Index::Rows> Index::rows_unchanged() const {
 
 Expected<void> Index::apply(const std::vector<Entry>& entries, const std::vector<Key>& drop) const {
   return translate(with_database([&](Database& database) -> SqlExpected<void> {
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::make_unexpected(transaction.error());
-    auto insert = database.prepare(put_row);
-    if (!insert) return tl::make_unexpected(insert.error());
-    for (const Entry& entry : entries) {
-      if (auto done = put(*insert, entry); !done) return done;
-    }
-    auto remove = database.prepare("DELETE FROM entries WHERE key = ?");
-    if (!remove) return tl::make_unexpected(remove.error());
-    for (const Key& key : drop) {
-      const std::string hex = key.hex();
-      remove->reset();
-      if (auto done = remove->bind(hex).step(); !done) return tl::make_unexpected(done.error());
-    }
-    return transaction->commit();
-  }), layout_);
+                     auto transaction = Transaction::begin(database);
+                     if (!transaction) return tl::make_unexpected(transaction.error());
+                     auto insert = database.prepare(put_row);
+                     if (!insert) return tl::make_unexpected(insert.error());
+                     for (const Entry& entry : entries) {
+                       if (auto done = put(*insert, entry); !done) return done;
+                     }
+                     auto remove = database.prepare("DELETE FROM entries WHERE key = ?");
+                     if (!remove) return tl::make_unexpected(remove.error());
+                     for (const Key& key : drop) {
+                       const std::string hex = key.hex();
+                       remove->reset();
+                       if (auto done = remove->bind(hex).step(); !done) return tl::make_unexpected(done.error());
+                     }
+                     return transaction->commit();
+                   }),
+                   layout_);
 }
 
 Expected<std::vector<Key>> Index::add_hits(const std::vector<Key>& keys, std::int64_t now) const {
   return translate(with_database([&](Database& database) -> SqlExpected<std::vector<Key>> {
-    std::vector<Key> without_row;
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::make_unexpected(transaction.error());
-    auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = ? WHERE key = ?");
-    if (!update) return tl::make_unexpected(update.error());
-    for (const Key& key : keys) {
-      const std::string hex = key.hex();
-      update->reset();
-      if (auto done = update->bind(now).bind(hex).step(); !done) return tl::make_unexpected(done.error());
-      if (database.changes() == 0) without_row.push_back(key);
-    }
-    if (auto done = transaction->commit(); !done) return tl::make_unexpected(done.error());
-    return without_row;
-  }), layout_);
+                     std::vector<Key> without_row;
+                     auto transaction = Transaction::begin(database);
+                     if (!transaction) return tl::make_unexpected(transaction.error());
+                     auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = ? WHERE key = ?");
+                     if (!update) return tl::make_unexpected(update.error());
+                     for (const Key& key : keys) {
+                       const std::string hex = key.hex();
+                       update->reset();
+                       if (auto done = update->bind(now).bind(hex).step(); !done)
+                         return tl::make_unexpected(done.error());
+                       if (database.changes() == 0) without_row.push_back(key);
+                     }
+                     if (auto done = transaction->commit(); !done) return tl::make_unexpected(done.error());
+                     return without_row;
+                   }),
+                   layout_);
 }
 
 Expected<bool> Index::erase(const Key& key) const {
   return translate(with_database([&](Database& database) -> SqlExpected<bool> {
-    auto statement = database.prepare("DELETE FROM entries WHERE key = ?");
-    if (!statement) return tl::make_unexpected(statement.error());
-    const std::string hex = key.hex();
-    if (auto done = statement->bind(hex).step(); !done) return tl::make_unexpected(done.error());
-    return database.changes() > 0;
-  }), layout_);
+                     auto statement = database.prepare("DELETE FROM entries WHERE key = ?");
+                     if (!statement) return tl::make_unexpected(statement.error());
+                     const std::string hex = key.hex();
+                     if (auto done = statement->bind(hex).step(); !done) return tl::make_unexpected(done.error());
+                     return database.changes() > 0;
+                   }),
+                   layout_);
 }
 
 }  // namespace cubinet::cache

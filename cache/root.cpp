@@ -83,8 +83,10 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
   }
   std::string version(text.substr(format_word.size(), 20));
   while (!version.empty() && version.back() == '\n') version.pop_back();
-  return unusable(fmt::format("the cabinet {} has format {}, and this build reads format 1: use the build that made it, "
-                              "or another folder", layout.root.native(), version));
+  return unusable(
+      fmt::format("the cabinet {} has format {}, and this build reads format 1: use the build that made it, "
+                  "or another folder",
+                  layout.root.native(), version));
 }
 
 // The parts below a root that code goes through must be what they are named for, not a way out of the root.

@@ -14,8 +14,8 @@ SqlFailure classify(int code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return SqlFailure::busy;
-    // SQLITE_ERROR is what a statement says that meets another schema than ours; a file that cannot be opened or written
-    // though the root can is as good as none.
+    // SQLITE_ERROR is what a statement says that meets another schema than ours; a file that cannot be opened or
+    // written though the root can is as good as none.
     case SQLITE_ERROR:
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

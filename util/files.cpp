@@ -68,7 +68,8 @@ Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std:
 
 bool links_unsupported(int error) { return error == EPERM || error == EOPNOTSUPP || error == ENOSYS; }
 
-// Gives the staged file its final name. Without hard links a rename has to do: it replaces a whole file by an equal one.
+// Gives the staged file its final name. Without hard links a rename has to do: it replaces a whole file by an equal
+// one.
 Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::filesystem::path& target) {
   if (calls.link(staged.path().native(), target.native()) == 0) return Published::first;
   const int error = errno;

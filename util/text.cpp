@@ -87,7 +87,8 @@ std::string format_byte_size(std::int64_t bytes) {
   for (std::size_t i = names.size(); i-- > 0;) {
     const std::int64_t unit = std::int64_t{1} << (10 * (i + 1));
     if (bytes >= unit && bytes % unit == 0) return fmt::format("{} {}", bytes / unit, names[i]);
-    if (bytes >= 2 * unit) return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(unit), names[i]);
+    if (bytes >= 2 * unit)
+      return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(unit), names[i]);
   }
   return fmt::format("{} B", bytes);
 }

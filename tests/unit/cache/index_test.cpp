@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "catch.hpp"
 #include "cache/sqlite.hpp"
+#include "catch.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
@@ -53,8 +53,10 @@ TEST_CASE("the listing comes back after the index is emptied, cut or overwritten
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), ""); });
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), "not a database"); });
-  comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), std::string(65536, '\xa5')); });
-  comes_back_after(root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), fs::file_size(layout.index()) / 2); });
+  comes_back_after(root,
+                   [](const cache::Layout& layout) { test::write_file(layout.index(), std::string(65536, '\xa5')); });
+  comes_back_after(
+      root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), fs::file_size(layout.index()) / 2); });
   comes_back_after(root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), 4096); });
   comes_back_after(root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), 100); });
 }
@@ -95,7 +97,8 @@ TEST_CASE("the listing comes back after a schema of another version or make") {
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 99"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 0"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DROP TABLE entries"); });
-  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "ALTER TABLE entries RENAME COLUMN hits TO hitz"); });
+  comes_back_after(root,
+                   [](const cache::Layout& layout) { sql(layout, "ALTER TABLE entries RENAME COLUMN hits TO hitz"); });
   comes_back_after(root, [](const cache::Layout& layout) {
     sql(layout, "DROP TABLE entries; CREATE TABLE entries (key TEXT, other TEXT)");
   });
@@ -105,11 +108,13 @@ TEST_CASE("rows that are missing, wrong or without an object are put right") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DELETE FROM entries WHERE n % 2 = 0"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET registers = 1"); });
-  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET record = 'x', kernel_names = '{'"); });
+  comes_back_after(
+      root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET record = 'x', kernel_names = '{'"); });
   comes_back_after(root, [](const cache::Layout& layout) {
     sql(layout, "UPDATE entries SET key = '" + std::string(64, '0') + "' WHERE key = (SELECT min(key) FROM entries)");
   });
-  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET key = 'no key' WHERE n = 4096"); });
+  comes_back_after(
+      root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET key = 'no key' WHERE n = 4096"); });
 }
 
 TEST_CASE("putting rows right keeps the counts of use") {
@@ -145,7 +150,8 @@ TEST_CASE("an index that another connection holds is waited for") {
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = test::start_child([&] {
-    auto database = cache::Database::open(root.layout.index(), cache::Database::Mode::read_write, std::chrono::seconds(5));
+    auto database =
+        cache::Database::open(root.layout.index(), cache::Database::Mode::read_write, std::chrono::seconds(5));
     if (!database->run("BEGIN EXCLUSIVE")) return 1;
     if (::write(ready[1], "x", 1) != 1) return 2;
     ::usleep(300'000);

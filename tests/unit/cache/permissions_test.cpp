@@ -21,9 +21,9 @@ bool is_root() { return ::geteuid() == 0; }
 template <class Work>
 bool as_user(uid_t user, Work work) {
   return test::in_child([&] {
-    if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 97;
-    return work() ? 0 : 1;
-  }) == 0;
+           if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 97;
+           return work() ? 0 : 1;
+         }) == 0;
 }
 
 // A root that `owner` made, with entry 0 in it.

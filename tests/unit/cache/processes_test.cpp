@@ -135,9 +135,9 @@ TEST_CASE("a handle opened before a fork works in parent and child, also while a
   });
   for (int round = 0; round < 20; ++round) {
     CHECK(test::in_child([&] {
-      if (!publish_and_find(root.cabinet, 10 + round)) return 1;
-      return root.cabinet.list() ? 0 : 2;
-    }) == 0);
+            if (!publish_and_find(root.cabinet, 10 + round)) return 1;
+            return root.cabinet.list() ? 0 : 2;
+          }) == 0);
   }
   stop = true;
   busy.join();

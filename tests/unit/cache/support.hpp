@@ -26,11 +26,21 @@ inline cache::Key key_of(int number) { return key_of(record_of(number)); }
 // An entry in which every field differs from every other and from its default.
 inline cache::Object object_of(int number) {
   cache::Object object;
-  object.payload = "\x7f" "ELF";
+  object.payload =
+      "\x7f"
+      "ELF";
   for (int i = 0; i < 600; ++i) object.payload.push_back(static_cast<char>((i * 7 + number) & 0xff));
   object.record = record_of(number);
-  object.facts = {"bf16_grouped_masked", "sm_90a", 4096 + number, 7168, 168, 24, 232'448, 214.125 + number,
-                  1'764'000'000 + number, {"kernel_a", "kernel_b"}};
+  object.facts = {"bf16_grouped_masked",
+                  "sm_90a",
+                  4096 + number,
+                  7168,
+                  168,
+                  24,
+                  232'448,
+                  214.125 + number,
+                  1'764'000'000 + number,
+                  {"kernel_a", "kernel_b"}};
   return object;
 }
 

@@ -16,7 +16,8 @@ namespace cubinet::test {
 // Removed with all that is in it. Only by the process that made it: children of a fork leave it alone.
 class TempFolder {
  public:
-  TempFolder() : path_(std::filesystem::temp_directory_path() / util::unique_name("cubinet-test-")), owner_(::getpid()) {
+  TempFolder()
+      : path_(std::filesystem::temp_directory_path() / util::unique_name("cubinet-test-")), owner_(::getpid()) {
     std::filesystem::create_directory(path_);
   }
   TempFolder(const TempFolder&) = delete;
