@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -18,14 +19,15 @@ constexpr const char* kMend =
 
 std::vector<std::string> folders_to_search(const std::vector<std::string>& given) {
   std::vector<std::string> folders;
+  const auto add = [&](const std::string& folder) {
+    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+  };
   for (const std::string& folder : given) {
     if (folder.empty()) continue;
-    folders.push_back(folder);
-    folders.push_back(folder + "/lib64");
-    folders.push_back(folder + "/lib");
+    for (const char* below : {"", "/lib64", "/lib"}) add(folder + below);
   }
-  folders.push_back("/usr/local/cuda/lib64");
-  if (*CUBINET_NVRTC_DIR != '\0') folders.push_back(CUBINET_NVRTC_DIR);
+  add("/usr/local/cuda/lib64");
+  if (*CUBINET_NVRTC_DIR != '\0') add(CUBINET_NVRTC_DIR);
   return folders;
 }
 
@@ -34,8 +36,7 @@ std::vector<std::string> folders_to_search(const std::vector<std::string>& given
 void load_builtins(const fs::path& folder) {
   std::error_code ignored;
   for (const auto& file : fs::directory_iterator(folder, ignored)) {
-    const std::string name = file.path().filename().string();
-    const bool wanted = name.starts_with("libnvrtc-builtins.so.");
+    const bool wanted = file.path().filename().string().starts_with("libnvrtc-builtins.so.");
     if (wanted) dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
   }
 }
@@ -103,6 +104,16 @@ const char* fill(void* handle, NvrtcLibrary& library) {
   return nullptr;
 }
 
+// Every compilation needs the builtins; without them NVRTC would fail at the first one, in words of its own.
+Expected<void> check_builtins(const NvrtcLocation& location) {
+  const std::string name = "libnvrtc-builtins.so." + location.version;
+  if (dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
+  const char* reason = dlerror();
+  return fail(ErrorCode::compiler_missing,
+              "NVRTC at " + location.path + " lacks " + name + ", which belongs into the same folder; " + kMend,
+              reason != nullptr ? reason : "");
+}
+
 std::string joined(const std::vector<std::string>& folders) {
   std::string text;
   for (const std::string& folder : folders) text += folder + ", ";
@@ -130,6 +141,7 @@ Expected<NvrtcLibrary> NvrtcLibrary::open(const std::vector<std::string>& folder
                                                  library.nvrtcGetErrorString(result) + "; " + kMend);
   }
   library.location = {opened.path, std::to_string(major) + "." + std::to_string(minor)};
+  if (auto complete = check_builtins(library.location); !complete) return tl::make_unexpected(complete.error());
   return library;
 }
 
