@@ -30,8 +30,10 @@ test: build
 test-gpu: build
 	$(CTEST) -L gpu
 
+# How fast kernels are compiled (no GPU), and how fast they are (on one).
 bench: build
-	cmake --build $(BUILD) --target run_benchmarks
+	$(BUILD)/bin/cubinet_bench_compile
+	$(BUILD)/bin/cubinet_bench_gemm
 
 # Host code and its tests under the address and undefined-behaviour sanitizers, in a folder of their own.
 # Leaks are not looked for: libnvrtc keeps what it allocates until the process ends.

@@ -1,6 +1,6 @@
 # One interface target per outside library, so that the layers name what they need and nothing else:
-#   cubinet::fmt  cubinet::sqlite  cubinet::crypto  cubinet::zstd  cubinet::json  cubinet::expected
-#   cubinet::cli11  cubinet::catch2  cubinet::benchmark  cubinet::system  cubinet::cuda_headers (cuda.cmake)
+#   cubinet::fmt  cubinet::sqlite  cubinet::crypto  cubinet::json  cubinet::expected  cubinet::cli11
+#   cubinet::system  cubinet::catch2 (testing.cmake)  cubinet::cuda_headers (cuda.cmake)
 # Archives are linked unless CUBINET_SHARED_DEPS is ON; {fmt} is used header-only, since not every
 # distribution ships its archive.
 include(cuda)
@@ -45,15 +45,10 @@ cubinet_header_dependency(expected tl-expected tl::expected)
 cubinet_header_dependency(cli11 CLI11 CLI11::CLI11)
 cubinet_compiled_dependency(sqlite sqlite3.h sqlite3)
 cubinet_compiled_dependency(crypto openssl/evp.h crypto)
-cubinet_compiled_dependency(zstd zstd.h zstd)
 
 # SQLite's archive does not say that it needs the mathematical functions.
 target_link_libraries(cubinet_dependency_sqlite INTERFACE m)
 
 if(CUBINET_TESTS)
   include(testing)
-endif()
-
-if(CUBINET_BENCH)
-  cubinet_header_dependency(benchmark benchmark benchmark::benchmark)
 endif()

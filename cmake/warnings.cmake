@@ -3,7 +3,8 @@
 # CUBINET_SANITIZE applies to everything that is compiled after this file is included, because a
 # process in which only some objects are instrumented reports faults that are not there.
 if(CUBINET_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
+  # -O1: instrumented code takes a compiler several times as long at -O3, and says no more.
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1 -O1)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
