@@ -1,0 +1,97 @@
+// cubinet_bench_compile: how long NVRTC takes for the kernels of a problem or a model, beside ptxas alone.
+// Exit codes: 0 done, 1 an error, 2 wrong usage. Needs no GPU.
+#include <fstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "compile_run.hpp"
+#include "ptxas.hpp"
+#include "warmup/model.hpp"
+
+namespace {
+
+using namespace cubinet;
+
+struct Arguments {
+  std::int64_t n = 4096;
+  std::int64_t k = 7168;
+  std::int32_t groups = 32;
+  std::string model;
+  warmup::Parallelism parallelism;
+  std::int64_t m_max = 16384;
+  std::vector<int> jobs{1, 2};
+  int times = 3;
+  std::string json;
+};
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.footer("Example: cubinet_bench_compile --model examples/models/deepseek-v3/config.json --ep 8");
+  app.add_option("--n", arguments.n, "N of the problem")->capture_default_str();
+  app.add_option("--k", arguments.k, "K of the problem")->capture_default_str();
+  app.add_option("--groups", arguments.groups, "Its groups")->capture_default_str();
+  app.add_option("--model", arguments.model, "A model's config.json in the place of one problem");
+  app.add_option("--ep", arguments.parallelism.expert, "Expert parallelism of the model");
+  app.add_option("--tp", arguments.parallelism.tensor, "Tensor parallelism of the model");
+  app.add_option("--m-max", arguments.m_max, "Largest M")->capture_default_str();
+  app.add_option("--jobs", arguments.jobs, "Thread counts for the whole plan")->delimiter(',')->capture_default_str();
+  app.add_option("--times", arguments.times, "Runs of which the fastest counts")->check(CLI::Range(1, 100));
+  app.add_option("--json", arguments.json, "File for the results");
+}
+
+Expected<warmup::Plan> plan_for(const Arguments& arguments) {
+  const std::vector<Layout> layouts{Layout::contiguous, Layout::masked};
+  warmup::PlanRequest request;
+  request.range = {1, arguments.m_max};
+  if (arguments.model.empty()) {
+    for (const Layout layout : layouts) {
+      request.problems.push_back({DataType::bf16, layout, arguments.n, arguments.k, arguments.groups});
+    }
+    return warmup::make_plan(request);
+  }
+  const auto shape = warmup::read_model(arguments.model);
+  if (!shape) return tl::make_unexpected(shape.error());
+  auto problems = warmup::problems_of(*shape, arguments.parallelism, layouts);
+  if (!problems) return tl::make_unexpected(problems.error());
+  request.problems = std::move(*problems);
+  return warmup::make_plan(request);
+}
+
+Expected<void> run(const Arguments& arguments) {
+  const auto plan = plan_for(arguments);
+  if (!plan) return tl::make_unexpected(plan.error());
+  const auto compiler = jit::NvrtcCompiler::open({});
+  if (!compiler) return tl::make_unexpected(compiler.error());
+  const auto ptxas = bench::find_ptxas();
+  if (!ptxas) fmt::print(stderr, "{}: its column stays empty\n", ptxas.error().message);
+  const auto result = bench::time_compilation(*plan, **compiler, ptxas ? *ptxas : std::filesystem::path(),
+                                              arguments.jobs, arguments.times);
+  if (!result) return tl::make_unexpected(result.error());
+  fmt::print("NVRTC {} at {}, ptxas {}, fastest of {}\n{}", (*compiler)->version(), (*compiler)->location().path,
+             ptxas ? ptxas->string() : "-", arguments.times, bench::table(*result));
+  if (arguments.json.empty()) return {};
+  std::ofstream out(arguments.json);
+  out << bench::to_json(*result).dump(1) << "\n";
+  out.close();
+  if (!out) return fail(ErrorCode::io, "cannot write " + arguments.json);
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Times the compilation of kernels, without a GPU");
+  Arguments arguments;
+  add_options(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    return app.exit(problem) == 0 ? 0 : 2;
+  }
+  const auto status = run(arguments);
+  if (status) return 0;
+  fmt::print(stderr, "error: {}\n{}", status.error().message,
+             status.error().detail.empty() ? "" : status.error().detail + "\n");
+  return status.error().code == ErrorCode::invalid_argument ? 2 : 1;
+}
