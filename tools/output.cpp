@@ -21,7 +21,7 @@ int report_error(const Error& error, bool json, ExitCode exit_code) {
   write(stderr, "cubinet: error: " + one_line(error.message) + '\n');
   if (!error.detail.empty()) write(stderr, error.detail + (error.detail.back() == '\n' ? "" : "\n"));
   if (json) {
-    Json body{{"code", code_name(error.code)}, {"message", error.message}, {"detail", error.detail}};
+    Json body{{"code", code_name(error.code)}, {"message", one_line(error.message)}, {"detail", error.detail}};
     print_object(Json{{"error", std::move(body)}});
   }
   return exit_code;

@@ -21,9 +21,8 @@ void fill(const Sandbox& sandbox) {
 
 std::vector<std::string> keys(const Sandbox& sandbox) {
   std::vector<std::string> found;
-  for (const auto& entry : object_of(sandbox.run({"cache", "ls", "--json"})).at("entries")) {
-    found.push_back(entry.at("key"));
-  }
+  const auto listing = object_of(sandbox.run({"cache", "ls", "--json"}));
+  for (const auto& entry : listing.at("entries")) found.push_back(entry.at("key"));
   return found;
 }
 

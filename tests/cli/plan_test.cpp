@@ -67,7 +67,8 @@ TEST_CASE("plan prints a table for people, whose keys are those of the object") 
   CHECK(text.out.find("KEY") == 0);
   Arguments with_json = arguments;
   with_json.push_back("--json");
-  for (const auto& kernel : object_of(sandbox.run(with_json)).at("kernels")) {
+  const auto plan = object_of(sandbox.run(with_json));
+  for (const auto& kernel : plan.at("kernels")) {
     CHECK(text.out.find(kernel.at("key").get<std::string>().substr(0, 12)) != std::string::npos);
   }
 }
@@ -77,7 +78,8 @@ TEST_CASE("A quantized model is planned with bf16 kernels, and a note says so") 
   const Outcome outcome = sandbox.run({"plan", "--model", example_model("deepseek-v3"), "--ep", "8", "--json"});
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.err.find("quantized (fp8)") != std::string::npos);
-  for (const auto& kernel : object_of(outcome).at("kernels")) {
+  const auto plan = object_of(outcome);
+  for (const auto& kernel : plan.at("kernels")) {
     CHECK(kernel.at("family").get<std::string>().find("bf16_") == 0);
   }
 }
