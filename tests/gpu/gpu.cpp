@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "jit/loader.hpp"
+#include "jit/selector.hpp"
 
 namespace cubinet::tests {
 namespace {
@@ -119,6 +120,12 @@ Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier,
                           : gemm.launch(verifier.masked_arguments(expected_m), stream);
   if (!status) return tl::make_unexpected(status.error());
   return {};
+}
+
+std::vector<std::int64_t> selecting_ms(const Problem& problem) {
+  std::vector<std::int64_t> ms;
+  for (const auto& selection : jit::selections(problem, {1, kLargestM}, {})) ms.push_back(selection.range.first);
+  return ms;
 }
 
 std::string describe(const warmup::RowPlan& plan) {

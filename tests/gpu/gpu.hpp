@@ -52,9 +52,15 @@ class Gpu {
   warmup::Verifier verifier_;
 };
 
+// The largest M for which the tests prepare problems, unless they say otherwise.
+constexpr std::int64_t kLargestM = 32768;
+
 // Puts a launch of the verifier's plan on a stream.
 Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier, std::int64_t expected_m,
                       CUstream stream);
+
+// One M of each configuration that the selector has for the problem up to kLargestM.
+std::vector<std::int64_t> selecting_ms(const Problem& problem);
 
 // "masked n=.. k=.. groups=.. rows=.. valid=..".
 std::string describe(const warmup::RowPlan& plan);

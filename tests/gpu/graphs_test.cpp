@@ -1,4 +1,6 @@
 // Capture into a CUDA graph, and replay.
+#include <algorithm>
+
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {
@@ -49,8 +51,8 @@ TEST_CASE("a captured contiguous launch replays right, also with other labels", 
 TEST_CASE("masked_m may change between replays of a captured launch", "[graphs]") {
   CUBINET_GPU(gpu);
   const Problem problem{DataType::bf16, Layout::masked, 1032, 512, 4};
-  const auto gemm = gpu.prepare(problem, {1, 4096});
-  for (const std::int64_t expected_m : {8, 200, 4000}) {
+  const auto gemm = gpu.prepare(problem, {1, kLargestM});
+  for (const std::int64_t expected_m : selecting_ms(problem)) {
     INFO("expected_m " << expected_m);
     REQUIRE(gpu.verifier().load(masked_plan(problem, {10, 0, 3, 64}, 333)));
     const auto graph = capture(gpu, gemm, expected_m);

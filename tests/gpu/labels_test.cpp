@@ -1,4 +1,6 @@
 // What m_indices may look like.
+#include <algorithm>
+
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {
@@ -6,16 +8,21 @@ namespace {
 
 using Labels = std::vector<std::int32_t>;
 
-// Both a problem with many rows per group and one with few, so that each contiguous configuration meets the pattern.
-// N and K fit no tile.
+// Runs the labels as they are, and again with each other configuration of the selector: a tail of -1 makes M large
+// enough for it. N and K fit no tile.
 std::string complaint_for(Gpu& gpu, const Labels& labels, std::int32_t groups = 5) {
-  for (const Problem& problem : {Problem{DataType::bf16, Layout::contiguous, 520, 448, groups},
-                                 Problem{DataType::bf16, Layout::contiguous, 520, 448, 64}}) {
-    const auto gemm = gpu.prepare(problem, {1, 32768});
-    auto complaint = gpu.complaint(gemm, contiguous_plan(problem, labels));
-    if (!complaint.empty()) return complaint + " with " + std::to_string(problem.groups) + " groups";
+  const Problem problem{DataType::bf16, Layout::contiguous, 520, 448, groups};
+  const auto gemm = gpu.prepare(problem, {1, kLargestM});
+  auto complaint = gpu.complaint(gemm, contiguous_plan(problem, labels));
+  for (const std::int64_t m : selecting_ms(problem)) {
+    if (!complaint.empty()) break;
+    if (m <= static_cast<std::int64_t>(labels.size())) continue;
+    Labels longer = labels;
+    longer.resize(static_cast<std::size_t>(m), -1);
+    complaint = gpu.complaint(gemm, contiguous_plan(problem, longer));
+    if (!complaint.empty()) complaint += " at M " + std::to_string(m);
   }
-  return {};
+  return complaint;
 }
 
 void append(Labels& labels, std::size_t count, std::int32_t label) { labels.insert(labels.end(), count, label); }

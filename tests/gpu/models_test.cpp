@@ -1,4 +1,5 @@
 // The shapes that the models in examples/ ask for.
+#include <algorithm>
 #include <filesystem>
 #include <set>
 

@@ -1,4 +1,6 @@
 // Many legal problems, drawn anew on every run.
+#include <algorithm>
+
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {
@@ -33,8 +35,8 @@ std::vector<std::int64_t> draw_sizes(Dice& dice, std::int32_t groups, std::int64
   return sizes;
 }
 
-// Segments as engines make them, sometimes with -1 sprinkled over them, whole blocks of -1, or an M that is no
-// multiple of the alignment.
+// Segments as engines make them, sometimes with -1 sprinkled over them, whole blocks of -1, an M that is no multiple of
+// the alignment, or a long tail of -1 (which also brings the configurations for many rows into play).
 std::vector<std::int32_t> draw_labels(Dice& dice, std::int32_t groups) {
   auto labels = contiguous_labels(draw_sizes(dice, groups, dice.between(0, 6000)));
   if (dice.once_in(3)) {
@@ -46,6 +48,9 @@ std::vector<std::int32_t> draw_labels(Dice& dice, std::int32_t groups) {
     std::fill(first, first + contiguous_alignment(), -1);
   }
   if (dice.once_in(3)) labels.resize(static_cast<std::size_t>(dice.between(0, static_cast<std::int64_t>(labels.size()))));
+  if (dice.once_in(4)) {
+    labels.resize(static_cast<std::size_t>(dice.between(static_cast<std::int64_t>(labels.size()), kLargestM / 2)), -1);
+  }
   return labels;
 }
 
@@ -60,7 +65,7 @@ TEST_CASE("random contiguous problems are computed right", "[random]") {
     for (int i = 0; i < kProblemsPerShape && failures < kMostFailures; ++i) {
       const Problem problem{DataType::bf16, Layout::contiguous, shape.n, shape.k, draw_groups(dice)};
       const auto plan = contiguous_plan(problem, draw_labels(dice, problem.groups));
-      const auto gemm = gpu.prepare(problem, {1, 32768});
+      const auto gemm = gpu.prepare(problem, {1, kLargestM});
       INFO(describe(plan) << " seed " << gpu.seed() << " shape " << s << " problem " << i);
       const std::string complaint = gpu.complaint(gemm, plan);
       CHECK(complaint == "");
@@ -84,7 +89,7 @@ TEST_CASE("random masked problems are computed right", "[random]") {
       }
       const auto plan = masked_plan(problem, counts, capacity);
       const std::int64_t expected_m = dice.once_in(2) ? dice.between(1, 64) : dice.between(1, 8192);
-      const auto gemm = gpu.prepare(problem, {1, 8192});
+      const auto gemm = gpu.prepare(problem, {1, kLargestM});
       INFO(describe(plan) << " expected_m " << expected_m << " seed " << gpu.seed() << " shape " << s << " problem "
                           << i);
       const std::string complaint = gpu.complaint(gemm, plan, expected_m);
