@@ -11,6 +11,9 @@ M_MAX ?= 16384
 
 CUBINET = $(BUILD)/bin/cubinet
 CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+# A compiler cache serves every checkout alike.
+export CCACHE_BASEDIR = $(CURDIR)
+export CCACHE_NOHASHDIR = 1
 CTEST = ctest --test-dir $(BUILD) --output-on-failure
 
 .PHONY: warmup test test-gpu bench sanitize build configure clean
