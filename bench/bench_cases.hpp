@@ -12,13 +12,13 @@
 namespace cubinet::bench {
 
 struct Case {
-  std::string name;            // "contig g32 m128 n4096 k7168"
-  std::string group_class;     // "contig g32 m128": cases that differ in N and K alone
+  std::string name;         // "contig g32 m128 n4096 k7168"
+  std::string group_class;  // "contig g32 m128": cases that differ in N and K alone
   Problem problem;
   std::int64_t rows_per_group = 0;  // the record's m or em
   std::int64_t valid = 0;
-  std::int64_t padded_m = 0;   // contiguous layout
-  std::int64_t capacity = 0;   // masked layout
+  std::int64_t padded_m = 0;  // contiguous layout
+  std::int64_t capacity = 0;  // masked layout
   double peer_us = 0;
 
   // The M that selects a configuration: all rows, or the expected rows per group.

@@ -2,8 +2,8 @@
 // Exit codes: 0 done, 1 an error, 2 wrong usage. Needs no GPU.
 #include <fstream>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "compile_run.hpp"

@@ -83,10 +83,15 @@ std::string table(const CompileResult& result) {
 nlohmann::json to_json(const CompileResult& result) {
   auto kernels = nlohmann::json::array();
   for (const CompileTime& k : result.kernels) {
-    nlohmann::json object = {{"family", k.spec.family}, {"n", k.spec.n}, {"k", k.spec.k},
-                             {"config", jit::name(k.spec.config)}, {"nvrtc_ms", k.nvrtc_ms},
-                             {"nvrtc_ptx_ms", k.nvrtc_ptx_ms}, {"ptxas_ms", nullptr},
-                             {"registers", k.resources.registers}, {"spill_bytes", k.resources.spill_bytes}};
+    nlohmann::json object = {{"family", k.spec.family},
+                             {"n", k.spec.n},
+                             {"k", k.spec.k},
+                             {"config", jit::name(k.spec.config)},
+                             {"nvrtc_ms", k.nvrtc_ms},
+                             {"nvrtc_ptx_ms", k.nvrtc_ptx_ms},
+                             {"ptxas_ms", nullptr},
+                             {"registers", k.resources.registers},
+                             {"spill_bytes", k.resources.spill_bytes}};
     if (k.ptxas_ms) object["ptxas_ms"] = *k.ptxas_ms;
     kernels.push_back(std::move(object));
   }

@@ -15,15 +15,15 @@ namespace cubinet::bench {
 
 struct CompileTime {
   jit::KernelSpec spec;
-  double nvrtc_ms = 0;      // source to cubin, fastest run
-  double nvrtc_ptx_ms = 0;  // source to PTX alone
+  double nvrtc_ms = 0;             // source to cubin, fastest run
+  double nvrtc_ptx_ms = 0;         // source to PTX alone
   std::optional<double> ptxas_ms;  // the same PTX through ptxas as a process; none without a toolkit
   jit::Resources resources;
 };
 
 struct PlanTime {
   int jobs = 0;
-  double seconds = 0;       // wall time for all kernels of the plan, nothing cached
+  double seconds = 0;  // wall time for all kernels of the plan, nothing cached
 };
 
 struct CompileResult {

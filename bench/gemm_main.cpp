@@ -6,9 +6,9 @@
 #include <fstream>
 #include <random>
 
-#include <CLI/CLI.hpp>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "gemm_run.hpp"
@@ -112,11 +112,11 @@ int compile_only(const Arguments& arguments) {
   if (!compiler) return report_error(compiler.error());
   auto cabinet = cache::Cabinet::open(arguments.cache, true);
   if (!cabinet) return report_error(cabinet.error());
-  const auto report = bench::compile_all(bench::kernels_of(arguments.options, num_sms), **compiler, &*cabinet,
-                                         arguments.options.jobs);
+  const auto report =
+      bench::compile_all(bench::kernels_of(arguments.options, num_sms), **compiler, &*cabinet, arguments.options.jobs);
   for (const auto& failure : report.failed) report_error(failure.error);
-  fmt::print("{} kernels compiled, {} found, {} failed, {:.1f} s\n", report.compiled, report.hits,
-             report.failed.size(), report.seconds);
+  fmt::print("{} kernels compiled, {} found, {} failed, {:.1f} s\n", report.compiled, report.hits, report.failed.size(),
+             report.seconds);
   return report.failed.empty() ? 0 : 1;
 }
 

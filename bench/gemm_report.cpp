@@ -97,9 +97,17 @@ std::string geomeans(const std::vector<Measurement>& measurements) {
 nlohmann::json to_json(const std::vector<Measurement>& measurements) {
   auto list = nlohmann::json::array();
   for (const auto& m : measurements) {
-    list.push_back({{"case", m.c.name}, {"variant", m.variant}, {"config", m.config}, {"us", m.us()},
-                    {"rounds_us", m.rounds_us}, {"peer_us", m.c.peer_us}, {"ratio", m.ratio()}, {"flop", m.flop},
-                    {"bytes", m.bytes}, {"ceiling_share", m.share()}, {"check", m.check},
+    list.push_back({{"case", m.c.name},
+                    {"variant", m.variant},
+                    {"config", m.config},
+                    {"us", m.us()},
+                    {"rounds_us", m.rounds_us},
+                    {"peer_us", m.c.peer_us},
+                    {"ratio", m.ratio()},
+                    {"flop", m.flop},
+                    {"bytes", m.bytes},
+                    {"ceiling_share", m.share()},
+                    {"check", m.check},
                     {"difference", m.difference}});
   }
   return list;

@@ -21,8 +21,8 @@ struct Measurement {
   std::string check;              // "ok", "unchecked", or what is wrong
   double difference = 0;          // worst 1 - 2<x,y>/(<x,x>+<y,y>) over the groups
 
-  [[nodiscard]] double us() const;               // median of the rounds; 0 when there is none
-  [[nodiscard]] double ratio() const;            // the peer's time over ours
+  [[nodiscard]] double us() const;     // median of the rounds; 0 when there is none
+  [[nodiscard]] double ratio() const;  // the peer's time over ours
   // The time that the card's ceilings (790 TFLOP/s, 4.67 TB/s) allow over ours.
   [[nodiscard]] double share() const;
 };

@@ -19,15 +19,15 @@ struct GemmOptions {
   int rounds = 3;
   int jobs = 1;
   bool check = true;
-  bool selected = true;      // time the selected configuration as well as the variants
-  double budget_ms = 6;      // of timed launches per case and round
-  int pause_ms = 0;          // before each timing; 0: 50, or 150 for compute-bound cases
+  bool selected = true;   // time the selected configuration as well as the variants
+  double budget_ms = 30;  // of timed launches per case and round
+  int pause_ms = 0;       // before each timing; 0: 50, or 150 for compute-bound cases
 };
 
 struct GemmResult {
   std::vector<Measurement> measurements;
-  double empty_us = 0;       // an empty kernel, event to event, under the same flush
-  bool all_right = true;     // no check failed
+  double empty_us = 0;    // an empty kernel, event to event, under the same flush
+  bool all_right = true;  // no check failed
 };
 
 // The kernels that a run needs on a device of `num_sms` SMs, the checking ones among them; to compile them ahead.

@@ -26,11 +26,12 @@ Expected<Stopwatch> Stopwatch::make(const jit::Driver& driver, const warmup::Ver
 Expected<void> Stopwatch::enqueue(const Launch& launch, std::size_t index) {
   const CUstream stream = verifier_->stream();
   const auto& [start, end] = events_[index];
-  return driver_
-      ->check(driver_->cuMemsetD32Async(flushed_.address(), 0, kFlushedBytes / 4, stream), "flushing the L2")
-      .and_then([&, event = start.get()] { return driver_->check(driver_->cuEventRecord(event, stream), "cuEventRecord"); })
+  return driver_->check(driver_->cuMemsetD32Async(flushed_.address(), 0, kFlushedBytes / 4, stream), "flushing the L2")
+      .and_then(
+          [&, event = start.get()] { return driver_->check(driver_->cuEventRecord(event, stream), "cuEventRecord"); })
       .and_then([&] { return launch(stream); })
-      .and_then([&, event = end.get()] { return driver_->check(driver_->cuEventRecord(event, stream), "cuEventRecord"); });
+      .and_then(
+          [&, event = end.get()] { return driver_->check(driver_->cuEventRecord(event, stream), "cuEventRecord"); });
 }
 
 Expected<double> Stopwatch::median_us(const std::string& what, const Launch& launch, int launches) {

@@ -12,7 +12,7 @@ namespace cubinet::bench {
 class Stopwatch {
  public:
   using Launch = std::function<Expected<void>(CUstream)>;
-  static constexpr int kMostLaunches = 40;
+  static constexpr int kMostLaunches = 32;
 
   // Times on the verifier's stream and waits under its watchdog. The verifier outlives the stopwatch.
   static Expected<Stopwatch> make(const jit::Driver& driver, const warmup::Verifier& verifier);

@@ -13,7 +13,7 @@ namespace cubinet::bench {
 // "[FILTER@]FIELD=VALUE[,FIELD=VALUE...]": for the cases that match FILTER, the selected configuration with these
 // fields changed. Fields: tokens, step, columns, stages, cluster, band, largest, prefetch.
 struct Variant {
-  std::string label;   // as given
+  std::string label;  // as given
   std::string filter;
   std::vector<std::pair<std::string, std::int32_t>> fields;
 

@@ -19,9 +19,8 @@ std::vector<std::vector<std::int32_t>> rows_by_group(const RowPlan& plan) {
   std::vector<std::vector<std::int32_t>> groups(static_cast<std::size_t>(plan.problem.groups));
   for (std::int64_t row = 0; row < plan.rows; ++row) {
     if (!plan.valid[static_cast<std::size_t>(row)]) continue;
-    const std::int64_t group = plan.problem.layout == Layout::masked
-                                   ? row / plan.capacity
-                                   : plan.selectors[static_cast<std::size_t>(row)];
+    const std::int64_t group =
+        plan.problem.layout == Layout::masked ? row / plan.capacity : plan.selectors[static_cast<std::size_t>(row)];
     groups[static_cast<std::size_t>(group)].push_back(static_cast<std::int32_t>(row));
   }
   return groups;
@@ -86,8 +85,8 @@ RowTiles tiles_of(const RowPlan& plan, std::int64_t step) {
     }
     const auto end = static_cast<std::int64_t>(result.rows.size());
     for (std::int64_t at = first; at < end; at += kRowsPerTile) {
-      result.tiles.push_back({group, static_cast<std::int32_t>(at),
-                              static_cast<std::int32_t>(std::min(kRowsPerTile, end - at)), 0});
+      result.tiles.push_back(
+          {group, static_cast<std::int32_t>(at), static_cast<std::int32_t>(std::min(kRowsPerTile, end - at)), 0});
     }
     ++group;
   }

@@ -72,7 +72,10 @@ Expected<Verifier> Verifier::open(const std::shared_ptr<const jit::DeviceContext
 
 Verifier::Verifier(std::shared_ptr<const jit::Driver> driver, VerificationKernels kernels, DeviceStream stream,
                    VerifierOptions options)
-    : driver_(std::move(driver)), kernels_(std::move(kernels)), stream_(std::move(stream)), options_(std::move(options)) {}
+    : driver_(std::move(driver)),
+      kernels_(std::move(kernels)),
+      stream_(std::move(stream)),
+      options_(std::move(options)) {}
 
 Expected<void> Verifier::reserve(std::int64_t a, std::int64_t b, std::int64_t d) {
   return a_.reserve(*driver_, bytes_with_bands(a))
@@ -141,15 +144,15 @@ ContiguousArguments Verifier::contiguous_arguments() const {
 }
 
 MaskedArguments Verifier::masked_arguments(std::int64_t expected_m) const {
-  return {pointer(after_band(a_)), pointer(after_band(b_)), pointer(after_band(d_)),
-          static_cast<const std::int32_t*>(pointer(selectors_.address())), plan_.capacity, expected_m};
+  return {pointer(after_band(a_)), pointer(after_band(b_)),
+          pointer(after_band(d_)), static_cast<const std::int32_t*>(pointer(selectors_.address())),
+          plan_.capacity,          expected_m};
 }
 
 Expected<Verdict> Verifier::run(const std::string& what, const Launch& launch, std::int64_t step) {
-  return poison()
-      .and_then([&] { return launch(stream()); })
-      .and_then([&] { return wait(what); })
-      .and_then([&] { return judge(step); });
+  return poison().and_then([&] { return launch(stream()); }).and_then([&] { return wait(what); }).and_then([&] {
+    return judge(step);
+  });
 }
 
 Expected<void> Verifier::poison() {
@@ -202,15 +205,13 @@ Expected<void> Verifier::count_writes() {
   constexpr std::int64_t band_rows = 2048;  // any cut of a band into rows will do
   const auto counter = [&](std::size_t index) { return counts_.address() + index * sizeof(WriteCounts); };
   return upload(counts_, zero, sizeof zero)
-      .and_then([&] {
-        return kernels_.count_writes(data, valid_.address(), plan_.rows, n, kPoison, counter(0), stream());
-      })
+      .and_then(
+          [&] { return kernels_.count_writes(data, valid_.address(), plan_.rows, n, kPoison, counter(0), stream()); })
       .and_then([&] {
         return kernels_.count_writes(d_.address(), 0, band_rows, kBand / band_rows, kPoison, counter(1), stream());
       })
-      .and_then([&] {
-        return kernels_.count_writes(end, 0, band_rows, kBand / band_rows, kPoison, counter(2), stream());
-      });
+      .and_then(
+          [&] { return kernels_.count_writes(end, 0, band_rows, kBand / band_rows, kPoison, counter(2), stream()); });
 }
 
 Expected<Verdict> Verifier::read_verdict() {
@@ -219,7 +220,8 @@ Expected<Verdict> Verifier::read_verdict() {
   WriteCounts counts[kWriteCounters];
   const std::size_t bytes = verdict.groups.size() * sizeof(GroupSums);
   auto status =
-      driver_->check(driver_->cuMemcpyDtoHAsync(verdict.groups.data(), sums_.address(), bytes, stream()), "reading sums")
+      driver_
+          ->check(driver_->cuMemcpyDtoHAsync(verdict.groups.data(), sums_.address(), bytes, stream()), "reading sums")
           .and_then([&] {
             return driver_->check(driver_->cuMemcpyDtoHAsync(counts, counts_.address(), sizeof counts, stream()),
                                   "reading counts");

@@ -2,8 +2,8 @@
 //
 //   auto verifier = Verifier::open(device, compiler, cabinet, options);
 //   verifier->load(contiguous_plan(problem, contiguous_labels({100, 0, 300})));
-//   auto verdict = verifier->run("some kernel", [&](CUstream s) { return launch(verifier->contiguous_arguments(), s); });
-//   if (!verdict->right()) ... verdict->complaint
+//   auto verdict = verifier->run("some kernel", [&](CUstream s) { return launch(verifier->contiguous_arguments(), s);
+//   }); if (!verdict->right()) ... verdict->complaint
 #pragma once
 
 #include <chrono>
@@ -33,11 +33,11 @@ inline constexpr double kAllowedDifference = 1e-5;
 
 struct Verdict {
   std::vector<GroupSums> groups;
-  WriteCounts writes;               // in the output itself
-  std::uint64_t guard_writes = 0;   // elements changed in the bands before and after it
-  double worst_difference = 0;      // over the groups
+  WriteCounts writes;              // in the output itself
+  std::uint64_t guard_writes = 0;  // elements changed in the bands before and after it
+  double worst_difference = 0;     // over the groups
   float largest_error = 0;
-  std::string complaint;            // what is wrong first; empty when nothing is
+  std::string complaint;  // what is wrong first; empty when nothing is
 
   [[nodiscard]] bool right() const { return complaint.empty(); }
 };
@@ -81,7 +81,8 @@ class Verifier {
   [[nodiscard]] const VerificationKernels& kernels() const { return kernels_; }
 
  private:
-  Verifier(std::shared_ptr<const jit::Driver> driver, VerificationKernels kernels, DeviceStream stream, VerifierOptions options);
+  Verifier(std::shared_ptr<const jit::Driver> driver, VerificationKernels kernels, DeviceStream stream,
+           VerifierOptions options);
   Expected<void> fill_operands();
   Expected<void> upload(DeviceBuffer& buffer, const void* data, std::size_t bytes);
   Expected<void> upload_rows();
@@ -93,8 +94,8 @@ class Verifier {
   VerificationKernels kernels_;
   DeviceStream stream_;
   VerifierOptions options_;
-  std::uint64_t loads_ = 0;     // makes the operands of each load their own
-  std::uint64_t listed_ = 0;    // elements that the latest comparison was told to look at
+  std::uint64_t loads_ = 0;   // makes the operands of each load their own
+  std::uint64_t listed_ = 0;  // elements that the latest comparison was told to look at
   RowPlan plan_;
   DeviceBuffer a_, b_, d_, selectors_, valid_, rows_, tiles_, sums_, counts_;
 };

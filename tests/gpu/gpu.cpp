@@ -49,8 +49,8 @@ bool is_absence(const Error& error) {
 
 warmup::Verifier open_verifier(warmup::GpuSession& session, std::uint64_t seed) {
   const auto deadline = std::chrono::seconds(std::stoll(from_environment("CUBINET_TEST_DEADLINE_S", "20")));
-  auto verifier = warmup::Verifier::open(session.device, *session.compiler, session.cabinet_or_null(),
-                                         {seed, deadline, stop_hung});
+  auto verifier =
+      warmup::Verifier::open(session.device, *session.compiler, session.cabinet_or_null(), {seed, deadline, stop_hung});
   if (!verifier) give_up("opening the verifier", verifier.error());
   return std::move(*verifier);
 }
@@ -107,8 +107,7 @@ GroupedGemm Gpu::prepare(const Problem& problem, MRange range) {
 
 std::string Gpu::complaint(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m) {
   const auto verdict = verifier_.load(plan).and_then([&] {
-    return verifier_.run(describe(plan),
-                         [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream); });
+    return verifier_.run(describe(plan), [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream); });
   });
   return verdict ? verdict->complaint : verdict.error().message;
 }

@@ -86,8 +86,8 @@ class Dice {
 }  // namespace cubinet::tests
 
 // `name` becomes the device; where there is none, the test case ends as skipped.
-#define CUBINET_GPU(name)                                                      \
-  std::string cubinet_no_gpu;                                                  \
+#define CUBINET_GPU(name)                                                             \
+  std::string cubinet_no_gpu;                                                         \
   cubinet::tests::Gpu* const cubinet_gpu = cubinet::tests::Gpu::find(cubinet_no_gpu); \
-  if (cubinet_gpu == nullptr) CUBINET_SKIP(cubinet_no_gpu);                    \
+  if (cubinet_gpu == nullptr) CUBINET_SKIP(cubinet_no_gpu);                           \
   cubinet::tests::Gpu& name = *cubinet_gpu

@@ -57,7 +57,8 @@ TEST_CASE("masked_m may change between replays of a captured launch", "[graphs]"
     REQUIRE(gpu.verifier().load(masked_plan(problem, {10, 0, 3, 64}, 333)));
     const auto graph = capture(gpu, gemm, expected_m);
     CHECK(replay(gpu, graph) == "");
-    for (const auto& counts : std::vector<std::vector<std::int32_t>>{{0, 0, 0, 0}, {333, 1, 129, 0}, {0, 333, 0, 332}}) {
+    for (const auto& counts :
+         std::vector<std::vector<std::int32_t>>{{0, 0, 0, 0}, {333, 1, 129, 0}, {0, 333, 0, 332}}) {
       REQUIRE(gpu.verifier().change_rows(masked_plan(problem, counts, 333)));
       CHECK(replay(gpu, graph) == "");
     }

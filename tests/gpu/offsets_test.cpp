@@ -26,14 +26,14 @@ warmup::RowPlan masked_of(std::int64_t n, std::int64_t k, std::int32_t groups, s
 }  // namespace
 
 // Ends the test case as skipped where the device's memory is short.
-#define CUBINET_CHECK_LARGE(gpu, plan, elements)                                                    \
-  do {                                                                                              \
-    REQUIRE((elements) > kLimit);                                                                   \
+#define CUBINET_CHECK_LARGE(gpu, plan, elements)                                                          \
+  do {                                                                                                    \
+    REQUIRE((elements) > kLimit);                                                                         \
     if ((gpu).free_bytes() < bytes_of(plan)) CUBINET_SKIP("too little device memory: " + describe(plan)); \
-    const std::int64_t m = (plan).problem.layout == Layout::masked ? 256 : (plan).rows;             \
-    const auto gemm = (gpu).prepare((plan).problem, {m, m});                                        \
-    INFO(describe(plan));                                                                           \
-    CHECK((gpu).complaint(gemm, plan, m) == "");                                                    \
+    const std::int64_t m = (plan).problem.layout == Layout::masked ? 256 : (plan).rows;                   \
+    const auto gemm = (gpu).prepare((plan).problem, {m, m});                                              \
+    INFO(describe(plan));                                                                                 \
+    CHECK((gpu).complaint(gemm, plan, m) == "");                                                          \
   } while (false)
 
 TEST_CASE("a contiguous output of more than 2^31 elements is written right", "[offsets]") {

@@ -47,7 +47,8 @@ std::vector<std::int32_t> draw_labels(Dice& dice, std::int32_t groups) {
     const auto first = labels.begin() + dice.between(0, blocks - 1) * contiguous_alignment();
     std::fill(first, first + contiguous_alignment(), -1);
   }
-  if (dice.once_in(3)) labels.resize(static_cast<std::size_t>(dice.between(0, static_cast<std::int64_t>(labels.size()))));
+  if (dice.once_in(3))
+    labels.resize(static_cast<std::size_t>(dice.between(0, static_cast<std::int64_t>(labels.size()))));
   if (dice.once_in(4)) {
     labels.resize(static_cast<std::size_t>(dice.between(static_cast<std::int64_t>(labels.size()), kLargestM / 2)), -1);
   }

@@ -1,5 +1,5 @@
-#include "catch.hpp"
 #include "warmup/row_plan.hpp"
+#include "catch.hpp"
 
 namespace cubinet::warmup {
 namespace {
