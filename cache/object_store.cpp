@@ -41,7 +41,7 @@ Expected<std::vector<std::string>> names_in(const fs::path& folder) {
 
 bool is_shard(const fs::path& folder) {
   std::error_code error;
-  const std::string& name = folder.filename().native();
+  const std::string name = folder.filename().native();
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   return name.size() == 2 && hex(name[0]) && hex(name[1]) && fs::is_directory(fs::symlink_status(folder, error));
 }
