@@ -16,22 +16,6 @@
 
 namespace cubinet {
 
-// Multiplies a tile with the smallest instance that holds its tokens. The instances share one set of accumulators, so
-// that the epilogue exists once.
-template <class Arithmetic, int kTokens>
-CUBINET_DEVICE void multiply_tile(const Parameters& p, Control& control, u32 stages, Stage& stage,
-                                  const Staging& staging, const Tile& tile,
-                                  float (&accumulators)[kAccumulators]) {
-  if constexpr (kTokens < kBlockTokens) {
-    if (tile.tokens > kTokens) {
-      multiply_tile<Arithmetic, kTokens + kTokenStep>(p, control, stages, stage, staging, tile, accumulators);
-      return;
-    }
-  }
-  Arithmetic::template multiply<kTokens>(p, control, stages, stage, staging.warpgroup, staging.thread & 31,
-                                         accumulators);
-}
-
 template <class Arithmetic, class Rows>
 CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, int thread) {
   Staging staging;
@@ -47,7 +31,7 @@ CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, i
     float accumulators[kAccumulators];
 #pragma unroll
     for (int i = 0; i < kAccumulators; ++i) accumulators[i] = 0.0f;
-    multiply_tile<Arithmetic, kTokenStep>(p, control, shared, stage, staging, tile, accumulators);
+    Arithmetic::multiply(p, control, shared, stage, tile, staging.warpgroup, thread & 31, accumulators);
     store_tile<Rows>(p, tile, accumulators, staging);
   }
   if (staging.thread == 0) ptx::bulk_wait_group_all();

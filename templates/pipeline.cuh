@@ -26,16 +26,6 @@ struct Stage {
 template <int kElementBytes>
 constexpr int kStageDepth = kStageRowBytes / kElementBytes;
 
-// Lets the producers of every CTA of the cluster refill the stage: each of them writes to all. By one warp.
-CUBINET_DEVICE void release_stage(Control& control, int stage, int lane) {
-  const u32 barrier = ptx::shared_address(&control.stage_empty[stage]);
-  if constexpr (kCluster == 1) {
-    if (lane == 0) ptx::mbarrier_arrive(barrier);
-  } else {
-    if (lane < kCluster) ptx::mbarrier_arrive_remote(barrier, static_cast<u32>(lane));
-  }
-}
-
 // The producer thread's life: every K block of every tile.
 template <int kElementBytes>
 CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u32 rank) {

@@ -24,18 +24,6 @@ CUBINET_DEVICE void mbarrier_arrive(u32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives on the barrier at the same offset in another CTA of the cluster.
-CUBINET_DEVICE void mbarrier_arrive_remote(u32 barrier, u32 cta_rank) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 remote;\n"
-      "mapa.shared::cluster.u32 remote, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-      "}" ::"r"(barrier),
-      "r"(cta_rank)
-      : "memory");
-}
-
 // Blocks until the phase of the given parity has completed.
 CUBINET_DEVICE void mbarrier_wait(u32 barrier, u32 parity) {
   asm volatile(

@@ -23,6 +23,13 @@ CUBINET_DEVICE u32 cluster_cta_rank() {
   return rank;
 }
 
+// The address, in the cluster's shared window, of the same offset in another of its CTAs.
+CUBINET_DEVICE u32 mapa(u32 address, u32 cta_rank) {
+  u32 mapped;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(cta_rank));
+  return mapped;
+}
+
 template <int kRegisters>
 CUBINET_DEVICE void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));

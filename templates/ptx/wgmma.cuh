@@ -1,19 +1,10 @@
-// wgmma.mma_async: one warpgroup multiplies 64 rows of A by kTokens rows of B, both in shared memory, into FP32
-// registers. A specialization issues the four instructions that cover the 128 bytes of K of a pipeline stage in one
-// asm statement: the compiler's front end then sees each accumulator once per stage instead of four times.
+// wgmma.mma_async: one warpgroup multiplies 64 rows of A by up to 256 rows of B, both in shared memory, into FP32
+// registers. Here are its matrix descriptor and the operand lists of its asm statements.
 #pragma once
 
 #include "ptx/types.cuh"
 
 namespace cubinet::ptx {
-
-CUBINET_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-CUBINET_DEVICE void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-
-template <int kPending>
-CUBINET_DEVICE void wgmma_wait_group() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
-}
 
 // Matrix descriptor (PTX ISA, "Matrix-Descriptor Format") of a K-major tile with 128-byte swizzle whose rows are 128
 // bytes: address / 16, leading offset unused by this swizzle (1), 1024 bytes between groups of 8 rows, swizzle mode 1.
@@ -21,12 +12,7 @@ CUBINET_DEVICE u64 wgmma_descriptor(u32 address) {
   return static_cast<u64>((address & 0x3FFFF) >> 4) | (u64{1} << 16) | (u64{64} << 32) | (u64{1} << 62);
 }
 
-// Accumulates 128 bytes of K: d[kTokens / 2] += A (64 rows) * B (kTokens rows)^T. The accumulators must have been
-// written before the first use (ptxas otherwise keeps them live across tiles and serialises wgmma). `wait` ends when all
-// of the warpgroup's wgmma are done; it names the accumulators, so that none is read before it.
-template <int kTokens>
-struct WgmmaBf16;
-
+// "%0, %1, ...": the first n operands of an asm statement.
 #define CUBINET_REGISTERS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define CUBINET_REGISTERS_16 CUBINET_REGISTERS_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define CUBINET_REGISTERS_24 CUBINET_REGISTERS_16 ", %16, %17, %18, %19, %20, %21, %22, %23"
@@ -44,6 +30,7 @@ struct WgmmaBf16;
 #define CUBINET_REGISTERS_120 CUBINET_REGISTERS_112 ", %112, %113, %114, %115, %116, %117, %118, %119"
 #define CUBINET_REGISTERS_128 CUBINET_REGISTERS_120 ", %120, %121, %122, %123, %124, %125, %126, %127"
 
+// The first n elements of d as read-write operands.
 #define CUBINET_OUTPUTS_8(d) \
   "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
 #define CUBINET_OUTPUTS_16(d) \
@@ -76,51 +63,5 @@ struct WgmmaBf16;
   CUBINET_OUTPUTS_112(d), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119])
 #define CUBINET_OUTPUTS_128(d) \
   CUBINET_OUTPUTS_120(d), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-
-// One step of K (32 bytes): the descriptors advance by 32 bytes, that is 2 units.
-#define CUBINET_WGMMA_STEP(INSTRUCTION, REGISTERS, FLAGS) \
-  INSTRUCTION " {" REGISTERS "}, a, b, accumulate, " FLAGS ";\n"
-#define CUBINET_WGMMA_ADVANCE "add.s64 a, a, 2;\nadd.s64 b, b, 2;\n"
-
-#define CUBINET_WGMMA(NAME, TOKENS, INSTRUCTION, REGISTERS, OUTPUTS, A, B, FLAGS)                 \
-  template <>                                                                                     \
-  struct NAME<TOKENS> {                                                                           \
-    static __device__ __forceinline__ void accumulate(float* d, u64 a, u64 b) {                   \
-      asm volatile("{\n.reg .pred accumulate;\n.reg .b64 a, b;\nsetp.eq.u32 accumulate, 0, 0;\n"  \
-                   "mov.b64 a, " A ";\nmov.b64 b, " B ";\n"                                       \
-                   CUBINET_WGMMA_STEP(INSTRUCTION, REGISTERS, FLAGS) CUBINET_WGMMA_ADVANCE        \
-                   CUBINET_WGMMA_STEP(INSTRUCTION, REGISTERS, FLAGS) CUBINET_WGMMA_ADVANCE        \
-                   CUBINET_WGMMA_STEP(INSTRUCTION, REGISTERS, FLAGS) CUBINET_WGMMA_ADVANCE        \
-                   CUBINET_WGMMA_STEP(INSTRUCTION, REGISTERS, FLAGS) "}"                          \
-                   : OUTPUTS(d)                                                                   \
-                   : "l"(a), "l"(b));                                                             \
-    }                                                                                             \
-    static __device__ __forceinline__ void wait(float* d) {                                       \
-      asm volatile("wgmma.wait_group.sync.aligned 0;" : OUTPUTS(d) : : "memory");                 \
-    }                                                                                             \
-  };
-
-// TOKENS is the instruction's N; its accumulators take operands 0 to TOKENS / 2 - 1, the descriptors the next two.
-#define CUBINET_WGMMA_BF16(TOKENS, HALF, A, B)                                                              \
-  CUBINET_WGMMA(WgmmaBf16, TOKENS, "wgmma.mma_async.sync.aligned.m64n" #TOKENS "k16.f32.bf16.bf16",         \
-                CUBINET_REGISTERS_##HALF, CUBINET_OUTPUTS_##HALF, A, B, "1, 1, 0, 0")
-
-
-CUBINET_WGMMA_BF16(16, 8, "%8", "%9")
-CUBINET_WGMMA_BF16(32, 16, "%16", "%17")
-CUBINET_WGMMA_BF16(48, 24, "%24", "%25")
-CUBINET_WGMMA_BF16(64, 32, "%32", "%33")
-CUBINET_WGMMA_BF16(80, 40, "%40", "%41")
-CUBINET_WGMMA_BF16(96, 48, "%48", "%49")
-CUBINET_WGMMA_BF16(112, 56, "%56", "%57")
-CUBINET_WGMMA_BF16(128, 64, "%64", "%65")
-CUBINET_WGMMA_BF16(144, 72, "%72", "%73")
-CUBINET_WGMMA_BF16(160, 80, "%80", "%81")
-CUBINET_WGMMA_BF16(176, 88, "%88", "%89")
-CUBINET_WGMMA_BF16(192, 96, "%96", "%97")
-CUBINET_WGMMA_BF16(208, 104, "%104", "%105")
-CUBINET_WGMMA_BF16(224, 112, "%112", "%113")
-CUBINET_WGMMA_BF16(240, 120, "%120", "%121")
-CUBINET_WGMMA_BF16(256, 128, "%128", "%129")
 
 }  // namespace cubinet::ptx
