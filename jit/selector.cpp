@@ -24,7 +24,7 @@ struct Rung {
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 // Few rows per group: bound by reading the weights; small token tiles leave room for a deep pipeline.
-constexpr TileConfig kDecode{.block_tokens = 96, .token_step = 16, .block_columns = 128, .stages = 6,
+constexpr TileConfig kDecode{.block_tokens = 128, .token_step = 16, .block_columns = 128, .stages = 6,
                              .prefetch_weights = true};
 // One or two token tiles per group: fine token steps, tiles that share weights run together, large ones first.
 constexpr TileConfig kMedium{.block_tokens = 256, .token_step = 32, .block_columns = 128, .stages = 4,
@@ -34,7 +34,7 @@ constexpr TileConfig kLarge{.block_tokens = 256, .token_step = 64, .block_column
                             .raster_band = 8};
 
 constexpr std::array kContiguousLadder{Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
-constexpr std::array kMaskedLadder{Rung{64, kDecode}, Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
+constexpr std::array kMaskedLadder{Rung{96, kDecode}, Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
 
 std::span<const Rung> ladder(const Problem& problem) {
   if (problem.layout == Layout::masked) return kMaskedLadder;
@@ -102,10 +102,10 @@ std::int32_t threads_per_cta(const TileConfig& /*config*/) { return kThreads; }
 std::int32_t dynamic_smem_bytes(const TileConfig& config) {
   constexpr std::int32_t kRowBytes = 128;
   constexpr std::int32_t kChunks = 2 * 2 * 64 * 64 * 2;  // two warpgroups, two buffers of 64 x 64 bf16
-  constexpr std::int32_t kSlots = 4, kTileBytes = 32, kRuns = 112, kRunBytes = 16, kBarrierBytes = 8;
+  constexpr std::int32_t kSlots = 4, kTileBytes = 32, kRuns = 96, kRunBytes = 16, kBarrierBytes = 8;
   const std::int32_t stages = config.stages * (config.block_columns + config.block_tokens) * kRowBytes;
   const std::int32_t barriers = 2 * (config.stages + kSlots) * kBarrierBytes;
-  const std::int32_t runs = kRuns * kRunBytes + (kRuns + 1) * 4 + kRuns + 16 * 4 + 32 * 4;
+  const std::int32_t runs = kRuns * kRunBytes + (kRuns + 1) * 4 + kRuns + 4 * 16 * 4 + 32 * 4;
   const std::int32_t control = barriers + kSlots * kTileBytes + runs;
   return stages + kChunks + (control + 7) / 8 * 8;
 }

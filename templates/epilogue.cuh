@@ -40,32 +40,38 @@ CUBINET_DEVICE void stage_chunk(const float* accumulators, u32 buffer, int threa
   }
 }
 
-// Which of the token rows that this thread would store by hand are to be stored: bit i stands for token
-// i * 16 + thread / 8, of which the thread holds columns [thread % 8 * 8, + 8) of the warpgroup's 64.
+// What a thread stores by hand where TMA may not store a whole chunk: of every 16th token, from token thread / 8 on,
+// columns [thread % 8 * 8, + 8) of the warpgroup's 64.
+struct RowStore {
+  bf16* d;     // its first token
+  u32 mask;    // bit i: token i * 16 + thread / 8 is valid and these columns exist
+};
+
 template <class Rows>
-CUBINET_DEVICE u32 rows_to_store(const Parameters& p, const Tile& tile, int column, int thread) {
-  if (column + (thread & 7) * 8 >= columns_of(p)) return 0;
-  const int first = thread >> 3;
-  const int count = (tile.tokens - first + kRowsApart - 1) / kRowsApart;
-  if (!Rows::kHoles || !tile.has_holes) return count > 0 ? (1u << count) - 1 : 0;
-  u32 mask = 0;
+CUBINET_DEVICE RowStore row_store(const Parameters& p, const Tile& tile, int column, int thread) {
+  column += (thread & 7) * 8;
+  const int token = thread >> 3, row = tile.first_row + token;
+  RowStore store{p.d + static_cast<long long>(row) * columns_of(p) + column, 0};
+  const int count = (tile.tokens - token + kRowsApart - 1) / kRowsApart;
+  if (column >= columns_of(p) || count <= 0) return store;
+  store.mask = (1u << count) - 1;
+  if (Rows::kHoles && tile.has_holes) {
 #pragma unroll 1
-  for (int i = 0; i < count; ++i) {
-    mask |= static_cast<u32>(Rows::is_valid(p, tile.first_row + first + i * kRowsApart)) << i;
+    for (int i = 0; i < count; ++i) {
+      if (!Rows::is_valid(p, row + i * kRowsApart)) store.mask ^= 1u << i;
+    }
   }
-  return mask;
+  return store;
 }
 
-// Stores the rows in `mask` of a staged chunk that TMA may not store whole.
-CUBINET_DEVICE void store_rows(const Parameters& p, const Tile& tile, int first_token, int column, u32 buffer, u32 mask,
-                               int thread) {
-  const int token = thread >> 3, chunk = thread & 7;
-  bf16* d = p.d + static_cast<long long>(tile.first_row + first_token + token) * columns_of(p) + column + chunk * 8;
+// Stores its rows of staged chunk `q` of the tile.
+CUBINET_DEVICE void store_rows(const Parameters& p, const RowStore& store, int q, u32 buffer, int thread) {
+  constexpr int kRows = kChunkTokens / kRowsApart;
 #pragma unroll
-  for (int i = 0; i < kChunkTokens / kRowsApart; ++i) {
-    if (mask >> (first_token / kRowsApart + i) & 1) {
-      ptx::store_global_v4(d + static_cast<long long>(i * kRowsApart) * columns_of(p),
-                           ptx::load_shared_v4(staged(buffer, token + i * kRowsApart, chunk)));
+  for (int i = 0; i < kRows; ++i) {
+    if (store.mask >> (q * kRows + i) & 1) {
+      ptx::store_global_v4(store.d + static_cast<long long>((q * kRows + i) * kRowsApart) * columns_of(p),
+                           ptx::load_shared_v4(staged(buffer, (thread >> 3) + i * kRowsApart, thread & 7)));
     }
   }
 }
@@ -75,7 +81,7 @@ template <class Rows>
 CUBINET_DEVICE void store_tile(const Parameters& p, const Tile& tile, const float (&accumulators)[kAccumulators],
                                Staging& staging) {
   const int column = tile.column + staging.warpgroup * kWarpgroupColumns;
-  const u32 mask = rows_to_store<Rows>(p, tile, column, staging.thread);
+  const RowStore rows = row_store<Rows>(p, tile, column, staging.thread);
 #pragma unroll
   for (int q = 0; q < kAccumulators / (kChunkTokens / 2); ++q) {
     const int first_token = q * kChunkTokens;
@@ -90,7 +96,7 @@ CUBINET_DEVICE void store_tile(const Parameters& p, const Tile& tile, const floa
     if (first_token + kChunkTokens <= tile.tokens && !tile.has_holes) {
       if (staging.thread == 0) ptx::tma_store(&p.output, buffer, column, tile.first_row + first_token);
     } else {
-      store_rows(p, tile, first_token, column, buffer, mask, staging.thread);
+      store_rows(p, rows, q, buffer, staging.thread);
     }
     if (staging.thread == 0) ptx::bulk_commit_group();
     staging.next = (staging.next + 1) % kChunkBuffers;

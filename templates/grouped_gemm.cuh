@@ -38,10 +38,12 @@ CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, i
 }
 
 CUBINET_DEVICE void init_barriers(Control& control) {
+#pragma unroll 1
   for (int i = 0; i < kStages; ++i) {
     ptx::mbarrier_init(ptx::shared_address(&control.stage_full[i]), 1);
     ptx::mbarrier_init(ptx::shared_address(&control.stage_empty[i]), kConsumers / 32 * kCluster);
   }
+#pragma unroll 1
   for (int i = 0; i < kTileSlots; ++i) {
     ptx::mbarrier_init(ptx::shared_address(&control.tile_full[i]), 1);
     ptx::mbarrier_init(ptx::shared_address(&control.tile_empty[i]), kConsumers / 32 + 1);
@@ -89,7 +91,7 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
     if (warp == kProducerWarp && lane == 0) {
       produce<Arithmetic::kElementBytes>(p, control, shared, rank);
     } else if (warp == kSchedulerWarp) {
-      schedule<Rows>(p, control, borrowed, position, runs, cluster, clusters, rank, lane);
+      schedule<Rows>(p, control, position, runs, static_cast<int>(cluster), static_cast<int>(clusters), rank, lane);
     }
   } else {
     ptx::setmaxnreg_inc<kConsumerRegisters>();

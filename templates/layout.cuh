@@ -48,8 +48,9 @@ constexpr int kChunkBuffers = 2;
 constexpr int kAccumulators = (kBlockTokens + kChunkTokens - 1) / kChunkTokens * (kChunkTokens / 2);
 
 constexpr int kRowBlock = 128;        // rows of the contiguous layout that share one label
-constexpr int kMaxRuns = 112;         // runs that a window of the schedule can hold
+constexpr int kMaxRuns = 96;          // runs that a window of the schedule can hold
 constexpr int kScanBlocks = 1024;     // row blocks that all warps scan together at the start
+constexpr int kSizeClasses = 16;      // of tiles, in steps of 16 tokens
 constexpr int kTileSlots = 4;         // decoded tiles in flight between scheduler and the other roles
 
 // A stretch of rows of one group, to be cut into token tiles.
@@ -79,7 +80,7 @@ struct Control {
   Run runs[kMaxRuns];
   int first_tile[kMaxRuns + 1];  // by position in `order`; the last one counts all tiles
   unsigned char order[kMaxRuns];
-  int size_classes[16];
+  int tile_counts[4 * kSizeClasses];
   int scratch[32];               // row blocks of a later window
 };
 

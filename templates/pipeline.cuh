@@ -30,7 +30,8 @@ constexpr int kStageDepth = kStageRowBytes / kElementBytes;
 template <int kElementBytes>
 CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u32 rank) {
   constexpr int kDepth = kStageDepth<kElementBytes>;
-  const int blocks = depth_of(p) / kDepth;
+  int blocks = depth_of(p) / kDepth;
+  asm volatile("" : "+r"(blocks));  // a constant count would be unrolled, pragma or not, for nothing
   const u64 policy = ptx::policy_evict_first();
   const bool stream = p.stream_weights != 0;
   TileRing ring;

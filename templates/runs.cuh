@@ -46,6 +46,7 @@ CUBINET_DEVICE int summarise_labels(Int4 labels, int lane) {
 // are in flight per warp, so that a scan costs a few round trips to the L2 and not one per block.
 template <int kInFlight>
 CUBINET_DEVICE void scan_labels(const Parameters& p, int first, int count, int* blocks, int warp, int warps, int lane) {
+#pragma unroll 1
   for (int i = warp; i < count; i += warps * kInFlight) {
     Int4 labels[kInFlight];
 #pragma unroll
@@ -104,6 +105,7 @@ struct ContiguousRows {
     const int blocks = ceil_div(p.rows, kRowBlock);
     const int end = scanned && blocks > kScanBlocks ? kScanBlocks : blocks;
     int runs = 0, carry = 0;
+#pragma unroll 1
     while (position < end) {
       const int count = end - position < 32 ? end - position : 32;
       int block = 0;
@@ -141,6 +143,7 @@ struct MaskedRows {
   static __device__ __forceinline__ int fill(const Parameters& p, Control& control, int& position, const int*,
                                              int lane) {
     int runs = 0;
+#pragma unroll 1
     while (position < p.groups && runs + 32 <= kMaxRuns) {
       const int group = position + lane;
       int rows = group < p.groups ? ptx::load_global(p.row_info + group) : 0;

@@ -10,61 +10,117 @@
 
 namespace cubinet {
 
-// Tokens of a run's tiles: as even as can be in units of 8 while there are few, whole tiles when there are many.
-CUBINET_DEVICE int tile_tokens(int rows) {
-  const int tiles = ceil_div(rows, kBlockTokens);
-  if (tiles > 4) return kBlockTokens;
+// Tokens of a run's tiles, none above `limit`: as even as can be in units of 8 while there are few, whole tiles when
+// there are many.
+CUBINET_DEVICE int tile_tokens(int rows, int limit) {
+  const int tiles = ceil_div(rows, limit);
+  if (tiles > 4) return limit;
   return (ceil_div(rows, tiles) + 7) & ~7;
 }
 
+// Sizes in steps of 16 tokens, the largest class first.
+CUBINET_DEVICE int size_class(int tokens) { return kSizeClasses - 1 - (tokens - 1) / 16; }
+
+CUBINET_DEVICE int inclusive_sum(int value, int lane) {
+#pragma unroll
+  for (int o = 1; o < 32; o <<= 1) {
+    const int y = __shfl_up_sync(kAllLanes, value, o);
+    if (lane >= o) value += y;
+  }
+  return value;
+}
+
+// About how many cycles a tile takes: its operands' way from the L2, which bounds the rate of tall tiles, and an
+// epilogue that nothing overlaps. Fitted to measurements on an H200 (bench/results).
+CUBINET_DEVICE float tile_cycles(const Parameters& p, int tokens) {
+  constexpr float kPerToken = 3.0f, kPerBlock = 400.0f, kEpilogue = 3300.0f;
+  return static_cast<float>(depth_of(p) / 64) * (kPerToken * static_cast<float>(tokens) + kPerBlock) + kEpilogue;
+}
+
+// The tallest tiles are the most efficient ones, but few of them may leave a last round in which most CTAs idle. Of
+// four heights (8 to 5 eighths of kBlockTokens) takes the one whose slowest CTA is done first: tiles are dealt in
+// rounds, largest first, so that is the one that gets the first tile of every round. A lower height must gain 3 %.
+// Only an estimate: quotients are taken in floating point.
+CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int runs, int columns, int clusters,
+                                     int lane) {
+  int most = 0;
+  for (int i = lane; i < runs; i += 32) most = control.runs[i].rows > most ? control.runs[i].rows : most;
+  if (__reduce_max_sync(kAllLanes, most) <= kBlockTokens) return kBlockTokens;  // every run is one tile
+  const int candidate = lane & 3;
+  const float limit = static_cast<float>(kBlockTokens / 8 * (8 - candidate));
+  for (int i = lane; i < 4 * kSizeClasses; i += 32) control.tile_counts[i] = 0;
+  __syncwarp();
+#pragma unroll 1
+  for (int i = lane >> 2; i < runs; i += 8) {
+    const float rows = static_cast<float>(control.runs[i].rows);
+    const float tiles = ceilf(__fdividef(rows, limit));
+    const int size = static_cast<int>(tiles > 4.0f ? limit : ceilf(__fdividef(rows, tiles)));
+    atomicAdd(&control.tile_counts[candidate * kSizeClasses + size_class(size)], static_cast<int>(tiles));
+  }
+  __syncwarp();
+  int best = kBlockTokens;
+  float best_cycles = 0.0f;
+  const float per_round = __fdividef(1.0f, static_cast<float>(clusters));
+#pragma unroll 1
+  for (int c = 0; c < 4; ++c) {
+    const int count = lane < kSizeClasses ? control.tile_counts[c * kSizeClasses + lane] * columns : 0;
+    const int end = inclusive_sum(count, lane);
+    const float rounds = ceilf(static_cast<float>(end) * per_round) - ceilf(static_cast<float>(end - count) * per_round);
+    const float cycles = rounds * tile_cycles(p, (kSizeClasses - lane) * 16);
+    const float total = static_cast<float>(__reduce_add_sync(kAllLanes, static_cast<u32>(cycles)));
+    if (c == 0 || total < best_cycles * 0.97f) {
+      best_cycles = total;
+      best = kBlockTokens / 8 * (8 - c);
+    }
+  }
+  return best;
+}
+
 // Deterministic counting sort of the window's runs by tile size, largest first, into control.order.
-CUBINET_DEVICE void order_largest_first(Control& control, int runs, int lane) {
-  if (lane < 16) control.size_classes[lane] = 0;
+CUBINET_DEVICE void order_largest_first(Control& control, int runs, int limit, int lane) {
+  int* starts = control.tile_counts;
+  if (lane < kSizeClasses) starts[lane] = 0;
   __syncwarp();
-  for (int i = lane; i < ((runs + 31) & ~31); i += 32) {
-    const int size_class = i < runs ? 15 - (tile_tokens(control.runs[i].rows) - 1) / 16 : -1;
-    const u32 peers = __match_any_sync(kAllLanes, size_class);
-    if (size_class >= 0 && (peers & ((1u << lane) - 1)) == 0) control.size_classes[size_class] += __popc(peers);
-    __syncwarp();
-  }
-  int count = lane < 16 ? control.size_classes[lane] : 0;
-  int before = count;
-  for (int o = 1; o < 16; o <<= 1) {
-    const int y = __shfl_up_sync(kAllLanes, before, o);
-    if (lane >= o) before += y;
-  }
-  if (lane < 16) control.size_classes[lane] = before - count;
+#pragma unroll 1
+  for (int i = lane; i < runs; i += 32) atomicAdd(&starts[size_class(tile_tokens(control.runs[i].rows, limit))], 1);
   __syncwarp();
+  const int count = lane < kSizeClasses ? starts[lane] : 0;
+  const int end = inclusive_sum(count, lane);
+  if (lane < kSizeClasses) starts[lane] = end - count;
+  __syncwarp();
+#pragma unroll 1
   for (int i = lane; i < ((runs + 31) & ~31); i += 32) {
-    const int size_class = i < runs ? 15 - (tile_tokens(control.runs[i].rows) - 1) / 16 : -1;
-    const u32 peers = __match_any_sync(kAllLanes, size_class);
+    const int key = i < runs ? size_class(tile_tokens(control.runs[i].rows, limit)) : -1;
+    const u32 peers = __match_any_sync(kAllLanes, key);
     const int rank = __popc(peers & ((1u << lane) - 1));
-    const int base = size_class >= 0 ? control.size_classes[size_class] : 0;
+    const int base = key >= 0 ? starts[key] : 0;
     __syncwarp();
-    if (size_class >= 0) {
+    if (key >= 0) {
       control.order[base + rank] = static_cast<unsigned char>(i);
-      if (rank == 0) control.size_classes[size_class] = base + __popc(peers);
+      if (rank == 0) starts[key] = base + __popc(peers);
     }
     __syncwarp();
   }
 }
 
+// The window's i-th run in the order of the schedule.
+CUBINET_DEVICE const Run& run_at(const Control& control, int i) {
+  return control.runs[kLargestFirst ? control.order[i] : i];
+}
+
 // Fills control.first_tile for the window's runs in order; returns the number of tiles.
-CUBINET_DEVICE int count_tiles(Control& control, int runs, int columns, int lane) {
+CUBINET_DEVICE int count_tiles(Control& control, int runs, int limit, int columns, int lane) {
   int total = 0;
+#pragma unroll 1
   for (int i = lane; i < ((runs + 31) & ~31); i += 32) {
     int tiles = 0;
     if (i < runs) {
-      const int rows = control.runs[kLargestFirst ? control.order[i] : i].rows;
-      tiles = ceil_div(rows, tile_tokens(rows)) * columns;
+      const int rows = run_at(control, i).rows;
+      tiles = ceil_div(rows, tile_tokens(rows, limit)) * columns;
     }
-    int sum = tiles;
-    for (int o = 1; o < 32; o <<= 1) {
-      const int y = __shfl_up_sync(kAllLanes, sum, o);
-      if (lane >= o) sum += y;
-    }
-    if (i < runs) control.first_tile[i] = total + sum - tiles;
-    total += __shfl_sync(kAllLanes, sum, 31);
+    const int end = inclusive_sum(tiles, lane);
+    if (i < runs) control.first_tile[i] = total + end - tiles;
+    total += __shfl_sync(kAllLanes, end, 31);
   }
   if (lane == 0) control.first_tile[runs] = total;
   __syncwarp();
@@ -73,8 +129,8 @@ CUBINET_DEVICE int count_tiles(Control& control, int runs, int columns, int lane
 
 // A tile's place within its run. kRasterBand == 0: token tiles fastest, so that those which share weights run
 // together; else bands of kRasterBand column tiles, fastest within the band, so that a band's weights stay in the L2.
-CUBINET_DEVICE Tile locate(const Run& run, int index, int columns, u32 rank) {
-  const int size = tile_tokens(run.rows);
+CUBINET_DEVICE Tile locate(const Run& run, int limit, int index, int columns, u32 rank) {
+  const int size = tile_tokens(run.rows, limit);
   const int token_tiles = ceil_div(run.rows, size);
   int token_tile, column_tile;
   if constexpr (kRasterBand == 0) {
@@ -133,25 +189,38 @@ struct TileRing {
   }
 };
 
-// The scheduler warp's life.
+// The place of a cluster in a round of the deal: every other round runs backwards where tiles come largest first, so
+// that whoever got the larger tile of one round gets the smaller one of the next.
+CUBINET_DEVICE int deal(int round, int cluster, int clusters) {
+  const int place = kLargestFirst && (round & 1) ? clusters - 1 - cluster : cluster;
+  return round * clusters + place;
+}
+
+// The scheduler warp's life. `position` and `runs`: where the first window ends, and what it holds.
 template <class Rows>
-CUBINET_DEVICE void schedule(const Parameters& p, Control& control, const int* scanned, int position, int runs,
-                             u32 cluster, u32 clusters, u32 rank, int lane) {
+CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position, int runs, int cluster, int clusters,
+                             u32 rank, int lane) {
   const int columns = column_tiles(p);
   TileRing ring;
-  int index = static_cast<int>(cluster);
+  int round = 0, dealt = 0;  // rounds so far, tiles in earlier windows
   for (;;) {
-    if constexpr (kLargestFirst) order_largest_first(control, runs, lane);
-    const int total = count_tiles(control, runs, columns, lane);
+    int limit = kBlockTokens;
+    if constexpr (kLargestFirst) {
+      limit = choose_tile_limit(p, control, runs, columns, clusters, lane);
+      order_largest_first(control, runs, limit, lane);
+    }
+    const int total = count_tiles(control, runs, limit, columns, lane);
     if (lane == 0) {
       int run = 0;
-      for (; index < total; index += static_cast<int>(clusters)) {
+#pragma unroll 1
+      for (int index; (index = deal(round, cluster, clusters) - dealt) < total; ++round) {
         while (index >= control.first_tile[run + 1]) ++run;
-        ring.publish(control, locate(control.runs[kLargestFirst ? control.order[run] : run],
-                                     index - control.first_tile[run], columns, rank));
+        const int within = index - control.first_tile[run];
+        ring.publish(control, locate(run_at(control, run), limit, within, columns, rank));
       }
     }
-    index = __shfl_sync(kAllLanes, index, 0) - total;
+    round = __shfl_sync(kAllLanes, round, 0);
+    dealt += total;
     if (Rows::done(p, position)) break;
     runs = Rows::fill(p, control, position, nullptr, lane);
   }
