@@ -78,7 +78,7 @@ TileConfig select(const Problem& problem, std::int64_t m, const Target& /*target
 
 std::vector<Selection> selections(const Problem& problem, MRange range, const Target& target) {
   std::vector<Selection> result;
-  for (std::int64_t m = range.first; m <= range.last;) {
+  for (std::int64_t m = range.first;;) {
     std::int64_t last = range.last;
     for (const Rung& rung : ladder(problem)) {
       if (m <= last_m(problem, rung)) {
@@ -92,6 +92,7 @@ std::vector<Selection> selections(const Problem& problem, MRange range, const Ta
     } else {
       result.push_back({{m, last}, config});
     }
+    if (last == range.last) break;  // the successor of the largest M there is would overflow
     m = last + 1;
   }
   return result;

@@ -18,6 +18,9 @@ std::vector<jit::KernelSpec> selected_kernels() {
       // N that is no multiple of the tile.
       {.layout = Layout::contiguous, .n = 2120, .k = 512, .groups = 8},
       {.layout = Layout::masked, .n = 704, .k = 192, .groups = 1},
+      // A single block of K.
+      {.layout = Layout::contiguous, .n = 8, .k = 64, .groups = 4},
+      {.layout = Layout::masked, .n = 704, .k = 64, .groups = 4},
   };
   std::set<jit::KernelSpec> specs;
   for (const Problem& problem : problems) {
@@ -48,6 +51,23 @@ TEST_CASE("Every selected kernel compiles without spills and without serialised 
     CHECK(kernel->kernel_names == std::vector<std::string>{specs[i].family});
     // What a CTA may have on compute capability 9.0.
     CHECK(kernel->resources.static_smem_bytes + jit::dynamic_smem_bytes(specs[i].config) <= 227 * 1024);
+  }
+}
+
+TEST_CASE("The host asks for the threads and the shared memory that the templates lay out") {
+  auto nvrtc = jit::NvrtcCompiler::open({});
+  REQUIRE(nvrtc);
+  std::set<jit::TileConfig> seen;
+  for (const auto& spec : selected_kernels()) {
+    if (!seen.insert(spec.config).second) continue;
+    INFO(jit::name(spec.config));
+    const auto ptx = (*nvrtc)->compile_to_ptx(spec);
+    REQUIRE(ptx);
+    const auto says = [&](const std::string& name, int value) {
+      return ptx->find(name + " = " + std::to_string(value) + ";") != std::string::npos;
+    };
+    CHECK(says("cubinet_threads", jit::threads_per_cta(spec.config)));
+    CHECK(says("cubinet_shared_bytes", jit::dynamic_smem_bytes(spec.config)));
   }
 }
 

@@ -1,0 +1,104 @@
+#include "jit/selector.hpp"
+
+#include <limits>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+
+namespace cubinet {
+namespace {
+
+constexpr jit::Target kTarget{};
+
+Problem problem(Layout layout, std::int64_t n, std::int64_t k, std::int32_t groups) {
+  return {.data_type = DataType::bf16, .layout = layout, .n = n, .k = k, .groups = groups};
+}
+
+bool refuses(const Problem& p, const std::string& word) {
+  const auto verdict = jit::can_run(p);
+  return !verdict && verdict.error().code == ErrorCode::unsupported &&
+         verdict.error().message.find(word) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("A problem is refused by the name of the rule that it breaks") {
+  const Layout layout = Layout::contiguous;
+  CHECK(refuses(problem(layout, 4096, 7168 + 32, 32), "multiple of 64"));
+  CHECK(refuses(problem(layout, 4096 + 4, 7168, 32), "multiple of 8"));
+  CHECK(refuses(problem(layout, 0, 7168, 32), "positive"));
+  CHECK(refuses(problem(layout, 4096, -64, 32), "positive"));
+  CHECK(refuses(problem(layout, 4096, 7168, 0), "groups"));
+  CHECK(refuses(problem(layout, 4096, 7168, 65537), "groups"));
+  CHECK(refuses(problem(layout, std::int64_t{1} << 40, 64, 1), "2^31"));
+  CHECK(refuses(problem(layout, 1 << 20, 64, 4096), "2^31"));
+}
+
+TEST_CASE("Any N in steps of 8 and any K in steps of 64 can run") {
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    for (const std::int64_t n : {8, 576, 704, 2112, 2880, 7168}) {
+      for (const std::int64_t k : {64, 192, 320, 704, 7168}) CHECK(jit::can_run(problem(layout, n, k, 3)).has_value());
+    }
+  }
+}
+
+TEST_CASE("The selections of a range are what is selected at each M of it, in maximal stretches") {
+  std::mt19937 random{std::random_device{}()};
+  for (int round = 0; round < 40; ++round) {
+    const Layout layout = random() % 2 ? Layout::contiguous : Layout::masked;
+    const auto groups = static_cast<std::int32_t>(1 + random() % 64);
+    const Problem p = problem(layout, 8 * (1 + random() % 900), 64 * (1 + random() % 112), groups);
+    const auto first = static_cast<std::int64_t>(1 + random() % 3000);
+    const MRange range{first, first + static_cast<std::int64_t>(random() % 20000)};
+    INFO("groups " << groups << ", M from " << range.first << " to " << range.last);
+    std::int64_t next = range.first;
+    const auto selections = jit::selections(p, range, kTarget);
+    for (std::size_t i = 0; i < selections.size(); ++i) {
+      REQUIRE(selections[i].range.first == next);
+      if (i > 0) REQUIRE(selections[i].config != selections[i - 1].config);
+      for (; next <= selections[i].range.last; ++next) {
+        if (jit::select(p, next, kTarget) != selections[i].config) FAIL("another configuration at M = " << next);
+      }
+    }
+    REQUIRE(next == range.last + 1);
+  }
+}
+
+TEST_CASE("The selections of all M there are end") {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    const auto selections = jit::selections(problem(layout, 4096, 7168, 32), {1, kMost}, kTarget);
+    REQUIRE(selections.size() >= 2);
+    CHECK(selections.back().range.last == kMost);
+  }
+}
+
+TEST_CASE("Problems that differ in groups alone draw on the same configurations") {
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    std::set<jit::TileConfig> sets[2];
+    const std::int32_t groups[] = {16, 32};
+    for (int i = 0; i < 2; ++i) {
+      for (const auto& s : jit::selections(problem(layout, 1024, 2048, groups[i]), {1, 1 << 20}, kTarget)) {
+        sets[i].insert(s.config);
+      }
+    }
+    CHECK(sets[0] == sets[1]);
+  }
+}
+
+TEST_CASE("Configurations with different constants have different names") {
+  std::set<std::string> names;
+  std::set<jit::TileConfig> configs;
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    for (const auto& s : jit::selections(problem(layout, 1024, 2048, 4), {1, 1 << 20}, kTarget)) {
+      configs.insert(s.config);
+      names.insert(jit::name(s.config));
+    }
+  }
+  CHECK(names.size() == configs.size());
+}
+
+}  // namespace cubinet
