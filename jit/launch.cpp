@@ -13,8 +13,10 @@ constexpr int kMaxTokenBoxes = 16;      // 256 tokens in steps of 16
 constexpr cuuint32_t kDepth = 64;       // bf16 elements in the 128 bytes of the swizzle
 constexpr cuuint32_t kChunk = 64;       // tokens and columns of an output box
 
-// Weights under this many bytes are read with the evict-first policy: it keeps the L2 for tokens and for lines that
-// wait to be written. Larger ones are read faster without (bench/results).
+// Weights that are read about once are loaded with the evict-first policy, which keeps the L2 for tokens and for lines
+// that wait to be written. With more rows per group the token tiles share them through the L2, and weights larger than
+// these bytes are read faster without the policy, too (bench/results).
+constexpr std::int64_t kStreamedRowsPerGroup = 512;
 constexpr std::int64_t kStreamedWeightBytes = 250'000'000;
 
 // What follows the tensor maps in the kernel's parameters (templates/layout.cuh, struct Parameters).
@@ -43,7 +45,13 @@ struct Operands {
   const std::int32_t* row_info;
   std::int64_t rows;         // M, or capacity
   std::int64_t total_rows;   // of A and D
+  std::int64_t group_rows;   // about, per group
 };
+
+bool streams_weights(const Problem& problem, const Operands& operands) {
+  return operands.group_rows <= kStreamedRowsPerGroup &&
+         problem.groups * problem.n * problem.k * 2 < kStreamedWeightBytes;
+}
 
 CUresult encode(const Driver& driver, CUtensorMap* map, const void* base, std::int64_t inner, std::int64_t outer,
                 cuuint32_t box_inner, cuuint32_t box_outer, CUtensorMapL2promotion promotion) {
@@ -85,7 +93,7 @@ Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& ker
                         problem.groups,
                         static_cast<std::int32_t>(problem.n),
                         static_cast<std::int32_t>(problem.k),
-                        problem.groups * problem.n * problem.k * 2 < kStreamedWeightBytes};
+                        streams_weights(problem, operands)};
   std::memcpy(block.map(2 + config.block_tokens / config.token_step), &scalars, sizeof scalars);
 
   CUlaunchAttribute cluster{};
@@ -115,14 +123,15 @@ Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& 
 
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const ContiguousArguments& arguments, CUstream stream) {
-  const Operands operands{arguments.a, arguments.b, arguments.d, arguments.m_indices, arguments.m, arguments.m};
+  const Operands operands{arguments.a, arguments.b, arguments.d, arguments.m_indices, arguments.m, arguments.m,
+                          arguments.m / problem.groups};
   return launch_operands(driver, kernel, problem, num_sms, operands, stream);
 }
 
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const MaskedArguments& arguments, CUstream stream) {
   const Operands operands{arguments.a, arguments.b, arguments.d, arguments.masked_m, arguments.capacity,
-                          problem.groups * arguments.capacity};
+                          problem.groups * arguments.capacity, arguments.expected_m};
   return launch_operands(driver, kernel, problem, num_sms, operands, stream);
 }
 
