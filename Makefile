@@ -26,12 +26,13 @@ warmup: configure
 	$(CUBINET) cache ls
 	$(CUBINET) cache stats
 
-# Builds everything and runs every test; those that need a GPU are skipped, with the reason, where there is none.
+# Builds everything and runs every test; those that need a GPU are skipped where there is none.
 test: build
 	$(CTEST) -j $(JOBS)
 
+# The tests that need a GPU alone, with all that they print: why each was skipped, for one.
 test-gpu: build
-	$(CTEST) -L gpu
+	$(CTEST) -L gpu --verbose
 
 # How fast kernels are compiled (no GPU), and how fast they are (on one).
 bench: build
