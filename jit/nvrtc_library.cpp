@@ -34,10 +34,11 @@ std::vector<std::string> folders_to_search(const std::vector<std::string>& given
 // NVRTC looks its builtins library up by name alone, through the loader. Loading it first, from NVRTC's own folder,
 // answers that look-up where the folder is on no search path, and keeps another CUDA's builtins out.
 void load_builtins(const fs::path& folder) {
-  std::error_code ignored;
-  for (const auto& file : fs::directory_iterator(folder, ignored)) {
-    const bool wanted = file.path().filename().string().starts_with("libnvrtc-builtins.so.");
-    if (wanted) dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::error_code trouble;  // ends the listing: check_builtins tells what is missing
+  for (fs::directory_iterator file(folder, trouble); !trouble && file != fs::directory_iterator();
+       file.increment(trouble)) {
+    const bool wanted = file->path().filename().string().starts_with("libnvrtc-builtins.so.");
+    if (wanted) dlopen(file->path().c_str(), RTLD_NOW | RTLD_LOCAL);
   }
 }
 

@@ -106,6 +106,7 @@ Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::in
   if (problem_.layout != Layout::contiguous) return refuse_layout("contiguous", "masked");
   if (m < 0) return refuse_negative("m", m);
   if (m == 0) return {};
+  if (m > kMaxRows) return refuse_rows("m", m);
   if (!usable(m_indices, alignof(std::int32_t)))
     return refuse_pointer("m_indices", m_indices, alignof(std::int32_t));
   const CurrentContext current(*device_);

@@ -56,8 +56,8 @@ struct MaskedArguments {
 // launch is asynchronous on it and may be captured into a CUDA graph.
 class CUBINET_API GroupedGemm {
  public:
-  // Errors: invalid_argument (wrong layout, null or misaligned pointer, negative size), not_prepared (m outside the
-  // prepared range; masked: expected_m is clamped into it instead), driver_failed.
+  // Errors: invalid_argument (wrong layout, null or misaligned pointer, a size that is negative or gives A 2^31 rows),
+  // not_prepared (m outside the prepared range; masked: expected_m is clamped into it instead), driver_failed.
   Status launch(const ContiguousArguments& arguments, void* stream) const;
   Status launch(const MaskedArguments& arguments, void* stream) const;
 
@@ -65,7 +65,8 @@ class CUBINET_API GroupedGemm {
 
   // Reads the m labels at `m_indices` back from the device and checks what `launch` relies on: every label is -1 or a
   // group, and the labels other than -1 agree within each aligned block of contiguous_alignment() rows. The error names
-  // the first bad row. A debugging call: it waits for the device.
+  // the first bad row. A debugging call: it waits for the device, and must not be made while a stream is captured.
+  // Errors: invalid_argument, driver_failed.
   Status check_labels(const std::int32_t* m_indices, std::int64_t m) const;
 
  private:
