@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -19,19 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr uid_t nobody = 65534;
 constexpr int no_such_start = 125;
-
-fs::path temporary_folder() {
-  std::string pattern = (fs::temp_directory_path() / "cubinet-cli-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) FAIL("no temporary folder");
-  return pattern;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
@@ -63,18 +48,10 @@ nlohmann::json object_of(const Outcome& outcome) {
   return parsed;
 }
 
-Sandbox::Sandbox() : folder_(temporary_folder()), output_(temporary_folder()) {
-  fs::permissions(folder_, fs::perms::all);
-}
-
-Sandbox::~Sandbox() {
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
-  fs::remove_all(output_, ignored);
-}
+Sandbox::Sandbox() { fs::permissions(folder_.path(), fs::perms::all); }
 
 std::string Sandbox::file(const std::string& name, const std::string& text) const {
-  std::ofstream(path(name), std::ios::binary) << text;
+  test::write_file(path(name), text);
   return path(name);
 }
 
@@ -86,21 +63,21 @@ pid_t Sandbox::start(const Arguments& arguments) const {
   fs::remove(output_ / "err");
   const pid_t process = fork();
   REQUIRE(process >= 0);
-  if (process == 0) become(std::move(words), std::move(variables), output_, folder_, unprivileged);
+  if (process == 0) become(std::move(words), std::move(variables), output_.path(), folder(), unprivileged);
   return process;
 }
 
 Outcome Sandbox::finish(pid_t process) const {
   int status = 0;
   REQUIRE(waitpid(process, &status, 0) == process);
-  const Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, text_of(output_ / "out"), standard_error()};
+  const Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::contents(output_ / "out"), standard_error()};
   REQUIRE(outcome.exit_code != no_such_start);
   return outcome;
 }
 
 Outcome Sandbox::run(const Arguments& arguments) const { return finish(start(arguments)); }
 
-std::string Sandbox::standard_error() const { return text_of(output_ / "err"); }
+std::string Sandbox::standard_error() const { return test::contents(output_ / "err"); }
 
 std::vector<std::string> contents(const fs::path& folder) {
   std::vector<std::string> names;

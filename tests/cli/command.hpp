@@ -10,6 +10,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "unit/util/temp_folder.hpp"
+
 namespace cubinet::cli {
 
 using Arguments = std::vector<std::string>;
@@ -28,11 +30,8 @@ nlohmann::json object_of(const Outcome& outcome);
 class Sandbox {
  public:
   Sandbox();
-  ~Sandbox();
-  Sandbox(const Sandbox&) = delete;
-  Sandbox& operator=(const Sandbox&) = delete;
 
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
   // Writes a file and returns its path.
   std::string file(const std::string& name, const std::string& text) const;
@@ -50,8 +49,8 @@ class Sandbox {
   [[nodiscard]] std::string standard_error() const;
 
  private:
-  std::filesystem::path folder_;
-  std::filesystem::path output_;  // beside the sandbox, so that tests can list it
+  test::TempFolder folder_;
+  test::TempFolder output_;  // beside the sandbox, so that tests can list it
 };
 
 // Every file and folder under `folder`, by name.

@@ -8,7 +8,7 @@
 #include "fake_compiler.hpp"
 #include "fake_driver.hpp"
 #include "jit/selector.hpp"
-#include "temporary_folder.hpp"
+#include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
 
@@ -53,7 +53,7 @@ jit::EngineParts parts_for(World& world) {
   return parts;
 }
 
-jit::EngineParts parts_with_cabinet(World& world, const test::TemporaryFolder& folder) {
+jit::EngineParts parts_with_cabinet(World& world, const test::TempFolder& folder) {
   jit::EngineParts parts = parts_for(world);
   auto cabinet = cache::Cabinet::open(folder.path() / "root", true);
   if (!cabinet) throw std::runtime_error(cabinet.error().message);
@@ -71,7 +71,7 @@ std::int64_t count_kernels(const Problem& problem, MRange range) {
 }  // namespace
 
 TEST_CASE("An engine compiles each kernel of a problem once and finds them when it starts again") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   World world;
   const std::int64_t kernels = count_kernels(kProblem, kRange);
   PrepareReport report;
@@ -91,7 +91,7 @@ TEST_CASE("An engine compiles each kernel of a problem once and finds them when 
 }
 
 TEST_CASE("A warm engine never opens the compiler") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   World world;
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
   world.installed = false;
@@ -101,7 +101,7 @@ TEST_CASE("A warm engine never opens the compiler") {
 }
 
 TEST_CASE("A kernel of the NVRTC that is really there is found though another was expected") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   World world;
   world.version = "13.2";
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }

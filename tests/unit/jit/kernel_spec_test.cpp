@@ -8,7 +8,7 @@
 #include <set>
 
 #include "catch.hpp"
-#include "temporary_folder.hpp"
+#include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
 
@@ -121,7 +121,7 @@ TEST_CASE("The key changes with any byte of any template that the family include
 TEST_CASE("The record does not depend on HOME, the locale or the current folder") {
   const std::string before = jit::record_of(golden_spec(), "13.0");
   const std::filesystem::path folder = std::filesystem::current_path();
-  const test::TemporaryFolder elsewhere;
+  const test::TempFolder elsewhere;
   std::filesystem::current_path(elsewhere.path());
   const std::string home = std::getenv("HOME") != nullptr ? std::getenv("HOME") : "";
   setenv("HOME", "/somewhere/else", 1);

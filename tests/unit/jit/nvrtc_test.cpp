@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "jit/compiler.hpp"
-#include "temporary_folder.hpp"
+#include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
 
@@ -114,7 +114,7 @@ TEST_CASE("Two threads get the bytes that one thread gets") {
 TEST_CASE("The current folder shapes no code: a header there with a template's name is not read") {
   const std::filesystem::path before = std::filesystem::current_path();
   const auto here = nvrtc().compile(small_spec(8), family(kSmallFamily));
-  const test::TemporaryFolder elsewhere;
+  const test::TempFolder elsewhere;
   std::filesystem::create_directories(elsewhere.path() / "parts");
   for (const char* name : {"parts/helper.cuh", "parts/middle.cuh", "small.cuh"}) {
     std::ofstream(elsewhere.path() / name) << "#error read from disk\n";

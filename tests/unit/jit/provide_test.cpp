@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "fake_compiler.hpp"
-#include "temporary_folder.hpp"
+#include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
 
@@ -20,7 +20,7 @@ jit::KernelSpec some_spec() {
   return {"bf16_grouped_masked", 4096, 7168, config, "sm_90a"};
 }
 
-cache::Cabinet open_cabinet(const test::TemporaryFolder& folder) {
+cache::Cabinet open_cabinet(const test::TempFolder& folder) {
   auto cabinet = cache::Cabinet::open(folder.path() / "root", true);
   if (!cabinet) throw std::runtime_error(cabinet.error().message);
   return std::move(*cabinet);
@@ -29,7 +29,7 @@ cache::Cabinet open_cabinet(const test::TemporaryFolder& folder) {
 }  // namespace
 
 TEST_CASE("A kernel is compiled once and found ever after, by a new process too") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   test::FakeCompiler compiler;
   {
     auto cabinet = open_cabinet(folder);
@@ -48,7 +48,7 @@ TEST_CASE("A kernel is compiled once and found ever after, by a new process too"
 }
 
 TEST_CASE("The facts of a kernel are stored with it") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler;
   REQUIRE(jit::provide(some_spec(), compiler, &cabinet));
@@ -68,7 +68,7 @@ TEST_CASE("The facts of a kernel are stored with it") {
 }
 
 TEST_CASE("A failed compilation stores nothing, answers with the log, and is tried again") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler;
   compiler.fails = true;
@@ -101,7 +101,7 @@ TEST_CASE("Without a cabinet every kernel is compiled and none is a problem") {
 }
 
 TEST_CASE("A kernel of another NVRTC is not taken for this one's") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler old_one("12.9");
   test::FakeCompiler new_one("13.0");
@@ -115,7 +115,7 @@ TEST_CASE("A kernel of another NVRTC is not taken for this one's") {
 }
 
 TEST_CASE("A kernel that cannot be stored is returned all the same, with the reason") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   // Not even root can make a file below a path that ends in a file.
   for (const char* name : {"objects", "tmp"}) {
@@ -131,7 +131,7 @@ TEST_CASE("A kernel that cannot be stored is returned all the same, with the rea
 }
 
 TEST_CASE("Where there is no NVRTC a warm cabinet serves, and a miss says what is missing") {
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler("13.0");
   REQUIRE(jit::provide(some_spec(), compiler, &cabinet));

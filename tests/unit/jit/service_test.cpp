@@ -4,7 +4,7 @@
 
 #include "catch.hpp"
 #include "cubinet/cubinet.hpp"
-#include "temporary_folder.hpp"
+#include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
 
@@ -13,7 +13,7 @@ TEST_CASE("Without a CUDA driver a service does not open, says so, and leaves no
     dlclose(library);
     CUBINET_SKIP("this machine has a CUDA driver");
   }
-  const test::TemporaryFolder folder;
+  const test::TempFolder folder;
   ServiceOptions options;
   options.cache_root = folder.path() / "root";
   const auto service = Service::open(options);

@@ -1,24 +1,27 @@
 // A folder of its own for a test, and what tests do with files.
 #pragma once
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include "util/files.hpp"
-
 namespace cubinet::test {
 
-// Removed with all that is in it. Only by the process that made it: children of a fork leave it alone.
+// Open to every user's eyes, removed with all that is in it. Only by the process that made it: children of a fork
+// leave it alone.
 class TempFolder {
  public:
-  TempFolder()
-      : path_(std::filesystem::temp_directory_path() / util::unique_name("cubinet-test-")), owner_(::getpid()) {
-    std::filesystem::create_directory(path_);
+  TempFolder() : owner_(::getpid()) {
+    std::string name = (std::filesystem::temp_directory_path() / "cubinet-test-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed for " + name);
+    path_ = name;
+    std::filesystem::permissions(path_, std::filesystem::perms{0755});
   }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;

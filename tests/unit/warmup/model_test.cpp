@@ -8,6 +8,7 @@
 #include <map>
 
 #include "catch.hpp"
+#include "unit/util/temp_folder.hpp"
 
 namespace {
 
@@ -44,19 +45,6 @@ MoeShape parsed(const std::string& text) {
   REQUIRE(shape);
   return *shape;
 }
-
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "cubinet-model-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 }  // namespace
 
@@ -170,22 +158,22 @@ TEST_CASE("A nested text_config is read, unless the top level names the experts"
 }
 
 TEST_CASE("A directory, a missing file and an unreadable file are errors that name it") {
-  const TemporaryFolder folder;
+  const test::TempFolder folder;
   const auto message = [](const fs::path& file) {
     const auto shape = warmup::read_model(file);
     REQUIRE_FALSE(shape);
     return shape.error().message;
   };
-  CHECK(message(folder.path).find(folder.path.string() + " is a directory") != std::string::npos);
-  CHECK(message(folder.path / "absent.json").find((folder.path / "absent.json").string()) != std::string::npos);
-  const fs::path pipe = folder.path / "pipe";
+  CHECK(message(folder.path()).find(folder.path().string() + " is a directory") != std::string::npos);
+  CHECK(message(folder / "absent.json").find((folder / "absent.json").string()) != std::string::npos);
+  const fs::path pipe = folder / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
   CHECK(message(pipe).find(pipe.string()) != std::string::npos);
 }
 
 TEST_CASE("A file far larger than any configuration is not read") {
-  const TemporaryFolder folder;
-  const fs::path file = folder.path / "large.json";
+  const test::TempFolder folder;
+  const fs::path file = folder / "large.json";
   std::ofstream(file) << "{}";
   fs::resize_file(file, std::uintmax_t{1} << 40);
   CHECK_FALSE(warmup::read_model(file));
