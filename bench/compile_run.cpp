@@ -1,12 +1,12 @@
 #include "compile_run.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ptxas.hpp"
+#include "util/elapsed.hpp"
 #include "warmup/runner.hpp"
 
 namespace cubinet::bench {
@@ -15,9 +15,9 @@ namespace {
 // Wall milliseconds of one call of `work`.
 template <class Work>
 double milliseconds(const Work& work) {
-  const auto begin = std::chrono::steady_clock::now();
+  const util::Moment begin = util::now();
   work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return util::milliseconds_since(begin);
 }
 
 void keep_smaller(double& best, double value) { best = best == 0 ? value : std::min(best, value); }

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gemm_run.hpp"
+#include "util/cores.hpp"
 
 namespace {
 
@@ -75,7 +76,7 @@ Expected<void> complete(Arguments& arguments) {
   arguments.options.check = !arguments.no_check;
   arguments.options.selected = !arguments.only_variants;
   if (arguments.options.seed == 0) arguments.options.seed = std::random_device{}();
-  if (arguments.options.jobs == 0) arguments.options.jobs = warmup::default_jobs();
+  if (arguments.options.jobs == 0) arguments.options.jobs = util::usable_cores();
   return {};
 }
 

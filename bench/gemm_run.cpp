@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "jit/selector.hpp"
+#include "util/elapsed.hpp"
 
 namespace cubinet::bench {
 namespace {
@@ -156,13 +157,12 @@ Stopwatch::Launch Run::launch_of(const Entry& entry) const {
 }
 
 Expected<void> Run::check_all() {
-  const auto begin = std::chrono::steady_clock::now();
+  const util::Moment begin = util::now();
   for (Entry& entry : entries_) {
     if (!entry.kernel || !options_.check) continue;
     if (const auto status = check(entry); !status) return status;
   }
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  fmt::print(stderr, "checked in {:.1f} s\n", seconds.count());
+  fmt::print(stderr, "checked in {:.1f} s\n", util::seconds_since(begin));
   return {};
 }
 

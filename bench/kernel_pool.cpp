@@ -16,18 +16,12 @@ warmup::Report compile_all(const std::vector<jit::KernelSpec>& specs, jit::Compi
 
 Expected<jit::LaunchableKernel> KernelPool::get(const jit::KernelSpec& spec) {
   const auto known = loaded_.find(spec);
-  if (known != loaded_.end()) return known->second.second;
+  if (known != loaded_.end()) return known->second.launchable;
   const auto provided = jit::provide(spec, *session_->compiler, session_->cabinet_or_null());
   if (!provided) return tl::make_unexpected(provided.error());
-  auto module = jit::LoadedModule::load(session_->device, provided->object.payload, spec.architecture);
-  if (!module) return tl::make_unexpected(module.error());
-  const auto function = module->function(spec.family);
-  if (!function) return tl::make_unexpected(function.error());
-  const jit::LaunchableKernel kernel{*function, spec.config};
-  const auto prepared = jit::prepare_for_launch(session_->device->driver(), kernel);
-  if (!prepared) return tl::make_unexpected(prepared.error());
-  loaded_.emplace(spec, std::pair(std::move(*module), kernel));
-  return kernel;
+  auto kernel = jit::load_kernel(session_->device, spec, provided->object.payload);
+  if (!kernel) return tl::make_unexpected(kernel.error());
+  return loaded_.emplace(spec, std::move(*kernel)).first->second.launchable;
 }
 
 }  // namespace cubinet::bench

@@ -3,7 +3,6 @@
 
 #include <map>
 
-#include "jit/launch.hpp"
 #include "jit/loader.hpp"
 #include "warmup/gpu_session.hpp"
 #include "warmup/runner.hpp"
@@ -24,7 +23,7 @@ class KernelPool {
 
  private:
   warmup::GpuSession* session_;
-  std::map<jit::KernelSpec, std::pair<jit::LoadedModule, jit::LaunchableKernel>> loaded_;
+  std::map<jit::KernelSpec, jit::LoadedKernel> loaded_;
 };
 
 }  // namespace cubinet::bench

@@ -1,13 +1,13 @@
 #include "jit/engine.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <exception>
 #include <iterator>
 #include <utility>
 
-#include "jit/parallel.hpp"
 #include "jit/selector.hpp"
+#include "util/cores.hpp"
+#include "util/elapsed.hpp"
+#include "util/parallel.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -17,19 +17,6 @@ Expected<void> check_range(MRange range) {
   return fail(ErrorCode::invalid_argument, "the range of M " + std::to_string(range.first) + ".." +
                                                std::to_string(range.last) +
                                                " is empty; it must start at 1 or above and not end before it starts");
-}
-
-// Out of memory, above all, must not end the thread that compiles.
-Expected<Provided> provide_or_error(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
-  try {
-    return provide(spec, compiler, cabinet);
-  } catch (const std::exception& exception) {
-    return fail(ErrorCode::compile_failed, spec.family + ": " + exception.what());
-  }
-}
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
@@ -57,10 +44,9 @@ Expected<std::vector<Provided>> Engine::provide_all(const std::vector<KernelSpec
   }
   if (!missing.empty()) {
     Compiler& makes = compiler();
-    const int jobs = parts_.jobs > 0 ? parts_.jobs : usable_cores();
-    parallel_for(missing.size(), jobs, [&](std::size_t i) {
-      results[missing[i]] = provide_or_error(specs[missing[i]], makes, cabinet);
-    });
+    const int jobs = parts_.jobs > 0 ? parts_.jobs : util::usable_cores();
+    util::parallel_for(missing.size(), jobs,
+                       [&](std::size_t i) { results[missing[i]] = provide(specs[missing[i]], makes, cabinet); });
   }
   std::vector<Provided> provided;
   for (auto& result : results) {
@@ -71,15 +57,9 @@ Expected<std::vector<Provided>> Engine::provide_all(const std::vector<KernelSpec
 }
 
 Expected<void> Engine::load(const KernelSpec& spec, const cache::Object& object) {
-  auto module = LoadedModule::load(parts_.device, object.payload, spec.architecture);
-  if (!module) return tl::make_unexpected(std::move(module.error()));
-  const auto function = module->function(spec.family);
-  if (!function) return tl::make_unexpected(function.error());
-  auto kernel = std::make_shared<LoadedKernel>(LoadedKernel{std::move(*module), {*function, spec.config}});
-  const CurrentContext current(*parts_.device);
-  if (auto entered = current.status(); !entered) return entered;
-  if (auto ready = prepare_for_launch(parts_.device->driver(), kernel->launchable); !ready) return ready;
-  loaded_.emplace(spec, std::move(kernel));
+  auto kernel = load_kernel(parts_.device, spec, object.payload);
+  if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
+  loaded_.emplace(spec, std::make_shared<const LoadedKernel>(std::move(*kernel)));
   return {};
 }
 
@@ -101,7 +81,7 @@ Expected<void> Engine::load_missing(const std::vector<KernelSpec>& specs, Prepar
 }
 
 Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, PrepareReport* report) {
-  const auto start = std::chrono::steady_clock::now();
+  const util::Moment start = util::now();
   if (auto runs = can_run(problem); !runs) return tl::make_unexpected(std::move(runs.error()));
   if (auto valid = check_range(range); !valid) return tl::make_unexpected(std::move(valid.error()));
   const auto architecture = architecture_for(parts_.device->info());
@@ -119,7 +99,7 @@ Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, Pre
   if (auto loaded = load_missing(distinct, facts); !loaded) return tl::make_unexpected(std::move(loaded.error()));
   std::vector<PreparedRange> ranges;
   for (std::size_t i = 0; i < chosen.size(); ++i) ranges.push_back({chosen[i].range, loaded_.at(specs[i])});
-  facts.milliseconds = milliseconds_since(start);
+  facts.milliseconds = util::milliseconds_since(start);
   if (report != nullptr) *report = std::move(facts);
   return PreparedGemm(parts_.device, problem, std::move(ranges));
 }

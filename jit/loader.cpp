@@ -80,4 +80,17 @@ Expected<CUfunction> LoadedModule::function(const std::string& name) const {
   return function;
 }
 
+Expected<LoadedKernel> load_kernel(std::shared_ptr<const DeviceContext> device, const KernelSpec& spec,
+                                   std::string_view cubin) {
+  const CurrentContext current(*device);
+  if (auto entered = current.status(); !entered) return tl::make_unexpected(entered.error());
+  auto module = LoadedModule::load(device, cubin, spec.architecture);
+  if (!module) return tl::make_unexpected(std::move(module.error()));
+  const auto function = module->function(spec.family);
+  if (!function) return tl::make_unexpected(function.error());
+  const LaunchableKernel kernel{*function, spec.config};
+  if (auto ready = prepare_for_launch(device->driver(), kernel); !ready) return tl::make_unexpected(ready.error());
+  return LoadedKernel{std::move(*module), kernel};
+}
+
 }  // namespace cubinet::jit

@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "jit/driver.hpp"
+#include "jit/kernel_spec.hpp"
+#include "jit/launch.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
@@ -36,5 +38,15 @@ class LoadedModule {
   std::shared_ptr<const DeviceContext> device_;
   CUlibrary library_ = nullptr;
 };
+
+// A specialization on a device, ready for launches. Owns its module.
+struct LoadedKernel {
+  LoadedModule module;
+  LaunchableKernel launchable;
+};
+
+// Loads the cubin of `spec` and makes its entry point ready to be launched. Errors: wrong_device, driver_failed.
+Expected<LoadedKernel> load_kernel(std::shared_ptr<const DeviceContext> device, const KernelSpec& spec,
+                                   std::string_view cubin);
 
 }  // namespace cubinet::jit

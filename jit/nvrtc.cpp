@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "jit/compiler.hpp"
 #include "jit/nvrtc_library.hpp"
 #include "jit/nvrtc_log.hpp"
+#include "util/elapsed.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -21,10 +21,6 @@ std::string describe(const KernelSpec& spec) {
   if (!takes_constants(spec)) return spec.family;
   return spec.family + " (n " + std::to_string(spec.n) + ", k " + std::to_string(spec.k) + ", " + name(spec.config) +
          ")";
-}
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
@@ -52,9 +48,9 @@ Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec, const st
   if (auto known = check_architecture(spec.architecture); !known) return tl::make_unexpected(known.error());
   NvrtcInput input = input_for(spec, files);
   input.options.emplace_back(kReportResources);
-  const auto start = std::chrono::steady_clock::now();
+  const util::Moment start = util::now();
   auto answer = run_nvrtc(state_->nvrtc, input, NvrtcOutput::cubin);
-  const double took = milliseconds_since(start);
+  const double took = util::milliseconds_since(start);
   if (!answer) {
     Error error = std::move(answer.error());
     error.message = describe(spec) + ": " + error.message;

@@ -12,12 +12,6 @@
 
 namespace cubinet::jit {
 
-// A specialization on a device, ready for launches. Owns its module.
-struct LoadedKernel {
-  LoadedModule module;
-  LaunchableKernel launchable;
-};
-
 // A stretch of M and the kernel that serves it.
 struct PreparedRange {
   MRange range;

@@ -1,7 +1,9 @@
 #include "jit/provide.hpp"
 
-#include <chrono>
+#include <exception>
 #include <utility>
+
+#include "util/clock.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -21,8 +23,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
   facts.spill_bytes = kernel.resources.spill_bytes;
   facts.smem_bytes = launch_smem_bytes(spec, kernel.resources);
   facts.compile_ms = kernel.resources.compile_ms;
-  facts.created = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-                      .count();
+  facts.created = util::system_clock().seconds();
   facts.kernel_names = std::move(kernel.kernel_names);
   // The entry point of a specialized family has the family's name, whatever the compiler's log looks like.
   if (facts.kernel_names.empty() && takes_constants(spec)) facts.kernel_names.push_back(spec.family);
@@ -36,14 +37,7 @@ std::optional<Provided> find_recorded(const cache::Key& key, const std::string& 
   return Provided{key, std::move(*object), false, {}};
 }
 
-}  // namespace
-
-std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
-  const std::string record = record_of(spec, nvrtc_version);
-  return find_recorded(key_of(record), record, cabinet);
-}
-
-Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
+Expected<Provided> provide_or_throw(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
   std::string record = record_of(spec, compiler.version());
   const cache::Key key = key_of(record);
   if (cabinet != nullptr) {
@@ -58,6 +52,21 @@ Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Ca
     if (!stored) provided.store_problem = std::move(stored.error().message);
   }
   return provided;
+}
+
+}  // namespace
+
+std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
+  const std::string record = record_of(spec, nvrtc_version);
+  return find_recorded(key_of(record), record, cabinet);
+}
+
+Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
+  try {
+    return provide_or_throw(spec, compiler, cabinet);
+  } catch (const std::exception& exception) {
+    return fail(ErrorCode::compile_failed, spec.family + ": " + exception.what());
+  }
 }
 
 }  // namespace cubinet::jit

@@ -22,7 +22,8 @@ struct Provided {
 std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
 
 // The kernel of `spec`: from the cabinet, else compiled and published. `cabinet` may be null. A cabinet that
-// cannot store is no error; a compilation that fails stores nothing. Thread-safe as far as its arguments are.
+// cannot store is no error; a compilation that fails stores nothing. Never throws: what the compiler throws, and out of
+// memory above all, is compile_failed. Thread-safe as far as its arguments are.
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet);
 
 }  // namespace cubinet::jit

@@ -12,6 +12,7 @@
 #include "tools/request.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "util/cores.hpp"
 #include "warmup/runner.hpp"
 
 namespace cubinet::tools {
@@ -116,7 +117,7 @@ bool complete(const warmup::Report& report) {
 }
 
 Expected<int> parse_jobs(const std::string& text) {
-  if (text == "auto") return warmup::default_jobs();
+  if (text == "auto") return util::usable_cores();
   const auto jobs = parse_number(text);
   if (jobs && *jobs >= 1 && *jobs <= most_jobs) return static_cast<int>(*jobs);
   return fail(ErrorCode::invalid_argument,

@@ -1,40 +1,27 @@
 #include "warmup/runner.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "jit/provide.hpp"
+#include "util/elapsed.hpp"
+#include "util/parallel.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
-Expected<jit::Provided> provide_or_error(const jit::KernelSpec& spec, jit::Compiler& compiler,
-                                         cache::Cabinet* cabinet) {
-  try {
-    return jit::provide(spec, compiler, cabinet);
-  } catch (const std::exception& exception) {  // above all out of memory: the other kernels still go on
-    return fail(ErrorCode::compile_failed, exception.what());
-  }
-}
-
-// One run over a plan. The workers draw kernels from a shared counter and book what became of each under one lock,
-// which also serialises the progress callback.
+// One run over a plan. Threads provide its kernels and book what became of each under one lock, which also serialises
+// the progress callback.
 class Run {
  public:
   Run(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, const Progress& progress,
       const std::atomic<bool>* stop)
       : plan_(plan), compiler_(compiler), cabinet_(cabinet), progress_(progress), stop_(stop) {}
 
-  void work() {
-    while (stop_ == nullptr || !stop_->load()) {
-      const std::size_t index = next_.fetch_add(1);
-      if (index >= plan_.kernels.size()) return;
-      const jit::KernelSpec& spec = plan_.kernels[index].spec;
-      book(index, provide_or_error(spec, compiler_, cabinet_));
-    }
+  // Does nothing once `*stop` is set. Thread-safe.
+  void provide(std::size_t index) {
+    if (stop_ != nullptr && stop_->load()) return;
+    book(index, jit::provide(plan_.kernels[index].spec, compiler_, cabinet_));
   }
 
   Report finish() {
@@ -76,7 +63,6 @@ class Run {
   cache::Cabinet* cabinet_;
   const Progress& progress_;
   const std::atomic<bool>* stop_;
-  std::atomic<std::size_t> next_{0};
 
   std::mutex mutex_;  // guards everything below
   Report report_;
@@ -89,16 +75,11 @@ class Run {
 
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop) {
-  const auto begin = std::chrono::steady_clock::now();
+  const util::Moment begin = util::now();
   Run run(plan, compiler, cabinet, progress, stop);
-  {
-    const std::size_t wanted = std::min(static_cast<std::size_t>(std::max(jobs, 1)), plan.kernels.size());
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < wanted; ++i) threads.emplace_back([&run] { run.work(); });
-    run.work();
-  }
+  util::parallel_for(plan.kernels.size(), jobs, [&run](std::size_t index) { run.provide(index); });
   Report report = run.finish();
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds = util::seconds_since(begin);
   return report;
 }
 

@@ -4,9 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cache/cabinet.hpp"
@@ -28,7 +26,8 @@ struct Report {
   std::vector<Failure> failed;  // in the order of the plan
   std::int64_t remaining = 0;   // not begun, because `stop` was set
   double seconds = 0;
-  // What became of the kernels that were compiled: readonly and off mean that nothing could be stored.
+  // What became of the kernels that were compiled. on: all were stored; readonly: the cabinet takes none; off: there is
+  // no cabinet, or not every kernel could be stored.
   cache::Persistence persist = cache::Persistence::on;
   std::string persist_problem;  // why an entry could not be stored, once; empty when all were
 };
@@ -45,13 +44,5 @@ Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, 
 
 // How many kernels of the plan the cabinet does not hold whole, under the NVRTC version that their keys name.
 std::int64_t count_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
-
-// Threads to use when the user leaves it open: the cores this process may run on (its affinity, and the CPU quota of
-// its control group), at least 1.
-int default_jobs();
-
-// The whole cores that a control group's cpu.max grants ("150000 100000" -> 2, rounded up); nullopt when the text sets
-// no limit ("max 100000") or is not of that form.
-std::optional<int> cores_of_quota(std::string_view cpu_max);
 
 }  // namespace cubinet::warmup

@@ -4,8 +4,9 @@
 #include "catch.hpp"
 #include "jit/compiler.hpp"
 #include "jit/kernel_spec.hpp"
-#include "jit/parallel.hpp"
 #include "jit/selector.hpp"
+#include "util/cores.hpp"
+#include "util/parallel.hpp"
 
 using namespace cubinet;
 
@@ -39,7 +40,8 @@ TEST_CASE("Every selected kernel compiles without spills and without serialised 
   const auto specs = selected_kernels();
   REQUIRE(specs.size() >= 6);
   std::vector<Expected<jit::CompiledKernel>> kernels(specs.size());
-  jit::parallel_for(specs.size(), jit::usable_cores(), [&](std::size_t i) { kernels[i] = (*nvrtc)->compile(specs[i]); });
+  util::parallel_for(specs.size(), util::usable_cores(),
+                     [&](std::size_t i) { kernels[i] = (*nvrtc)->compile(specs[i]); });
   for (std::size_t i = 0; i < specs.size(); ++i) {
     INFO(specs[i].family << " n " << specs[i].n << " k " << specs[i].k << " " << jit::name(specs[i].config));
     const auto& kernel = kernels[i];

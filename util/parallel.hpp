@@ -4,14 +4,11 @@
 #include <cstddef>
 #include <functional>
 
-namespace cubinet::jit {
-
-// Cores that this process may run on, at least 1.
-int usable_cores();
+namespace cubinet::util {
 
 // Calls body(0) .. body(count - 1), each once, on up to `jobs` threads, the calling one among them; returns when all
 // are done. Where the system gives fewer threads the ones that there are do the work. `body` is called from several
 // threads at once and must not throw.
 void parallel_for(std::size_t count, int jobs, const std::function<void(std::size_t)>& body);
 
-}  // namespace cubinet::jit
+}  // namespace cubinet::util

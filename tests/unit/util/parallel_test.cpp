@@ -1,4 +1,4 @@
-#include "jit/parallel.hpp"
+#include "util/parallel.hpp"
 
 #include <array>
 #include <atomic>
@@ -10,14 +10,13 @@ using namespace cubinet;
 TEST_CASE("Each index is visited once, whatever the number of threads") {
   for (const int jobs : {-1, 0, 1, 2, 7, 200}) {
     std::array<std::atomic<int>, 50> visits{};
-    jit::parallel_for(visits.size(), jobs, [&](std::size_t i) { ++visits[i]; });
+    util::parallel_for(visits.size(), jobs, [&](std::size_t i) { ++visits[i]; });
     for (const auto& count : visits) CHECK(count == 1);
   }
 }
 
 TEST_CASE("Nothing is called for an empty loop") {
   int calls = 0;
-  jit::parallel_for(0, 4, [&](std::size_t) { ++calls; });
+  util::parallel_for(0, 4, [&](std::size_t) { ++calls; });
   CHECK(calls == 0);
-  CHECK(jit::usable_cores() >= 1);
 }

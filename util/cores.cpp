@@ -1,15 +1,16 @@
-// How many compile threads this process should use.
+#include "util/cores.hpp"
+
 #include <sched.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 
-#include "warmup/runner.hpp"
-
-namespace cubinet::warmup {
+namespace cubinet::util {
 namespace {
 
 int cores_of_affinity() {
@@ -23,19 +24,19 @@ int cores_of_affinity() {
 std::string control_group() {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
-    if (line.rfind("0::", 0) == 0) return line.substr(3);
+    if (line.starts_with("0::/")) return line.substr(3);
   }
   return "/";
 }
 
-std::string first_line(const std::string& file) {
+std::string first_line(const std::filesystem::path& file) {
   std::ifstream stream(file);
   std::string line;
   std::getline(stream, line);
   return line;
 }
 
-std::optional<std::int64_t> number(std::string_view text) {
+std::optional<std::int64_t> positive_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value <= 0) return std::nullopt;
@@ -47,19 +48,23 @@ std::optional<std::int64_t> number(std::string_view text) {
 std::optional<int> cores_of_quota(std::string_view cpu_max) {
   const std::size_t space = cpu_max.find(' ');
   if (space == std::string_view::npos) return std::nullopt;
-  const auto quota = number(cpu_max.substr(0, space));
-  const auto period = number(cpu_max.substr(space + 1));
+  const auto quota = positive_number(cpu_max.substr(0, space));
+  const auto period = positive_number(cpu_max.substr(space + 1));
   if (!quota || !period) return std::nullopt;
   const std::int64_t cores = *quota / *period + (*quota % *period != 0 ? 1 : 0);
   return static_cast<int>(std::min<std::int64_t>(cores, 1 << 20));
 }
 
-int default_jobs() {
+int usable_cores() {
   int cores = cores_of_affinity();
-  if (const auto quota = cores_of_quota(first_line("/sys/fs/cgroup" + control_group() + "/cpu.max"))) {
-    cores = std::min(cores, *quota);
+  // A quota binds everything below its group, so each group on the way up counts.
+  for (std::filesystem::path group = control_group();; group = group.parent_path()) {
+    if (const auto quota = cores_of_quota(first_line("/sys/fs/cgroup" + group.native() + "/cpu.max"))) {
+      cores = std::min(cores, *quota);
+    }
+    if (!group.has_relative_path()) break;
   }
   return std::max(cores, 1);
 }
 
-}  // namespace cubinet::warmup
+}  // namespace cubinet::util
