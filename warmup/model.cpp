@@ -29,8 +29,11 @@ const json* member(const json& object, const char* name) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-// A JSON value on one line, shortened, for an error message.
+// A JSON value on one line, shortened, for an error message. What is nested is named by its type alone: writing it out
+// takes stack for each level, and a hostile file has millions.
 std::string shown(const json& value) {
+  const auto nested = [](const json& item) { return item.is_structured() && !item.empty(); };
+  if (std::any_of(value.begin(), value.end(), nested)) return fmt::format("a nested {}", value.type_name());
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   constexpr std::size_t longest = 40;
   return text.size() <= longest ? text : text.substr(0, longest) + "...";

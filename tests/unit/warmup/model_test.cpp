@@ -48,6 +48,14 @@ MoeShape parsed(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("A field that is nested a million deep is refused in a few words") {
+  const std::size_t depth = 1'000'000;
+  const std::string value = std::string(depth, '[') + std::string(depth, ']');
+  const auto shape = warmup::parse_model(R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": )" + value + "}", "m");
+  REQUIRE_FALSE(shape);
+  CHECK(shape.error().message.find("m: hidden_size is a nested array, expected a whole number") == 0);
+}
+
 TEST_CASE("Every example model is read as its card says") {
   std::size_t seen = 0;
   for (const auto& folder : fs::directory_iterator(models)) {
