@@ -2,8 +2,9 @@
 //
 //   auto verifier = Verifier::open(device, compiler, cabinet, options);
 //   verifier->load(contiguous_plan(problem, contiguous_labels({100, 0, 300})));
-//   auto verdict = verifier->run("some kernel", [&](CUstream s) { return launch(verifier->contiguous_arguments(), s);
-//   }); if (!verdict->right()) ... verdict->complaint
+//   auto launch_it = [&](CUstream stream) { return launch(verifier->contiguous_arguments(), stream); };
+//   auto verdict = verifier->run("some kernel", launch_it);
+//   if (!verdict->right()) ... verdict->complaint
 #pragma once
 
 #include <chrono>

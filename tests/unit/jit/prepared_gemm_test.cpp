@@ -176,5 +176,6 @@ TEST_CASE("Labels are read back and checked") {
   CHECK(gemm.check_labels(labels.data(), 129));
   CHECK(code_of(gemm.check_labels(nullptr, 1)) == ErrorCode::invalid_argument);
   CHECK(code_of(gemm.check_labels(labels.data(), -1)) == ErrorCode::invalid_argument);
+  CHECK(code_of(gemm.check_labels(labels.data(), std::int64_t{1} << 62)) == ErrorCode::invalid_argument);
   CHECK(code_of(prepared(kMasked).check_labels(labels.data(), 1)) == ErrorCode::invalid_argument);
 }
