@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cache/index.hpp"
 #include "cache/object_store.hpp"
 #include "cache/quarantine.hpp"
 #include "cache/root.hpp"
+#include "util/digest.hpp"
 
 namespace cubinet::cache {
 
@@ -67,6 +66,7 @@ bool is_damage(const Error& error) { return error.code == ErrorCode::invalid_arg
 struct Checked {
   std::vector<Key> damaged;        // can be set aside; a file that cannot be read is reported only
   std::vector<Entry> undescribed;  // what their rows should say
+  std::int64_t unreadable = 0;
 };
 
 // Reads every object of the listing and fills in `checked`, `damaged` and `orphans` of the report.
@@ -80,7 +80,11 @@ Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& list
     ++report.checked;
     if (!object) {
       report.damaged.push_back(key.hex());
-      if (is_damage(object.error())) result.damaged.push_back(key);
+      if (is_damage(object.error())) {
+        result.damaged.push_back(key);
+      } else {
+        ++result.unreadable;
+      }
       continue;
     }
     const Index::Row* row = find_row(rows, key);
@@ -93,9 +97,22 @@ Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& list
   return result;
 }
 
-bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); });
+// Sets aside what is damaged. Returns how many things are where they were. `gone` gets the keys of which none is.
+std::int64_t set_all_aside(const ObjectStore& store, const ObjectStore::Listing& listing, const Checked& checked,
+                           std::vector<Key>& gone) {
+  std::int64_t left = checked.unreadable;
+  for (const Key& key : checked.damaged) {
+    store.set_damaged_aside(key);
+    if (!store.exists(key)) {
+      gone.push_back(key);
+    } else if (!store.read(key)) {  // a whole one may have come in its place
+      ++left;
+    }
+  }
+  for (const std::string& name : listing.strangers) {
+    if (!store.set_stranger_aside(name)) ++left;
+  }
+  return left;
 }
 
 }  // namespace
@@ -186,7 +203,7 @@ Expected<std::vector<Entry>> Cabinet::list() {
 }
 
 Expected<std::vector<Entry>> Cabinet::match(std::string_view key_prefix) {
-  if (!is_hex(key_prefix)) {
+  if (!util::is_hex(key_prefix)) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
   }
   std::string prefix(key_prefix);
@@ -238,11 +255,7 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   const Checked checked = check_objects(state_->store, *listing, known, report);
   report.leftovers = state_->store.leftovers(repair);
   if (!repair) return report;
-  for (const Key& key : checked.damaged) {
-    state_->store.set_damaged_aside(key);
-    if (!state_->store.exists(key)) gone.push_back(key);
-  }
-  for (const std::string& name : listing->strangers) state_->store.set_stranger_aside(name);
+  report.unmended = set_all_aside(state_->store, *listing, checked, gone);
   if (checked.undescribed.empty() && gone.empty()) return report;
   if (auto applied = state_->index.apply(checked.undescribed, gone); !applied) {
     return tl::make_unexpected(applied.error());

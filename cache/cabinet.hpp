@@ -64,6 +64,7 @@ struct VerifyReport {
   std::int64_t orphans = 0;          // whole objects without an index row that describes them
   std::int64_t missing = 0;          // index rows without an object
   std::int64_t leftovers = 0;        // files in tmp/ that a killed writer left
+  std::int64_t unmended = 0;         // of `damaged`, those that a repair could not set aside; 0 without a repair
   std::string index_problem;         // why the index could not be read as it is; every object is an orphan then
 };
 
@@ -114,7 +115,7 @@ class Cabinet {
   Expected<Stats> stats();
   // Reads every object and compares it with its footer and with the index; with `repair` sets damaged
   // objects aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
-  // changes in any way. The report tells what was found, before repairs.
+  // changes in any way. The report tells what was found, before repairs, and what they left.
   Expected<VerifyReport> verify(bool repair);
   // Removes object and row. not_found when there is neither; cache_unusable for a read-only root.
   Expected<void> remove(const Key& key);

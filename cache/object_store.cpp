@@ -82,10 +82,9 @@ void ObjectStore::set_damaged_aside(const Key& key) const {
   if (linked == 0 || errno == EEXIST) calls_.unlink(moved->native());
 }
 
-void ObjectStore::set_stranger_aside(const std::string& name) const {
+bool ObjectStore::set_stranger_aside(const std::string& name) const {
   const fs::path path = layout_.objects() / name;
-  // Trouble leaves the stranger where it is, to be reported the next time too.
-  static_cast<void>(set_aside(calls_, layout_, path, path.filename().native()));
+  return set_aside(calls_, layout_, path, path.filename().native()).has_value();
 }
 
 Expected<bool> ObjectStore::remove(const Key& key) const {

@@ -33,8 +33,8 @@ class ObjectStore {
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
   void set_damaged_aside(const Key& key) const;
-  // The same for a name from Listing::strangers.
-  void set_stranger_aside(const std::string& name) const;
+  // The same for a name from Listing::strangers. False when it is still there.
+  [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
 
   // Removes an object durably. False when there was none.
   Expected<bool> remove(const Key& key) const;

@@ -1,6 +1,5 @@
 // cubinet cache: what is in the cabinet, and whether it is sound.
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include <fmt/format.h>
@@ -10,6 +9,9 @@
 #include "tools/output.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "util/clock.hpp"
+#include "util/digest.hpp"
+#include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -24,9 +26,10 @@ struct CacheOptions {
 constexpr std::size_t shortest_prefix = 4;
 constexpr std::size_t shown_digits = 12;
 
-std::int64_t now() {
-  using namespace std::chrono;
-  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+// How long ago `then` was, whatever an object or the index says: never negative, and a time before 1970 is one of 1970.
+std::string age_of(std::int64_t then) {
+  const std::int64_t now = util::system_clock().seconds();
+  return age_text(now - std::clamp<std::int64_t>(then, 0, now));
 }
 
 Json entry_object(const cache::Entry& entry) {
@@ -49,17 +52,16 @@ void print_entries(const std::vector<cache::Entry>& entries, const std::string& 
   Table table(
       {"KEY", "FAMILY", "ARCH", ">N", ">K", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE", ">AGE", ">HITS"});
   std::int64_t bytes = 0;
-  const std::int64_t present = now();
   for (const cache::Entry& entry : entries) {
     const cache::Facts& facts = entry.facts;
     table.add({entry.key.hex().substr(0, shown_digits), facts.family, facts.arch, std::to_string(facts.n),
-               std::to_string(facts.k), std::to_string(facts.registers), bytes_text(facts.spill_bytes),
-               bytes_text(facts.smem_bytes), milliseconds_text(facts.compile_ms), bytes_text(entry.bytes),
-               age_text(present - facts.created), std::to_string(entry.hits)});
+               std::to_string(facts.k), std::to_string(facts.registers), util::format_byte_size(facts.spill_bytes),
+               util::format_byte_size(facts.smem_bytes), milliseconds_text(facts.compile_ms), util::format_byte_size(entry.bytes),
+               age_of(facts.created), std::to_string(entry.hits)});
     bytes += entry.bytes;
   }
   if (!entries.empty()) print(table.text());
-  print(fmt::format("{} entries, {} in {}\n", entries.size(), bytes_text(bytes), root));
+  print(fmt::format("{} entries, {} in {}\n", entries.size(), util::format_byte_size(bytes), root));
 }
 
 int list(const CacheOptions& options, cache::Cabinet& cabinet) {
@@ -83,7 +85,6 @@ Json record_value(const std::string& record) {
 
 void print_entry(const cache::Entry& entry) {
   const cache::Facts& facts = entry.facts;
-  const std::int64_t present = now();
   const auto line = [](std::string_view name, const std::string& value) {
     print(fmt::format("{:<14}{}\n", name, value));
   };
@@ -92,25 +93,20 @@ void print_entry(const cache::Entry& entry) {
   line("arch", facts.arch);
   line("N, K", fmt::format("{}, {}", facts.n, facts.k));
   line("registers", fmt::format("{} per thread", facts.registers));
-  line("spilled", fmt::format("{} per thread", bytes_text(facts.spill_bytes)));
-  line("shared memory", bytes_text(facts.smem_bytes));
+  line("spilled", fmt::format("{} per thread", util::format_byte_size(facts.spill_bytes)));
+  line("shared memory", util::format_byte_size(facts.smem_bytes));
   line("compiled in", milliseconds_text(facts.compile_ms));
-  line("size", bytes_text(entry.bytes));
-  line("created", fmt::format("{} ago", age_text(present - facts.created)));
-  line("last used", entry.last_used == 0 ? "never" : fmt::format("{} ago", age_text(present - entry.last_used)));
+  line("size", util::format_byte_size(entry.bytes));
+  line("created", fmt::format("{} ago", age_of(facts.created)));
+  line("last used", entry.last_used == 0 ? "never" : fmt::format("{} ago", age_of(entry.last_used)));
   line("hits", std::to_string(entry.hits));
   line("entry points", fmt::format("{}", fmt::join(facts.kernel_names, ", ")));
   line("record", record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-// What the user typed is the beginning of a key. Upper-case digits are taken, as other tools print them.
+// What the user typed is the beginning of a key, in either case.
 Expected<std::string> key_prefix(const std::string& text) {
-  std::string prefix = text;
-  std::transform(prefix.begin(), prefix.end(), prefix.begin(), [](char digit) {
-    return digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit;
-  });
-  const bool digits = prefix.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (digits && prefix.size() >= shortest_prefix && prefix.size() <= 64) return prefix;
+  if (util::is_hex(text) && text.size() >= shortest_prefix && text.size() <= 64) return text;
   return fail(
       ErrorCode::invalid_argument,
       fmt::format("KEY '{}' is not a key or the beginning of one: {} to 64 hexadecimal digits", text, shortest_prefix));
@@ -167,14 +163,23 @@ int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
       fmt::format("cache        {} (persistence {})\nentries      {}\nsize         {}\nhits         {}\n"
                   "quarantined  {}\ncompiled in  {} together\n",
                   cabinet.root().string(), persist_name(cabinet.persistence()), stats->entries,
-                  bytes_text(stats->bytes), stats->hits, stats->quarantined, milliseconds_text(stats->compile_ms)));
+                  util::format_byte_size(stats->bytes), stats->hits, stats->quarantined, milliseconds_text(stats->compile_ms)));
   return exit_done;
+}
+
+void print_report(const cache::VerifyReport& report, bool repaired) {
+  for (const std::string& name : report.damaged) print(fmt::format("damaged: {}\n", one_line(name)));
+  if (!report.index_problem.empty()) print(fmt::format("index: {}\n", one_line(report.index_problem)));
+  print(fmt::format("{} checked, {} damaged, {} objects without a row, {} rows without an object, {} leftovers{}\n",
+                    report.checked, report.damaged.size(), report.orphans, report.missing, report.leftovers,
+                    repaired ? "; repaired" : ""));
 }
 
 int verify(const CacheOptions& options, cache::Cabinet& cabinet) {
   const auto report = cabinet.verify(options.repair);
   if (!report) return report_error(report.error(), options.json, exit_failed);
   const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0;
+  const bool repaired = options.repair && report->unmended == 0;
   if (options.json) {
     print_object(Json{{"cache", cabinet.root().string()},
                       {"checked", report->checked},
@@ -182,15 +187,15 @@ int verify(const CacheOptions& options, cache::Cabinet& cabinet) {
                       {"orphans", report->orphans},
                       {"missing", report->missing},
                       {"leftovers", report->leftovers},
-                      {"repaired", options.repair}});
+                      {"index_problem", report->index_problem},
+                      {"repaired", repaired},
+                      {"unmended", report->unmended}});
   } else {
-    for (const std::string& name : report->damaged) print(fmt::format("damaged: {}\n", one_line(name)));
-    print(fmt::format("{} checked, {} damaged, {} objects without a row, {} rows without an object, {} leftovers{}\n",
-                      report->checked, report->damaged.size(), report->orphans, report->missing, report->leftovers,
-                      options.repair ? "; repaired" : ""));
+    print_report(*report, repaired);
   }
   if (!sound && !options.repair) note("run `cubinet cache verify --repair` to mend this");
-  return sound || options.repair ? exit_done : exit_failed;
+  if (report->unmended > 0) note(fmt::format("{} damaged files could not be set aside", report->unmended));
+  return sound || repaired ? exit_done : exit_failed;
 }
 
 int remove(const CacheOptions& options, cache::Cabinet& cabinet) {
@@ -204,7 +209,7 @@ int remove(const CacheOptions& options, cache::Cabinet& cabinet) {
   if (options.json) {
     print_object(Json{{"removed", {entry->key.hex()}}, {"bytes", entry->bytes}});
   } else {
-    print(fmt::format("removed {} ({})\n", entry->key.hex(), bytes_text(entry->bytes)));
+    print(fmt::format("removed {} ({})\n", entry->key.hex(), util::format_byte_size(entry->bytes)));
   }
   return exit_done;
 }
@@ -247,7 +252,8 @@ void add_cache(CLI::App& app, int& exit_code) {
   add_action(*cache, options, exit_code, "stats", "Figures of the whole cabinet", stats);
   add_action(*cache, options, exit_code, "verify",
              "Compare every object with its digest and with the index. Exit code 1 when something is damaged or the "
-             "index and the objects disagree",
+             "index and the objects disagree, with --repair when a damaged file could not be set aside; leftovers of "
+             "killed writers are counted and do not change it",
              verify)
       ->add_flag("--repair", options->repair, "Set damaged objects aside, mend the index, remove leftovers");
   add_key(*add_action(*cache, options, exit_code, "rm", "Remove one entry", remove), options);

@@ -13,6 +13,7 @@
 #include "tools/output.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -55,8 +56,7 @@ const char* state_name(State state) {
 
 constexpr const char* nvrtc_mend =
     "install a CUDA 13 toolkit and set CUDA_HOME, or the wheel nvidia-cuda-nvrtc and set CUBINET_NVRTC_DIR to the "
-    "folder "
-    "of its libnvrtc";
+    "folder of its libnvrtc";
 
 Check check_nvrtc(const Toolchain& toolchain) {
   if (toolchain.missing) return {"NVRTC", State::absent, toolchain.missing->message, nvrtc_mend};
@@ -82,7 +82,7 @@ Check check_probe(const Toolchain& toolchain) {
   return {name, State::ok,
           fmt::format("{} for {} in {}, {} registers, {}", spec.family, spec.architecture,
                       milliseconds_text(kernel->resources.compile_ms), kernel->resources.registers,
-                      bytes_text(static_cast<std::int64_t>(kernel->cubin.size()))),
+                      util::format_byte_size(static_cast<std::int64_t>(kernel->cubin.size()))),
           ""};
 }
 
@@ -126,7 +126,7 @@ Check check_device(const std::shared_ptr<const jit::Driver>& driver, int ordinal
   const jit::DeviceInfo& info = context->info();
   const std::string found =
       fmt::format("{}: {}, compute capability {}.{}, {} SMs, {}", info.ordinal, info.name, info.compute_major,
-                  info.compute_minor, info.num_sms, bytes_text(static_cast<std::int64_t>(info.total_bytes)));
+                  info.compute_minor, info.num_sms, util::format_byte_size(static_cast<std::int64_t>(info.total_bytes)));
   if (info.compute_major == 9 && info.compute_minor == 0) return {"device", State::ok, found, ""};
   return {"device", State::failed, found, "kernels for sm_90a run on compute capability 9.0 only"};
 }

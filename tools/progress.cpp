@@ -16,17 +16,24 @@ ProgressStyle progress_style(bool quiet) {
   return isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
-ProgressDisplay::ProgressDisplay(ProgressStyle style) : style_(style), begin_(std::chrono::steady_clock::now()) {}
+ProgressDisplay::ProgressDisplay(ProgressStyle style) : style_(style) {}
+
+void ProgressDisplay::begin(std::int64_t total) {
+  if (style_ == ProgressStyle::bar) draw(0, total);
+}
 
 void ProgressDisplay::show(std::int64_t done, std::int64_t total, const std::string& label) {
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   if (style_ == ProgressStyle::lines) {
     fmt::print(stderr, "[{}/{}] {}\n", done, total, label);
   } else if (style_ == ProgressStyle::bar) {
-    fmt::print(stderr, "\r\033[K{}", bar_text(done, total, seconds));
-    std::fflush(stderr);
-    drawn_ = true;
+    draw(done, total);
   }
+}
+
+void ProgressDisplay::draw(std::int64_t done, std::int64_t total) {
+  fmt::print(stderr, "\r\033[K{}", bar_text(done, total, util::seconds_since(begin_)));
+  std::fflush(stderr);
+  drawn_ = true;
 }
 
 void ProgressDisplay::clear() {

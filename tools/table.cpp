@@ -1,7 +1,6 @@
 #include "tools/table.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
@@ -35,19 +34,8 @@ std::string Table::text() const {
   return text;
 }
 
-std::string bytes_text(std::int64_t bytes) {
-  constexpr std::array units{"KiB", "MiB", "GiB", "TiB"};
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  while (value >= 1023.95 && unit + 1 < units.size()) {
-    value /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.1f} {}", value, units[unit]);
-}
-
 std::string milliseconds_text(double value) {
+  value = std::min(value, 1e15);  // beyond it is no time that anything took, and the cast below would not hold it
   if (value < 999.5) return fmt::format("{:.0f} ms", value);
   if (value < 59'950) return fmt::format("{:.1f} s", value / 1000);
   const auto seconds = static_cast<std::int64_t>(value / 1000 + 0.5);

@@ -21,7 +21,6 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string bytes_text(std::int64_t bytes);   // "512 B", "15.2 KiB"
 std::string milliseconds_text(double value);  // "231 ms", "1.9 s", "2 min 5 s"
 std::string age_text(std::int64_t seconds);   // "12 s", "5 min", "3 h", "8 d"
 

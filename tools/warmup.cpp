@@ -49,7 +49,12 @@ void stop_on_signals() {
   action.sa_handler = request_stop;
   action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
   sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction present {};
+    // Who started the command may have it ignore a signal, as a shell does with Ctrl-C for what runs in the background.
+    if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN) continue;
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
@@ -130,6 +135,7 @@ warmup::Report compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Ca
     display.show(done, total,
                  fmt::format("{} N={} K={} {}", latest.family, latest.n, latest.k, jit::name(latest.config)));
   };
+  display.begin(static_cast<std::int64_t>(plan.kernels.size()));
   stop_on_signals();
   warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop_requested);
   display.clear();

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace cubinet::util {
@@ -36,6 +37,10 @@ std::string to_hex(std::span<const std::uint8_t> bytes) {
     text.push_back(digits[byte & 15U]);
   }
   return text;
+}
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return digit_value(c) >= 0; });
 }
 
 bool from_hex(std::string_view text, std::span<std::uint8_t> out) {

@@ -20,6 +20,9 @@ std::string sha256_hex(std::string_view bytes);
 // Two lower-case digits a byte.
 std::string to_hex(std::span<const std::uint8_t> bytes);
 
+// Whether every character is a hexadecimal digit, either case.
+bool is_hex(std::string_view text);
+
 // Reads exactly 2 * out.size() digits, either case, into `out`. False, with `out` unspecified, for anything else.
 bool from_hex(std::string_view text, std::span<std::uint8_t> out);
 

@@ -121,6 +121,35 @@ TEST_CASE("rm removes the one entry that it names, and stats count what is left"
   CHECK(sandbox.run({"cache", "stats"}).out.find("entries      1\n") != std::string::npos);
 }
 
+TEST_CASE("verify says why the index cannot be read, and --repair makes it anew") {
+  const Sandbox sandbox;
+  fill(sandbox);
+  CHECK(object_of(sandbox.run({"cache", "verify", "--json"})).at("index_problem") == "");
+  cubinet::test::write_file(sandbox.path("home/.cache/cubinet/index.db"), "noise");
+  const Outcome object = sandbox.run({"cache", "verify", "--json"});
+  CHECK(object.exit_code == 1);
+  CHECK(object_of(object).at("orphans") == 2);
+  CHECK(object_of(object).at("index_problem").get<std::string>().find("index.db") != std::string::npos);
+  const Outcome text = sandbox.run({"cache", "verify"});
+  CHECK(text.out.find("index: ") == 0);
+  CHECK(text.out.find("index.db") != std::string::npos);
+  const Outcome repaired = sandbox.run({"cache", "verify", "--repair", "--json"});
+  CHECK(repaired.exit_code == 0);
+  CHECK(object_of(repaired).at("repaired") == true);
+  CHECK(object_of(repaired).at("unmended") == 0);
+  CHECK(object_of(sandbox.run({"cache", "verify", "--json"})).at("index_problem") == "");
+}
+
+TEST_CASE("Leftovers of killed writers are counted, and the exit code stays 0, as --help says") {
+  const Sandbox sandbox;
+  fill(sandbox);
+  cubinet::test::write_file(sandbox.path("home/.cache/cubinet/tmp/half"), "half");
+  const Outcome found = sandbox.run({"cache", "verify", "--json"});
+  CHECK(found.exit_code == 0);
+  CHECK(object_of(found).at("leftovers") == 1);
+  CHECK(sandbox.run({"cache", "verify", "--help"}).out.find("leftovers") != std::string::npos);
+}
+
 TEST_CASE("verify finds a damaged object, --repair sets it aside, and the next warmup makes it again") {
   const Sandbox sandbox;
   fill(sandbox);

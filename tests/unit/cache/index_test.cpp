@@ -49,6 +49,14 @@ TEST_CASE("the listing comes back after the index is deleted") {
   comes_back_after(root, [](const cache::Layout& layout) { fs::remove(layout.index()); });
 }
 
+TEST_CASE("hits that nobody can have counted are noise, and the sum over all entries stays a sum") {
+  test::Filled root(entries);
+  root.cabinet.record_hits({test::key_of(0)});
+  sql(root.layout, "UPDATE entries SET hits = 9223372036854775807, last_used = -1 WHERE hits = 0");
+  CHECK(root.cabinet.stats()->hits == 1);
+  for (const auto& entry : root.cabinet.list().value()) CHECK(entry.last_used >= 0);
+}
+
 TEST_CASE("the listing comes back after the index is emptied, cut or overwritten") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), ""); });

@@ -71,6 +71,27 @@ TEST_CASE("a repair puts everything right and reports what it found") {
   CHECK(test::count_files(root.layout.quarantine()) == 2);
 }
 
+TEST_CASE("a repair that cannot set a damaged file aside says so, and the file is still reported the next time") {
+  struct NoRenames final : util::SystemCalls {
+    int rename(const std::string&, const std::string&) override {
+      errno = EIO;
+      return -1;
+    }
+  };
+  test::Filled root(4);
+  spoil(root);
+  NoRenames calls;
+  auto cabinet = cache::Cabinet::open(root.layout.root, false, {util::system_clock(), calls}).value();
+  const auto report = cabinet.verify(true);
+  REQUIRE(report);
+  CHECK(report->damaged.size() == 2);
+  CHECK(report->unmended == 2);
+  CHECK(cabinet.verify(false)->damaged.size() == 2);
+  CHECK(cabinet.verify(false)->unmended == 0);
+  CHECK(root.cabinet.verify(true)->unmended == 0);
+  is_clean(root.cabinet.verify(false).value(), 2);
+}
+
 TEST_CASE("without repair a missing or damaged index is reported and left alone") {
   test::Filled root(2);
   fs::remove(root.layout.index());
