@@ -1,5 +1,6 @@
 // cubinet_bench_compile: how long NVRTC takes for the kernels of a problem or a model, beside ptxas alone.
 // Exit codes: 0 done, 1 an error, 2 wrong usage. Needs no GPU.
+#include <exception>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -58,7 +59,7 @@ Expected<warmup::Plan> plan_for(const Arguments& arguments) {
   return warmup::make_plan(request);
 }
 
-Expected<void> run(const Arguments& arguments) {
+Expected<void> time_all(const Arguments& arguments) {
   const auto plan = plan_for(arguments);
   if (!plan) return tl::make_unexpected(plan.error());
   const auto compiler = jit::NvrtcCompiler::open({});
@@ -78,9 +79,12 @@ Expected<void> run(const Arguments& arguments) {
   return {};
 }
 
-}  // namespace
+int report_error(const Error& error) {
+  fmt::print(stderr, "error: {}\n{}", error.message, error.detail.empty() ? "" : error.detail + "\n");
+  return error.code == ErrorCode::invalid_argument ? 2 : 1;
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Times the compilation of kernels, without a GPU");
   Arguments arguments;
   add_options(app, arguments);
@@ -89,9 +93,16 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? 0 : 2;
   }
-  const auto status = run(arguments);
-  if (status) return 0;
-  fmt::print(stderr, "error: {}\n{}", status.error().message,
-             status.error().detail.empty() ? "" : status.error().detail + "\n");
-  return status.error().code == ErrorCode::invalid_argument ? 2 : 1;
+  const auto status = time_all(arguments);
+  return status ? 0 : report_error(status.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& exception) {  // a defect, or no memory
+    return report_error({ErrorCode::io, exception.what(), {}});
+  }
 }

@@ -2,6 +2,7 @@
 // Exit codes: 0 all cases right and timed, 1 some wrong or an error, 2 wrong usage, 3 a launch hung, 4 no GPU here.
 #include <chrono>
 #include <ctime>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -121,9 +122,7 @@ int compile_only(const Arguments& arguments) {
   return report.failed.empty() ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Times grouped GEMMs on this GPU against recorded figures of a peer");
   Arguments arguments;
   arguments.options.jobs = 0;
@@ -143,4 +142,14 @@ int main(int argc, char** argv) {
   fmt::print("{}empty kernel, event to event: {:.2f} us\n\n{}\n{}", head, result->empty_us,
              bench::table(result->measurements), bench::geomeans(result->measurements));
   return write_json(arguments, head, *result) && result->all_right ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& exception) {  // a defect, or no memory
+    return report_error({ErrorCode::io, exception.what(), {}});
+  }
 }

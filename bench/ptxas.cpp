@@ -1,7 +1,7 @@
 #include "ptxas.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -10,6 +10,8 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "util/elapsed.hpp"
 
 extern char** environ;
 
@@ -20,8 +22,9 @@ namespace {
 class Workspace {
  public:
   Workspace() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "cubinet-ptxas-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
+    std::error_code none;
+    std::string pattern = (std::filesystem::temp_directory_path(none) / "cubinet-ptxas-XXXXXX").string();
+    if (!none && mkdtemp(pattern.data()) != nullptr) folder_ = pattern;
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -44,7 +47,10 @@ Expected<void> run(const std::vector<std::string>& words) {
     return fail(ErrorCode::io, "cannot start " + words[0]);
   }
   int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+  pid_t ended = -1;
+  do ended = waitpid(child, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  if (ended != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return fail(ErrorCode::compile_failed, words[0] + " failed");
   }
   return {};
@@ -69,6 +75,7 @@ Expected<std::filesystem::path> find_ptxas() {
 Expected<double> time_ptxas(const std::filesystem::path& ptxas, const std::string& ptx, const std::string& architecture,
                             int times) {
   const Workspace workspace;
+  if (workspace.folder().empty()) return fail(ErrorCode::io, "cannot make a folder for the PTX: set TMPDIR");
   const auto source = workspace.folder() / "kernel.ptx";
   std::ofstream out(source, std::ios::binary);
   out << ptx.c_str();  // NVRTC counts a closing NUL, which ptxas does not take
@@ -76,12 +83,12 @@ Expected<double> time_ptxas(const std::filesystem::path& ptxas, const std::strin
   if (!out) return fail(ErrorCode::io, "cannot write " + source.string());
   double best = 0;
   for (int i = 0; i < times; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
+    const util::Moment begin = util::now();
     const auto done = run({ptxas.string(), "-arch=" + architecture, source.string(), "-o",
                            (workspace.folder() / "kernel.cubin").string()});
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    const double took = util::milliseconds_since(begin);
     if (!done) return tl::make_unexpected(done.error());
-    best = i == 0 ? took.count() : std::min(best, took.count());
+    best = i == 0 ? took : std::min(best, took);
   }
   return best;
 }
