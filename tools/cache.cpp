@@ -16,6 +16,8 @@
 namespace cubinet::tools {
 namespace {
 
+using util::format_byte_size;
+
 struct CacheOptions {
   std::string root;
   std::string key;
@@ -54,14 +56,15 @@ void print_entries(const std::vector<cache::Entry>& entries, const std::string& 
   std::int64_t bytes = 0;
   for (const cache::Entry& entry : entries) {
     const cache::Facts& facts = entry.facts;
-    table.add({entry.key.hex().substr(0, shown_digits), facts.family, facts.arch, std::to_string(facts.n),
-               std::to_string(facts.k), std::to_string(facts.registers), util::format_byte_size(facts.spill_bytes),
-               util::format_byte_size(facts.smem_bytes), milliseconds_text(facts.compile_ms), util::format_byte_size(entry.bytes),
-               age_of(facts.created), std::to_string(entry.hits)});
+    table.add({entry.key.hex().substr(0, shown_digits), one_line(facts.family), one_line(facts.arch),
+               std::to_string(facts.n), std::to_string(facts.k), std::to_string(facts.registers),
+               format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
+               milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
+               std::to_string(entry.hits)});
     bytes += entry.bytes;
   }
   if (!entries.empty()) print(table.text());
-  print(fmt::format("{} entries, {} in {}\n", entries.size(), util::format_byte_size(bytes), root));
+  print(fmt::format("{} entries, {} in {}\n", entries.size(), format_byte_size(bytes), root));
 }
 
 int list(const CacheOptions& options, cache::Cabinet& cabinet) {
@@ -77,10 +80,17 @@ int list(const CacheOptions& options, cache::Cabinet& cabinet) {
   return exit_done;
 }
 
-// The record as JSON where it is that, else as the text that it is.
+// The record as JSON where it is that, else as the text that it is. Nested deeper than any record it is left a text:
+// writing it out would take stack for each level.
 Json record_value(const std::string& record) {
-  Json parsed = Json::parse(record, nullptr, false);
-  return parsed.is_discarded() ? Json(record) : parsed;
+  constexpr int deepest = 32;
+  bool deep = false;
+  const auto watch = [&deep](int depth, Json::parse_event_t, Json&) {
+    deep = deep || depth > deepest;
+    return true;
+  };
+  Json parsed = Json::parse(record, watch, false);
+  return deep || parsed.is_discarded() ? Json(record) : parsed;
 }
 
 void print_entry(const cache::Entry& entry) {
@@ -89,18 +99,18 @@ void print_entry(const cache::Entry& entry) {
     print(fmt::format("{:<14}{}\n", name, value));
   };
   line("key", entry.key.hex());
-  line("family", facts.family);
-  line("arch", facts.arch);
+  line("family", one_line(facts.family));
+  line("arch", one_line(facts.arch));
   line("N, K", fmt::format("{}, {}", facts.n, facts.k));
   line("registers", fmt::format("{} per thread", facts.registers));
-  line("spilled", fmt::format("{} per thread", util::format_byte_size(facts.spill_bytes)));
-  line("shared memory", util::format_byte_size(facts.smem_bytes));
+  line("spilled", fmt::format("{} per thread", format_byte_size(facts.spill_bytes)));
+  line("shared memory", format_byte_size(facts.smem_bytes));
   line("compiled in", milliseconds_text(facts.compile_ms));
-  line("size", util::format_byte_size(entry.bytes));
+  line("size", format_byte_size(entry.bytes));
   line("created", fmt::format("{} ago", age_of(facts.created)));
   line("last used", entry.last_used == 0 ? "never" : fmt::format("{} ago", age_of(entry.last_used)));
   line("hits", std::to_string(entry.hits));
-  line("entry points", fmt::format("{}", fmt::join(facts.kernel_names, ", ")));
+  line("entry points", one_line(fmt::format("{}", fmt::join(facts.kernel_names, ", "))));
   line("record", record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
@@ -159,11 +169,11 @@ int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
                       {"compile_ms", stats->compile_ms}});
     return exit_done;
   }
-  print(
-      fmt::format("cache        {} (persistence {})\nentries      {}\nsize         {}\nhits         {}\n"
-                  "quarantined  {}\ncompiled in  {} together\n",
-                  cabinet.root().string(), persist_name(cabinet.persistence()), stats->entries,
-                  util::format_byte_size(stats->bytes), stats->hits, stats->quarantined, milliseconds_text(stats->compile_ms)));
+  print(fmt::format(
+      "cache        {} (persistence {})\nentries      {}\nsize         {}\nhits         {}\n"
+      "quarantined  {}\ncompiled in  {} together\n",
+      cabinet.root().string(), persist_name(cabinet.persistence()), stats->entries, format_byte_size(stats->bytes),
+      stats->hits, stats->quarantined, milliseconds_text(stats->compile_ms)));
   return exit_done;
 }
 
@@ -209,7 +219,7 @@ int remove(const CacheOptions& options, cache::Cabinet& cabinet) {
   if (options.json) {
     print_object(Json{{"removed", {entry->key.hex()}}, {"bytes", entry->bytes}});
   } else {
-    print(fmt::format("removed {} ({})\n", entry->key.hex(), util::format_byte_size(entry->bytes)));
+    print(fmt::format("removed {} ({})\n", entry->key.hex(), format_byte_size(entry->bytes)));
   }
   return exit_done;
 }

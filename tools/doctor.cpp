@@ -18,6 +18,8 @@
 namespace cubinet::tools {
 namespace {
 
+using util::format_byte_size;
+
 namespace fs = std::filesystem;
 
 struct DoctorOptions {
@@ -82,7 +84,7 @@ Check check_probe(const Toolchain& toolchain) {
   return {name, State::ok,
           fmt::format("{} for {} in {}, {} registers, {}", spec.family, spec.architecture,
                       milliseconds_text(kernel->resources.compile_ms), kernel->resources.registers,
-                      util::format_byte_size(static_cast<std::int64_t>(kernel->cubin.size()))),
+                      format_byte_size(static_cast<std::int64_t>(kernel->cubin.size()))),
           ""};
 }
 
@@ -126,7 +128,7 @@ Check check_device(const std::shared_ptr<const jit::Driver>& driver, int ordinal
   const jit::DeviceInfo& info = context->info();
   const std::string found =
       fmt::format("{}: {}, compute capability {}.{}, {} SMs, {}", info.ordinal, info.name, info.compute_major,
-                  info.compute_minor, info.num_sms, util::format_byte_size(static_cast<std::int64_t>(info.total_bytes)));
+                  info.compute_minor, info.num_sms, format_byte_size(static_cast<std::int64_t>(info.total_bytes)));
   if (info.compute_major == 9 && info.compute_minor == 0) return {"device", State::ok, found, ""};
   return {"device", State::failed, found, "kernels for sm_90a run on compute capability 9.0 only"};
 }

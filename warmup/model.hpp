@@ -15,9 +15,9 @@ namespace cubinet::warmup {
 // What of a config.json decides the shapes. Where a configuration nests the language model under `text_config`, the
 // fields are read from there. They are spelled, in this order of preference:
 //   experts       n_routed_experts | num_experts | num_local_experts; two that disagree are an error
-//   expert_width  moe_intermediate_size, else intermediate_size where the experts are the only MLP. The latter is refused
-//                 when first_k_dense_replace, mlp_only_layers, decoder_sparse_step or moe_layer_freq tell of dense
-//                 layers too: then intermediate_size is the width of those.
+//   expert_width  moe_intermediate_size, else intermediate_size where the experts are the only MLP. It is refused when
+//                 first_k_dense_replace, mlp_only_layers, decoder_sparse_step or moe_layer_freq tell of dense layers
+//                 too: then intermediate_size is the width of those.
 // A field that is null counts as absent.
 struct MoeShape {
   std::string model_type;

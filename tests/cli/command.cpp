@@ -70,7 +70,8 @@ pid_t Sandbox::start(const Arguments& arguments) const {
 Outcome Sandbox::finish(pid_t process) const {
   int status = 0;
   REQUIRE(waitpid(process, &status, 0) == process);
-  const Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, test::contents(output_ / "out"), standard_error()};
+  const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  const Outcome outcome{exit_code, test::contents(output_ / "out"), standard_error()};
   REQUIRE(outcome.exit_code != no_such_start);
   return outcome;
 }

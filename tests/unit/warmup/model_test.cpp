@@ -51,7 +51,8 @@ MoeShape parsed(const std::string& text) {
 TEST_CASE("A field that is nested a million deep is refused in a few words") {
   const std::size_t depth = 1'000'000;
   const std::string value = std::string(depth, '[') + std::string(depth, ']');
-  const auto shape = warmup::parse_model(R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": )" + value + "}", "m");
+  const std::string start = R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": )";
+  const auto shape = warmup::parse_model(start + value + "}", "m");
   REQUIRE_FALSE(shape);
   CHECK(shape.error().message.find("m: hidden_size is a nested array, expected a whole number") == 0);
 }
