@@ -1,6 +1,5 @@
 // cubinet_bench_compile: how long NVRTC takes for the kernels of a problem or a model, beside ptxas alone.
 // Exit codes: 0 done, 1 an error, 2 wrong usage. Needs no GPU.
-#include <exception>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compile_run.hpp"
+#include "outcome.hpp"
 #include "ptxas.hpp"
 #include "warmup/model.hpp"
 
@@ -79,11 +79,6 @@ Expected<void> time_all(const Arguments& arguments) {
   return {};
 }
 
-int report_error(const Error& error) {
-  fmt::print(stderr, "error: {}\n{}", error.message, error.detail.empty() ? "" : error.detail + "\n");
-  return error.code == ErrorCode::invalid_argument ? 2 : 1;
-}
-
 int run(int argc, char** argv) {
   CLI::App app("Times the compilation of kernels, without a GPU");
   Arguments arguments;
@@ -94,15 +89,11 @@ int run(int argc, char** argv) {
     return app.exit(problem) == 0 ? 0 : 2;
   }
   const auto status = time_all(arguments);
-  return status ? 0 : report_error(status.error());
+  return status ? 0 : bench::report_error(status.error());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& exception) {  // a defect, or no memory
-    return report_error({ErrorCode::io, exception.what(), {}});
-  }
+  return bench::exit_code_of([&] { return run(argc, argv); });
 }

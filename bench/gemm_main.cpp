@@ -2,7 +2,6 @@
 // Exit codes: 0 all cases right and timed, 1 some wrong or an error, 2 wrong usage, 3 a launch hung, 4 no GPU here.
 #include <chrono>
 #include <ctime>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -13,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gemm_run.hpp"
+#include "outcome.hpp"
 #include "util/cores.hpp"
 
 namespace {
@@ -103,20 +103,15 @@ bool write_json(const Arguments& arguments, const std::string& head, const bench
   return static_cast<bool>(out);
 }
 
-int report_error(const Error& error) {
-  fmt::print(stderr, "error: {}\n{}", error.message, error.detail.empty() ? "" : error.detail + "\n");
-  return error.code == ErrorCode::driver_missing ? 4 : error.code == ErrorCode::invalid_argument ? 2 : 1;
-}
-
 int compile_only(const Arguments& arguments) {
   constexpr int num_sms = 132;
   auto compiler = jit::NvrtcCompiler::open({});
-  if (!compiler) return report_error(compiler.error());
+  if (!compiler) return bench::report_error(compiler.error());
   auto cabinet = cache::Cabinet::open(arguments.cache, true);
-  if (!cabinet) return report_error(cabinet.error());
+  if (!cabinet) return bench::report_error(cabinet.error());
   const auto report =
       bench::compile_all(bench::kernels_of(arguments.options, num_sms), **compiler, &*cabinet, arguments.options.jobs);
-  for (const auto& failure : report.failed) report_error(failure.error);
+  for (const auto& failure : report.failed) bench::report_error(failure.error);
   fmt::print("{} kernels compiled, {} found, {} failed, {:.1f} s\n", report.compiled, report.hits, report.failed.size(),
              report.seconds);
   return report.failed.empty() ? 0 : 1;
@@ -132,13 +127,13 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? 0 : 2;
   }
-  if (const auto status = complete(arguments); !status) return report_error(status.error());
+  if (const auto status = complete(arguments); !status) return bench::report_error(status.error());
   if (arguments.compile_only) return compile_only(arguments);
   auto session = warmup::GpuSession::open(arguments.cache, {});
-  if (!session) return report_error(session.error());
+  if (!session) return bench::report_error(session.error());
   const std::string head = heading(*session, arguments);
   const auto result = bench::run_gemm(*session, arguments.options);
-  if (!result) return report_error(result.error());
+  if (!result) return bench::report_error(result.error());
   fmt::print("{}empty kernel, event to event: {:.2f} us\n\n{}\n{}", head, result->empty_us,
              bench::table(result->measurements), bench::geomeans(result->measurements));
   return write_json(arguments, head, *result) && result->all_right ? 0 : 1;
@@ -147,9 +142,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& exception) {  // a defect, or no memory
-    return report_error({ErrorCode::io, exception.what(), {}});
-  }
+  return bench::exit_code_of([&] { return run(argc, argv); });
 }
