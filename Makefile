@@ -50,9 +50,9 @@ build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
 configure:
-	@scripts/setup $(WHEELS)
+	@scripts/setup "$(WHEELS)"
 	@mkdir -p $(BUILD)
-	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCUBINET_WHEELS=$(abspath $(WHEELS)) $(CCACHE) \
+	@cmake -G Ninja -S . -B $(BUILD) -DCMAKE_BUILD_TYPE=Release -DCUBINET_WHEELS="$$(realpath -m "$(WHEELS)")" $(CCACHE) \
 	  $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
 clean:
