@@ -9,9 +9,9 @@
 namespace cubinet::jit {
 namespace {
 
-constexpr int kMaxTokenBoxes = 16;      // 256 tokens in steps of 16
-constexpr cuuint32_t kDepth = 64;       // bf16 elements in the 128 bytes of the swizzle
-constexpr cuuint32_t kChunk = 64;       // tokens and columns of an output box
+constexpr int kMaxTokenBoxes = 16;  // 256 tokens in steps of 16
+constexpr cuuint32_t kDepth = 64;   // bf16 elements in the 128 bytes of the swizzle
+constexpr cuuint32_t kChunk = 64;   // tokens and columns of an output box
 
 // Weights that are read about once are loaded with the evict-first policy, which keeps the L2 for tokens and for lines
 // that wait to be written. With more rows per group the token tiles share them through the L2, and weights larger than
@@ -43,9 +43,9 @@ struct Operands {
   const void* b;
   void* d;
   const std::int32_t* row_info;
-  std::int64_t rows;         // M, or capacity
-  std::int64_t total_rows;   // of A and D
-  std::int64_t group_rows;   // about, per group
+  std::int64_t rows;        // M, or capacity
+  std::int64_t total_rows;  // of A and D
+  std::int64_t group_rows;  // about, per group
 };
 
 bool streams_weights(const Problem& problem, const Operands& operands) {
@@ -87,12 +87,9 @@ Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& ker
   if (const CUresult result = encode_maps(driver, config, problem, operands, block); result != CUDA_SUCCESS) {
     return driver.check(result, "cuTensorMapEncodeTiled");
   }
-  const Scalars scalars{reinterpret_cast<CUdeviceptr>(operands.d),
-                        reinterpret_cast<CUdeviceptr>(operands.row_info),
-                        static_cast<std::int32_t>(operands.rows),
-                        problem.groups,
-                        static_cast<std::int32_t>(problem.n),
-                        static_cast<std::int32_t>(problem.k),
+  const Scalars scalars{reinterpret_cast<CUdeviceptr>(operands.d), reinterpret_cast<CUdeviceptr>(operands.row_info),
+                        static_cast<std::int32_t>(operands.rows),  problem.groups,
+                        static_cast<std::int32_t>(problem.n),      static_cast<std::int32_t>(problem.k),
                         streams_weights(problem, operands)};
   std::memcpy(block.map(2 + config.block_tokens / config.token_step), &scalars, sizeof scalars);
 
@@ -123,15 +120,21 @@ Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& 
 
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const ContiguousArguments& arguments, CUstream stream) {
-  const Operands operands{arguments.a, arguments.b, arguments.d, arguments.m_indices, arguments.m, arguments.m,
+  const Operands operands{arguments.a,
+                          arguments.b,
+                          arguments.d,
+                          arguments.m_indices,
+                          arguments.m,
+                          arguments.m,
                           arguments.m / problem.groups};
   return launch_operands(driver, kernel, problem, num_sms, operands, stream);
 }
 
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const MaskedArguments& arguments, CUstream stream) {
-  const Operands operands{arguments.a, arguments.b, arguments.d, arguments.masked_m, arguments.capacity,
-                          problem.groups * arguments.capacity, arguments.expected_m};
+  const Operands operands{arguments.a,         arguments.b,        arguments.d,
+                          arguments.masked_m,  arguments.capacity, problem.groups * arguments.capacity,
+                          arguments.expected_m};
   return launch_operands(driver, kernel, problem, num_sms, operands, stream);
 }
 

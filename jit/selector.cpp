@@ -10,9 +10,9 @@
 namespace cubinet::jit {
 namespace {
 
-constexpr std::int32_t kThreads = 384;  // two consumer warpgroups, one for producer and scheduler
-constexpr std::int64_t kDepthStep = 64;      // elements of K in a pipeline stage
-constexpr std::int64_t kColumnStep = 8;      // 16 bytes of a row of D
+constexpr std::int32_t kThreads = 384;   // two consumer warpgroups, one for producer and scheduler
+constexpr std::int64_t kDepthStep = 64;  // elements of K in a pipeline stage
+constexpr std::int64_t kColumnStep = 8;  // 16 bytes of a row of D
 constexpr std::int32_t kMaxGroups = 65536;
 
 // A rung of the ladder: `config` serves up to `rows` rows per group (inclusive).
@@ -24,14 +24,18 @@ struct Rung {
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 // Few rows per group: bound by reading the weights; small token tiles leave room for a deep pipeline.
-constexpr TileConfig kDecode{.block_tokens = 128, .token_step = 16, .block_columns = 128, .stages = 6,
-                             .prefetch_weights = true};
+constexpr TileConfig kDecode{
+    .block_tokens = 128, .token_step = 16, .block_columns = 128, .stages = 6, .prefetch_weights = true};
 // One or two token tiles per group: fine token steps, tiles that share weights run together, large ones first.
-constexpr TileConfig kMedium{.block_tokens = 256, .token_step = 32, .block_columns = 128, .stages = 4,
-                             .largest_first = true, .prefetch_weights = true};
+constexpr TileConfig kMedium{.block_tokens = 256,
+                             .token_step = 32,
+                             .block_columns = 128,
+                             .stages = 4,
+                             .largest_first = true,
+                             .prefetch_weights = true};
 // Many rows per group: bound by arithmetic; pairs of CTAs share tokens, bands of columns stay in the L2.
-constexpr TileConfig kLarge{.block_tokens = 256, .token_step = 64, .block_columns = 128, .stages = 4, .cluster = 2,
-                            .raster_band = 8};
+constexpr TileConfig kLarge{
+    .block_tokens = 256, .token_step = 64, .block_columns = 128, .stages = 4, .cluster = 2, .raster_band = 8};
 
 constexpr std::array kContiguousLadder{Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
 constexpr std::array kMaskedLadder{Rung{96, kDecode}, Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
@@ -57,7 +61,8 @@ Expected<void> can_run(const Problem& problem) {
   if (problem.k % kDepthStep != 0) {
     return refuse(fmt::format("K must be a multiple of {} for BF16: K={}", kDepthStep, problem.k));
   }
-  if (problem.n % kColumnStep != 0) return refuse(fmt::format("N must be a multiple of {}: N={}", kColumnStep, problem.n));
+  if (problem.n % kColumnStep != 0)
+    return refuse(fmt::format("N must be a multiple of {}: N={}", kColumnStep, problem.n));
   if (problem.groups < 1 || problem.groups > kMaxGroups) {
     return refuse(fmt::format("groups must be from 1 to {}: groups={}", kMaxGroups, problem.groups));
   }

@@ -11,10 +11,10 @@ namespace cubinet {
 
 // A consumer warpgroup's place in the epilogue.
 struct Staging {
-  u32 buffers;        // this warpgroup's kChunkBuffers buffers
+  u32 buffers;  // this warpgroup's kChunkBuffers buffers
   int next = 0;
   int warpgroup;
-  int thread;         // within the warpgroup
+  int thread;  // within the warpgroup
 
   __device__ __forceinline__ void sync() const { ptx::barrier_sync(1 + warpgroup, kWarpgroup); }
 };
@@ -43,8 +43,8 @@ CUBINET_DEVICE void stage_chunk(const float* accumulators, u32 buffer, int threa
 // What a thread stores by hand where TMA may not store a whole chunk: of every 16th token, from token thread / 8 on,
 // columns [thread % 8 * 8, + 8) of the warpgroup's 64.
 struct RowStore {
-  bf16* d;     // its first token
-  u32 mask;    // bit i: token i * 16 + thread / 8 is valid and these columns exist
+  bf16* d;   // its first token
+  u32 mask;  // bit i: token i * 16 + thread / 8 is valid and these columns exist
 };
 
 template <class Rows>

@@ -47,11 +47,11 @@ constexpr int kChunkBuffers = 2;
 // FP32 accumulators of a thread, in whole chunks: half a tile's tokens each, since 128 threads hold 64 columns.
 constexpr int kAccumulators = (kBlockTokens + kChunkTokens - 1) / kChunkTokens * (kChunkTokens / 2);
 
-constexpr int kRowBlock = 128;        // rows of the contiguous layout that share one label
-constexpr int kMaxRuns = 96;          // runs that a window of the schedule can hold
-constexpr int kScanBlocks = 1024;     // row blocks that all warps scan together at the start
-constexpr int kSizeClasses = 16;      // of tiles, in steps of 16 tokens
-constexpr int kTileSlots = 4;         // decoded tiles in flight between scheduler and the other roles
+constexpr int kRowBlock = 128;     // rows of the contiguous layout that share one label
+constexpr int kMaxRuns = 96;       // runs that a window of the schedule can hold
+constexpr int kScanBlocks = 1024;  // row blocks that all warps scan together at the start
+constexpr int kSizeClasses = 16;   // of tiles, in steps of 16 tokens
+constexpr int kTileSlots = 4;      // decoded tiles in flight between scheduler and the other roles
 
 // A stretch of rows of one group, to be cut into token tiles.
 struct Run {
@@ -64,8 +64,8 @@ struct Run {
 // A tile as the scheduler hands it out. tokens == 0 ends the kernel.
 struct Tile {
   int first_row;
-  int tokens;     // valid rows
-  int column;     // first of this CTA's kBlockColumns columns
+  int tokens;  // valid rows
+  int column;  // first of this CTA's kBlockColumns columns
   int group;
   int has_holes;
   int padding[3];
@@ -81,7 +81,7 @@ struct Control {
   int first_tile[kMaxRuns + 1];  // by position in `order`; the last one counts all tiles
   unsigned char order[kMaxRuns];
   int tile_counts[4 * kSizeClasses];
-  int scratch[32];               // row blocks of a later window
+  int scratch[32];  // row blocks of a later window
 };
 
 constexpr int kChunkOffset = kStages * kStageBytes;
@@ -92,16 +92,16 @@ static_assert(kScanBlocks * 4 <= kChunkOffset, "the first scan borrows the stage
 
 // Kernel parameters. The host fills the same structure (jit/launch.cpp).
 struct Parameters {
-  TensorMap weights;                // (groups * N, K), boxes of 64 x 128
-  TensorMap output;                 // (rows, N), boxes of 64 x 64
-  TensorMap tokens[kTokenBoxes];    // (rows, K), boxes of 64 x (i + 1) * kTokenStep / kCluster
+  TensorMap weights;              // (groups * N, K), boxes of 64 x 128
+  TensorMap output;               // (rows, N), boxes of 64 x 64
+  TensorMap tokens[kTokenBoxes];  // (rows, K), boxes of 64 x (i + 1) * kTokenStep / kCluster
   bf16* d;
-  const int* row_info;              // contiguous: a label per row; masked: valid rows per group
-  int rows;                         // contiguous: M; masked: capacity
+  const int* row_info;  // contiguous: a label per row; masked: valid rows per group
+  int rows;             // contiguous: M; masked: capacity
   int groups;
-  int n;                            // read where kN or kK is 0
+  int n;  // read where kN or kK is 0
   int k;
-  int stream_weights;               // load the weights with the evict-first policy
+  int stream_weights;  // load the weights with the evict-first policy
 };
 
 CUBINET_DEVICE int columns_of(const Parameters& p) { return kN ? static_cast<int>(kN) : p.n; }

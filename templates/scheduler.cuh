@@ -65,7 +65,8 @@ CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int 
   for (int c = 0; c < 4; ++c) {
     const int count = lane < kSizeClasses ? control.tile_counts[c * kSizeClasses + lane] * columns : 0;
     const int end = inclusive_sum(count, lane);
-    const float rounds = ceilf(static_cast<float>(end) * per_round) - ceilf(static_cast<float>(end - count) * per_round);
+    const float rounds =
+        ceilf(static_cast<float>(end) * per_round) - ceilf(static_cast<float>(end - count) * per_round);
     const float cycles = rounds * tile_cycles(p, (kSizeClasses - lane) * 16);
     const float total = static_cast<float>(__reduce_add_sync(kAllLanes, static_cast<u32>(cycles)));
     if (c == 0 || total < best_cycles * 0.97f) {

@@ -12,9 +12,7 @@ CUBINET_DEVICE void mbarrier_init(u32 barrier, u32 arrivals) {
 }
 
 // Makes initialised barriers visible to the async proxy and to the cluster.
-CUBINET_DEVICE void fence_mbarrier_init() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-}
+CUBINET_DEVICE void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 CUBINET_DEVICE void mbarrier_arrive_expect_tx(u32 barrier, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");

@@ -28,8 +28,7 @@ CUBINET_DEVICE void tma_load_hinted(u32 destination, const TensorMap* map, u32 b
 }
 
 // Global to the same offset in every CTA of `cta_mask`, completing the barrier at the same offset in each.
-CUBINET_DEVICE void tma_load_multicast(u32 destination, const TensorMap* map, u32 barrier, int x, int y,
-                                       u16 cta_mask) {
+CUBINET_DEVICE void tma_load_multicast(u32 destination, const TensorMap* map, u32 barrier, int x, int y, u16 cta_mask) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"
       " [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(destination),
