@@ -23,68 +23,63 @@ struct StageLoop {
 template <int kBlock, int kStep>
 struct Bf16Mainloop;
 
-// One K block of 16: the descriptors advance by 32 bytes, that is 2 units.
+// clang-format off
+
+// 16 of K; the descriptors advance by 32 bytes, that is 2 units.
 #define CUBINET_MULTIPLY(TOKENS, REGISTERS) \
   "wgmma.mma_async.sync.aligned.m64n" #TOKENS "k16.f32.bf16.bf16 {" REGISTERS "}, a, b, accumulate, 1, 1, 0, 0;\n"
 #define CUBINET_ADVANCE "add.s64 a, a, 2;\nadd.s64 b, b, 2;\n"
 
 // The loop of one instance, skipped when the tile has more tokens. Per stage: wait until it is full, issue four wgmma,
 // and once those of the stage before are done (one group may still run), release that one to the producer.
-#define CUBINET_INSTANCE(TOKENS, REGISTERS)                                         \
-  "setp.gt.u32 larger, tokens, " #TOKENS                                            \
-  ";\n"                                                                             \
-  "@larger bra AFTER" #TOKENS                                                       \
-  ";\n"                                                                             \
-  "STAGE" #TOKENS                                                                   \
-  ":\n"                                                                             \
-  "mad.lo.u32 barrier, stage, 8, full;\n"                                           \
-  "WAIT" #TOKENS                                                                    \
-  ":\n"                                                                             \
-  "mbarrier.try_wait.parity.shared::cta.b64 ready, [barrier], parity;\n"            \
-  "@!ready bra WAIT" #TOKENS                                                        \
-  ";\n"                                                                             \
-  "mul.wide.u32 b, stage, stage_units;\n"                                           \
-  "add.s64 a, b, first_a;\n"                                                        \
-  "add.s64 b, b, first_b;\n"                                                        \
-  "wgmma.fence.sync.aligned;\n" CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE \
-  CUBINET_MULTIPLY(TOKENS, REGISTERS)                                               \
-  CUBINET_ADVANCE                                                                   \
-  CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE CUBINET_MULTIPLY(TOKENS, REGISTERS)                         \
-  "wgmma.commit_group.sync.aligned;\n"                                                                            \
-  "wgmma.wait_group.sync.aligned 1;\n"                                                                            \
-  "@releases mbarrier.arrive.shared::cluster.b64 _, [previous];\n"                                                \
-  "mad.lo.u32 previous, stage, 8, empty;\n"                                                                       \
-  "and.pred releases, arrives, arrives;\n"                                                                        \
-  "add.u32 stage, stage, 1;\n"                                                                                    \
-  "setp.eq.u32 wraps, stage, stages;\n"                                                                           \
-  "@wraps mov.u32 stage, 0;\n"                                                                                    \
-  "@wraps xor.b32 parity, parity, 1;\n"                                                                           \
-  "sub.u32 blocks, blocks, 1;\n"                                                                                  \
-  "setp.ne.u32 more, blocks, 0;\n"                                                                                \
-  "@more bra STAGE" #TOKENS ";\n"                                                                                 \
-  "bra.uni DONE;\n"                                                                                               \
+#define CUBINET_INSTANCE(TOKENS, REGISTERS)                                                                           \
+  "setp.gt.u32 larger, tokens, " #TOKENS ";\n"                                                                        \
+  "@larger bra AFTER" #TOKENS ";\n"                                                                                   \
+  "STAGE" #TOKENS ":\n"                                                                                               \
+  "mad.lo.u32 barrier, stage, 8, full;\n"                                                                             \
+  "WAIT" #TOKENS ":\n"                                                                                                \
+  "mbarrier.try_wait.parity.shared::cta.b64 ready, [barrier], parity;\n"                                              \
+  "@!ready bra WAIT" #TOKENS ";\n"                                                                                    \
+  "mul.wide.u32 b, stage, stage_units;\n"                                                                             \
+  "add.s64 a, b, first_a;\n"                                                                                          \
+  "add.s64 b, b, first_b;\n"                                                                                          \
+  "wgmma.fence.sync.aligned;\n"                                                                                       \
+  CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE                                                                 \
+  CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE                                                                 \
+  CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE                                                                 \
+  CUBINET_MULTIPLY(TOKENS, REGISTERS)                                                                                 \
+  "wgmma.commit_group.sync.aligned;\n"                                                                                \
+  "wgmma.wait_group.sync.aligned 1;\n"                                                                                \
+  "@releases mbarrier.arrive.shared::cluster.b64 _, [previous];\n"                                                    \
+  "mad.lo.u32 previous, stage, 8, empty;\n"                                                                           \
+  "and.pred releases, arrives, arrives;\n"                                                                            \
+  "add.u32 stage, stage, 1;\n"                                                                                        \
+  "setp.eq.u32 wraps, stage, stages;\n"                                                                               \
+  "@wraps mov.u32 stage, 0;\n"                                                                                        \
+  "@wraps xor.b32 parity, parity, 1;\n"                                                                               \
+  "sub.u32 blocks, blocks, 1;\n"                                                                                      \
+  "setp.ne.u32 more, blocks, 0;\n"                                                                                    \
+  "@more bra STAGE" #TOKENS ";\n"                                                                                     \
+  "bra.uni DONE;\n"                                                                                                   \
   "AFTER" #TOKENS ":\n"
 
 // Names for the operands behind the accumulators, so that the instances need not know how many there are.
-#define CUBINET_BEGIN(STAGE, PARITY, A, B, UNITS, FULL, EMPTY, ARRIVES, BLOCKS, TOKENS, STAGES)          \
-  "{\n"                                                                                                  \
-  ".reg .pred accumulate, larger, ready, releases, arrives, wraps, more;\n"                              \
-  ".reg .b64 a, b, first_a, first_b;\n"                                                                  \
-  ".reg .b32 stage, parity, stage_units, full, empty, blocks, tokens, stages, barrier, previous;\n"      \
-  "mov.b32 stage, " STAGE ";\nmov.b32 parity, " PARITY ";\nmov.b64 first_a, " A ";\nmov.b64 first_b, " B \
-  ";\n"                                                                                                  \
-  "mov.b32 stage_units, " UNITS ";\nmov.b32 full, " FULL ";\nmov.b32 empty, " EMPTY                      \
-  ";\n"                                                                                                  \
-  "mov.b32 blocks, " BLOCKS ";\nmov.b32 tokens, " TOKENS ";\nmov.b32 stages, " STAGES                    \
-  ";\n"                                                                                                  \
+#define CUBINET_BEGIN(STAGE, PARITY, A, B, UNITS, FULL, EMPTY, ARRIVES, BLOCKS, TOKENS, STAGES)                       \
+  "{\n"                                                                                                               \
+  ".reg .pred accumulate, larger, ready, releases, arrives, wraps, more;\n"                                           \
+  ".reg .b64 a, b, first_a, first_b;\n"                                                                               \
+  ".reg .b32 stage, parity, stage_units, full, empty, blocks, tokens, stages, barrier, previous;\n"                   \
+  "mov.b32 stage, " STAGE ";\nmov.b32 parity, " PARITY ";\n"                                                          \
+  "mov.b64 first_a, " A ";\nmov.b64 first_b, " B ";\nmov.b32 stage_units, " UNITS ";\n"                               \
+  "mov.b32 full, " FULL ";\nmov.b32 empty, " EMPTY ";\n"                                                              \
+  "mov.b32 blocks, " BLOCKS ";\nmov.b32 tokens, " TOKENS ";\nmov.b32 stages, " STAGES ";\n"                           \
   "setp.ne.u32 arrives, " ARRIVES ", 0;\nsetp.eq.u32 accumulate, 0, 0;\nsetp.ne.u32 releases, 0, 0;\n"
 
-#define CUBINET_END(STAGE, PARITY)                                 \
-  "DONE:\n"                                                        \
-  "wgmma.wait_group.sync.aligned 0;\n"                             \
-  "@releases mbarrier.arrive.shared::cluster.b64 _, [previous];\n" \
-  "mov.b32 " STAGE ", stage;\nmov.b32 " PARITY                     \
-  ", parity;\n"                                                    \
+#define CUBINET_END(STAGE, PARITY)                                                                                    \
+  "DONE:\n"                                                                                                           \
+  "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
+  "@releases mbarrier.arrive.shared::cluster.b64 _, [previous];\n"                                                    \
+  "mov.b32 " STAGE ", stage;\nmov.b32 " PARITY ", parity;\n"                                                          \
   "}"
 
 #define CUBINET_MAINLOOP(BLOCK, STEP, ACCUMULATORS, BEGIN, INSTANCES, END)                                        \
@@ -103,26 +98,25 @@ struct Bf16Mainloop;
 #define CUBINET_BEGIN_64 CUBINET_BEGIN("%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72", "%73", "%74")
 #define CUBINET_BEGIN_128 \
   CUBINET_BEGIN("%128", "%129", "%130", "%131", "%132", "%133", "%134", "%135", "%136", "%137", "%138")
-#define CUBINET_STEPS_OF_16_TO_128                                                               \
-  CUBINET_INSTANCE(16, CUBINET_REGISTERS_8)                                                      \
-  CUBINET_INSTANCE(32, CUBINET_REGISTERS_16) CUBINET_INSTANCE(48, CUBINET_REGISTERS_24)          \
-      CUBINET_INSTANCE(64, CUBINET_REGISTERS_32) CUBINET_INSTANCE(80, CUBINET_REGISTERS_40)      \
-          CUBINET_INSTANCE(96, CUBINET_REGISTERS_48) CUBINET_INSTANCE(112, CUBINET_REGISTERS_56) \
-              CUBINET_INSTANCE(128, CUBINET_REGISTERS_64)
-#define CUBINET_STEPS_OF_32_TO_256                                                                 \
-  CUBINET_INSTANCE(32, CUBINET_REGISTERS_16)                                                       \
-  CUBINET_INSTANCE(64, CUBINET_REGISTERS_32) CUBINET_INSTANCE(96, CUBINET_REGISTERS_48)            \
-      CUBINET_INSTANCE(128, CUBINET_REGISTERS_64) CUBINET_INSTANCE(160, CUBINET_REGISTERS_80)      \
-          CUBINET_INSTANCE(192, CUBINET_REGISTERS_96) CUBINET_INSTANCE(224, CUBINET_REGISTERS_112) \
-              CUBINET_INSTANCE(256, CUBINET_REGISTERS_128)
-#define CUBINET_STEPS_OF_64_TO_256                                                        \
-  CUBINET_INSTANCE(64, CUBINET_REGISTERS_32)                                              \
-  CUBINET_INSTANCE(128, CUBINET_REGISTERS_64) CUBINET_INSTANCE(192, CUBINET_REGISTERS_96) \
-      CUBINET_INSTANCE(256, CUBINET_REGISTERS_128)
+#define CUBINET_STEPS_OF_16_TO_128                                                                                    \
+  CUBINET_INSTANCE(16, CUBINET_REGISTERS_8) CUBINET_INSTANCE(32, CUBINET_REGISTERS_16)                                \
+  CUBINET_INSTANCE(48, CUBINET_REGISTERS_24) CUBINET_INSTANCE(64, CUBINET_REGISTERS_32)                               \
+  CUBINET_INSTANCE(80, CUBINET_REGISTERS_40) CUBINET_INSTANCE(96, CUBINET_REGISTERS_48)                               \
+  CUBINET_INSTANCE(112, CUBINET_REGISTERS_56) CUBINET_INSTANCE(128, CUBINET_REGISTERS_64)
+#define CUBINET_STEPS_OF_32_TO_256                                                                                    \
+  CUBINET_INSTANCE(32, CUBINET_REGISTERS_16) CUBINET_INSTANCE(64, CUBINET_REGISTERS_32)                               \
+  CUBINET_INSTANCE(96, CUBINET_REGISTERS_48) CUBINET_INSTANCE(128, CUBINET_REGISTERS_64)                              \
+  CUBINET_INSTANCE(160, CUBINET_REGISTERS_80) CUBINET_INSTANCE(192, CUBINET_REGISTERS_96)                             \
+  CUBINET_INSTANCE(224, CUBINET_REGISTERS_112) CUBINET_INSTANCE(256, CUBINET_REGISTERS_128)
+#define CUBINET_STEPS_OF_64_TO_256                                                                                    \
+  CUBINET_INSTANCE(64, CUBINET_REGISTERS_32) CUBINET_INSTANCE(128, CUBINET_REGISTERS_64)                              \
+  CUBINET_INSTANCE(192, CUBINET_REGISTERS_96) CUBINET_INSTANCE(256, CUBINET_REGISTERS_128)
 
 CUBINET_MAINLOOP(128, 16, 64, CUBINET_BEGIN_64, CUBINET_STEPS_OF_16_TO_128, CUBINET_END("%64", "%65"))
 CUBINET_MAINLOOP(256, 32, 128, CUBINET_BEGIN_128, CUBINET_STEPS_OF_32_TO_256, CUBINET_END("%128", "%129"))
 CUBINET_MAINLOOP(256, 64, 128, CUBINET_BEGIN_128, CUBINET_STEPS_OF_64_TO_256, CUBINET_END("%128", "%129"))
+
+// clang-format on
 
 struct Bf16Arithmetic {
   static constexpr int kElementBytes = 2;
