@@ -18,42 +18,42 @@ CUBINET_DEVICE int block_rows(int block) { return block & 0xff; }
 CUBINET_DEVICE bool block_has_holes(int block) { return (block & 0x100) != 0; }
 CUBINET_DEVICE int block_group(int block) { return block >> 9; }
 
-// Reads the labels of one row block with one warp; every lane returns the packed block.
-CUBINET_DEVICE Int4 load_labels(const Parameters& p, int block, int lane) {
-  const int row = block * kRowBlock + lane * 4;
-  if (row + 4 <= p.rows) return ptx::load_global_v4(p.row_info + row);
-  Int4 labels{-1, -1, -1, -1};
-  int* label = &labels.x;
+// The labels of a row block that one lane of a warp looks at: every 32nd, so that the warp's loads coalesce and need no
+// more than the alignment of an int. Rows beyond M count as padding.
+constexpr int kLaneLabels = kRowBlock / 32;
+
+CUBINET_DEVICE void load_labels(const Parameters& p, int block, int lane, int (&labels)[kLaneLabels]) {
 #pragma unroll
-  for (int i = 0; i < 3; ++i) {
-    if (row + i < p.rows) label[i] = ptx::load_global(p.row_info + row + i);
+  for (int i = 0; i < kLaneLabels; ++i) {
+    const int row = block * kRowBlock + i * 32 + lane;
+    labels[i] = row < p.rows ? ptx::load_global(p.row_info + row) : -1;
   }
-  return labels;
 }
 
-CUBINET_DEVICE int summarise_labels(Int4 labels, int lane) {
-  const int valid = (labels.x >= 0) + (labels.y >= 0) + (labels.z >= 0) + (labels.w >= 0);
-  const int last = labels.w >= 0 ? 4 : labels.z >= 0 ? 3 : labels.y >= 0 ? 2 : labels.x >= 0 ? 1 : 0;
-  int group = labels.x > labels.y ? labels.x : labels.y;
-  group = labels.z > group ? labels.z : group;
-  group = labels.w > group ? labels.w : group;
-  const int count = __reduce_add_sync(kAllLanes, valid);
-  const int end = __reduce_max_sync(kAllLanes, last ? lane * 4 + last : 0);
-  return pack_block(end, count != end, __reduce_max_sync(kAllLanes, group) & 0x3fffff);
+// The block in one word, in every lane.
+CUBINET_DEVICE int summarise_labels(const int (&labels)[kLaneLabels], int lane) {
+  int valid = 0, end = 0, group = -1;
+#pragma unroll
+  for (int i = 0; i < kLaneLabels; ++i) {
+    if (labels[i] < 0) continue;
+    ++valid;
+    end = i * 32 + lane + 1;
+    group = labels[i] > group ? labels[i] : group;
+  }
+  valid = __reduce_add_sync(kAllLanes, valid);
+  end = __reduce_max_sync(kAllLanes, end);
+  return pack_block(end, valid != end, __reduce_max_sync(kAllLanes, group) & 0x3fffff);
 }
 
-// Summarises blocks [first, first + count) into `blocks`, the block numbers dealt over `warps` warps. kInFlight loads
-// are in flight per warp, so that a scan costs a few round trips to the L2 and not one per block.
+// Summarises blocks [first, first + count) into `blocks`, the block numbers dealt over `warps` warps. The loads of
+// kInFlight blocks are in flight per warp, so that a scan costs a few round trips to the L2 and not one per block.
 template <int kInFlight>
 CUBINET_DEVICE void scan_labels(const Parameters& p, int first, int count, int* blocks, int warp, int warps, int lane) {
 #pragma unroll 1
   for (int i = warp; i < count; i += warps * kInFlight) {
-    Int4 labels[kInFlight];
+    int labels[kInFlight][kLaneLabels];
 #pragma unroll
-    for (int j = 0; j < kInFlight; ++j) {
-      labels[j] = Int4{-1, -1, -1, -1};
-      if (i + j * warps < count) labels[j] = load_labels(p, first + i + j * warps, lane);
-    }
+    for (int j = 0; j < kInFlight; ++j) load_labels(p, first + i + j * warps, lane, labels[j]);
 #pragma unroll
     for (int j = 0; j < kInFlight; ++j) {
       const int block = summarise_labels(labels[j], lane);

@@ -54,14 +54,6 @@ CUBINET_DEVICE void store_shared_v4(u32 address, Int4 v) {
                : "memory");
 }
 
-CUBINET_DEVICE Int4 load_global_v4(const void* pointer) {
-  Int4 v;
-  asm volatile("ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(pointer));
-  return v;
-}
-
 CUBINET_DEVICE int load_global(const int* pointer) {
   int v;
   asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(v) : "l"(pointer));

@@ -5,10 +5,6 @@
 
 namespace cubinet::ptx {
 
-CUBINET_DEVICE void prefetch_tensormap(const TensorMap* map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
 // Global to this CTA's shared memory; completes `barrier` by bytes.
 CUBINET_DEVICE void tma_load(u32 destination, const TensorMap* map, u32 barrier, int x, int y) {
   asm volatile(

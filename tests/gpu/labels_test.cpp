@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
+#include "warmup/device_resources.hpp"
 
 namespace cubinet::tests {
 namespace {
@@ -89,6 +90,32 @@ TEST_CASE("M need not be a multiple of the alignment", "[labels]") {
   for (const std::size_t m : {1u, 7u, 127u, 129u, 300u, 1000u}) {
     INFO("m " << m);
     CHECK(complaint_for(gpu, Labels(m, 1)) == "");
+  }
+}
+
+TEST_CASE("labels need no more than the alignment of an int", "[labels]") {
+  CUBINET_GPU(gpu);
+  const Problem problem{DataType::bf16, Layout::contiguous, 520, 448, 5};
+  const auto gemm = gpu.prepare(problem, {1, kLargestM});
+  const Labels labels = contiguous_labels({1, 127, 129, 255, 300});
+  const std::size_t bytes = labels.size() * sizeof(std::int32_t);
+  warmup::DeviceBuffer copy;
+  REQUIRE(copy.reserve(gpu.driver(), bytes + 3 * sizeof(std::int32_t)));
+  auto& verifier = gpu.verifier();
+  for (std::size_t shift = 1; shift <= 3; ++shift) {
+    INFO("shifted by " << shift);
+    const CUdeviceptr address = copy.address() + shift * sizeof(std::int32_t);
+    REQUIRE(verifier.load(contiguous_plan(problem, labels)));
+    REQUIRE(gpu.driver().cuMemcpyHtoD(address, labels.data(), bytes) == CUDA_SUCCESS);
+    const auto verdict = verifier.run("shifted labels", [&](CUstream stream) -> Expected<void> {
+      auto arguments = verifier.contiguous_arguments();
+      arguments.m_indices = reinterpret_cast<const std::int32_t*>(address);
+      const auto status = gemm.launch(arguments, stream);
+      if (!status) return tl::make_unexpected(status.error());
+      return {};
+    });
+    REQUIRE(verdict);
+    CHECK(verdict->complaint == "");
   }
 }
 
