@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
+#include <set>
+#include <span>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/selector.hpp"
 #include "util/files.hpp"
+#include "warmup/config_json.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -21,7 +27,38 @@ constexpr std::int64_t largest_field = std::int64_t{1} << 30;
 // A configuration is a few KiB; a larger file was named by mistake.
 constexpr std::uint64_t largest_file = std::uint64_t{16} << 20;
 
+using Names = std::span<const char* const>;
+
 constexpr std::array expert_fields{"n_routed_experts", "num_experts", "num_local_experts"};
+constexpr std::array own_width_fields{"moe_intermediate_size"};
+constexpr std::array shared_width_fields{"intermediate_size"};
+constexpr std::array hidden_fields{"hidden_size"};
+
+// An object that describes the language model, and what stands before its fields' names in messages.
+struct Place {
+  const nlohmann::json* object;
+  const char* prefix;
+};
+using Places = std::vector<Place>;
+
+struct Count {
+  std::string name;
+  std::int64_t value;
+};
+
+// Every member that is read below, as parse_config names them.
+std::set<std::string, std::less<>> fields() {
+  std::set<std::string, std::less<>> all{"text_config"};
+  for (const std::string prefix : {"", "text_config."}) {
+    for (const char* name :
+         {"n_routed_experts", "num_experts", "num_local_experts", "moe_intermediate_size", "intermediate_size",
+          "hidden_size", "first_k_dense_replace", "decoder_sparse_step", "moe_layer_freq", "mlp_only_layers",
+          "model_type", "quantization_config", "quantization_config.quant_method"}) {
+      all.insert(prefix + name);
+    }
+  }
+  return all;
+}
 
 // The object's member, or nullptr when it is absent or null.
 const json* member(const json& object, const char* name) {
@@ -39,111 +76,106 @@ std::string shown(const json& value) {
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
-// Where the byte at `offset` (counted from 1, as the parser counts) lies, as "line:column".
-std::string position(std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, std::min(offset == 0 ? 0 : offset - 1, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t line_start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  return fmt::format("{}:{}", line, before.size() - line_start + 1);
-}
-
-// The parser's message without its own prefix, "[json.exception...] parse error at line 1, column 2: ".
-std::string reason(const json::parse_error& error) {
-  const std::string_view what = error.what();
-  const std::size_t start = what.find(": ");
-  return std::string(start == std::string_view::npos ? what : what.substr(start + 2));
-}
-
-Expected<json> parse_object(std::string_view text, const std::string& origin) {
-  try {
-    json parsed = json::parse(text);
-    if (parsed.is_object()) return parsed;
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{}: expected a JSON object, found {}", origin, parsed.type_name()));
-  } catch (const json::parse_error& error) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{}:{}: not JSON: {}", origin, position(text, error.byte), reason(error)));
-  } catch (const json::exception& error) {  // a number out of range
-    return fail(ErrorCode::invalid_argument, fmt::format("{}: not JSON: {}", origin, error.what()));
-  }
-}
-
 bool names_experts(const json& object) {
   return std::any_of(expert_fields.begin(), expert_fields.end(),
                      [&](const char* name) { return member(object, name) != nullptr; });
 }
 
-// The object that describes the language model: `text_config`, unless the top level names experts itself.
-const json& language_model(const json& top) {
+// The objects that describe the language model: `text_config` where there is one, and the top level where it names
+// experts itself or is all that there is.
+Places language_model(const json& top) {
+  Places places;
   const json* nested = member(top, "text_config");
-  return nested != nullptr && nested->is_object() && !names_experts(top) ? *nested : top;
+  const bool is_nested = nested != nullptr && nested->is_object();
+  if (!is_nested || names_experts(top)) places.push_back({&top, ""});
+  if (is_nested) places.push_back({nested, "text_config."});
+  return places;
 }
 
 // A field that is absent is nullopt; one that is there must be a whole number of [lowest, largest_field].
-Expected<std::optional<std::int64_t>> read_count(const json& object, const char* name, std::int64_t lowest,
+Expected<std::optional<std::int64_t>> read_count(const Place& place, const char* name, std::int64_t lowest,
                                                  const std::string& origin) {
-  const json* value = member(object, name);
+  const json* value = member(*place.object, name);
   if (value == nullptr) return std::nullopt;
   const bool fits =
       value->is_number_integer() &&
       (!value->is_number_unsigned() || value->get<std::uint64_t>() <= static_cast<std::uint64_t>(largest_field)) &&
       value->get<std::int64_t>() >= lowest && value->get<std::int64_t>() <= largest_field;
   if (fits) return value->get<std::int64_t>();
-  return fail(ErrorCode::invalid_argument, fmt::format("{}: {} is {}, expected a whole number from {} to {}", origin,
-                                                       name, shown(*value), lowest, largest_field));
+  return fail(ErrorCode::invalid_argument, fmt::format("{}: {}{} is {}, expected a whole number from {} to {}", origin,
+                                                       place.prefix, name, shown(*value), lowest, largest_field));
 }
 
-Expected<std::int64_t> read_experts(const json& object, const std::string& origin) {
-  std::optional<std::int64_t> experts;
-  const char* source = nullptr;
-  for (const char* name : expert_fields) {
-    const auto count = read_count(object, name, 0, origin);
-    if (!count) return tl::make_unexpected(count.error());
-    if (!*count) continue;
-    if (experts && *experts != **count) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("{}: {} is {} but {} is {}", origin, source, *experts, name, **count));
+// What all of the fields with one of these names say, which must be the same; nullopt when there is none.
+Expected<std::optional<Count>> read_agreed(const Places& places, Names names, std::int64_t lowest,
+                                           const std::string& origin) {
+  std::optional<Count> agreed;
+  for (const Place& place : places) {
+    for (const char* name : names) {
+      const auto count = read_count(place, name, lowest, origin);
+      if (!count) return tl::make_unexpected(count.error());
+      if (!*count) continue;
+      if (agreed && agreed->value != **count) {
+        return fail(ErrorCode::invalid_argument, fmt::format("{}: {} is {} but {}{} is {}", origin, agreed->name,
+                                                             agreed->value, place.prefix, name, **count));
+      }
+      if (!agreed) agreed = Count{std::string(place.prefix) + name, **count};
     }
-    experts = *count;
-    source = name;
   }
-  if (experts && *experts > 0) return *experts;
-  return fail(ErrorCode::unsupported, source != nullptr
-                                          ? fmt::format("{}: the model has no experts: {} is 0", origin, source)
-                                          : fmt::format("{}: the model has no experts: none of {} is there", origin,
-                                                        fmt::join(expert_fields, ", ")));
+  return agreed;
 }
 
-// The field that tells of dense MLPs beside the experts, as "name is value"; empty when none does.
-std::string sign_of_dense_layers(const json& object) {
-  const auto above = [&](const char* name, std::int64_t most) {
-    const json* value = member(object, name);
-    return value != nullptr && value->is_number_integer() && value->get<std::int64_t>() > most;
+Expected<std::int64_t> read_experts(const Places& places, const std::string& origin) {
+  const auto experts = read_agreed(places, expert_fields, 0, origin);
+  if (!experts) return tl::make_unexpected(experts.error());
+  if (!*experts) {
+    return fail(ErrorCode::unsupported, fmt::format("{}: the model has no experts: none of {} is there", origin,
+                                                    fmt::join(expert_fields, ", ")));
+  }
+  if ((*experts)->value > 0) return (*experts)->value;
+  return fail(ErrorCode::unsupported, fmt::format("{}: the model has no experts: {} is 0", origin, (*experts)->name));
+}
+
+// What tells that intermediate_size may be the width of dense MLPs beside the experts; empty when nothing does.
+std::string sign_of_dense_layers(const Place& place) {
+  const json& object = *place.object;
+  const auto sign = [&](const char* name) {
+    return fmt::format("{}{} is {}, so the model has dense MLPs of that width", place.prefix, name,
+                       shown(object.at(name)));
   };
-  const auto sign = [&](const char* name) { return fmt::format("{} is {}", name, shown(object.at(name))); };
-  if (above("first_k_dense_replace", 0)) return sign("first_k_dense_replace");
-  if (above("decoder_sparse_step", 1)) return sign("decoder_sparse_step");
-  if (above("moe_layer_freq", 1)) return sign("moe_layer_freq");
+  const std::array<std::pair<const char*, std::int64_t>, 3> most{
+      {{"first_k_dense_replace", 0}, {"decoder_sparse_step", 1}, {"moe_layer_freq", 1}}};
+  for (const auto& [name, limit] : most) {
+    const json* value = member(object, name);
+    if (value != nullptr && value->is_number_integer() && value->get<std::int64_t>() > limit) return sign(name);
+  }
   const json* dense = member(object, "mlp_only_layers");
-  return dense != nullptr && dense->is_array() && !dense->empty() ? sign("mlp_only_layers") : std::string();
+  if (dense != nullptr && dense->is_array() && !dense->empty()) return sign("mlp_only_layers");
+  for (const char* name : {"n_routed_experts", "num_experts"}) {
+    if (member(object, name) == nullptr) continue;
+    return fmt::format("models that give {}{} have it for dense MLPs", place.prefix, name);
+  }
+  return {};
 }
 
-Expected<std::int64_t> read_expert_width(const json& object, const std::string& origin) {
-  const auto own = read_count(object, "moe_intermediate_size", 1, origin);
+Expected<std::int64_t> read_expert_width(const Places& places, const std::string& origin) {
+  const auto own = read_agreed(places, own_width_fields, 1, origin);
   if (!own) return tl::make_unexpected(own.error());
-  if (*own) return **own;
-  const auto shared = read_count(object, "intermediate_size", 1, origin);
+  if (*own) return (*own)->value;
+  const auto shared = read_agreed(places, shared_width_fields, 1, origin);
   if (!shared) return tl::make_unexpected(shared.error());
   if (!*shared) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}: neither moe_intermediate_size nor intermediate_size is there", origin));
   }
-  const std::string dense = sign_of_dense_layers(object);
-  if (dense.empty()) return **shared;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{}: moe_intermediate_size is missing, and intermediate_size cannot stand for it: {}, so the "
-                          "model has dense MLPs of that width",
-                          origin, dense));
+  for (const Place& place : places) {
+    const std::string dense = sign_of_dense_layers(place);
+    if (dense.empty()) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{}: moe_intermediate_size is missing, and intermediate_size cannot stand for it: {}",
+                            origin, dense));
+  }
+  return (*shared)->value;
 }
 
 std::string text_of(const json& object, const char* name) {
@@ -152,9 +184,11 @@ std::string text_of(const json& object, const char* name) {
 }
 
 // quantization_config stands at the top level even where the rest is nested.
-std::string quantization_of(const json& top, const json& model) {
-  for (const json* object : {&model, &top}) {
-    const json* quantization = member(*object, "quantization_config");
+std::string quantization_of(const json& top, const Places& places) {
+  Places all = places;
+  all.push_back({&top, ""});
+  for (const Place& place : all) {
+    const json* quantization = member(*place.object, "quantization_config");
     if (quantization != nullptr && quantization->is_object()) return text_of(*quantization, "quant_method");
   }
   return {};
@@ -170,22 +204,39 @@ Expected<std::int64_t> share(std::int64_t value, const char* what, std::int64_t 
               fmt::format("{}, {}, cannot be split evenly over {} parallelism {}", what, value, kind, ranks));
 }
 
+// Whether the kernels take what a rank's part of an expert's width comes to as N and as K. The hidden size is not
+// looked at: no parallelism changes it.
+Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int64_t width) {
+  constexpr std::int64_t sound = 4096;  // is always taken, as N and as K
+  for (const bool as_n : {true, false}) {
+    const std::int64_t size = as_n ? 2 * width : width;
+    auto allowed = jit::can_run({DataType::bf16, Layout::masked, as_n ? size : sound, as_n ? sound : size, 1});
+    if (allowed) continue;
+    Error error = std::move(allowed).error();
+    error.message = fmt::format("expert width {} over --tp {} gives {} = {}: {}", shape.expert_width, tensor,
+                                as_n ? "N" : "K", size, error.message);
+    return tl::make_unexpected(std::move(error));
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<MoeShape> parse_model(std::string_view text, const std::string& origin) {
-  const auto top = parse_object(text, origin);
+  const auto top = parse_config(text, origin, fields());
   if (!top) return tl::make_unexpected(top.error());
-  const json& model = language_model(*top);
+  const Places places = language_model(*top);
 
-  const auto experts = read_experts(model, origin);
+  const auto experts = read_experts(places, origin);
   if (!experts) return tl::make_unexpected(experts.error());
-  const auto width = read_expert_width(model, origin);
+  const auto width = read_expert_width(places, origin);
   if (!width) return tl::make_unexpected(width.error());
-  const auto hidden = read_count(model, "hidden_size", 1, origin);
+  const auto hidden = read_agreed(places, hidden_fields, 1, origin);
   if (!hidden) return tl::make_unexpected(hidden.error());
   if (!*hidden) return fail(ErrorCode::invalid_argument, fmt::format("{}: hidden_size is missing", origin));
 
-  return MoeShape{text_of(model, "model_type"), quantization_of(*top, model), **hidden, *width, *experts};
+  return MoeShape{text_of(*places.front().object, "model_type"), quantization_of(*top, places), (*hidden)->value,
+                  *width, *experts};
 }
 
 Expected<MoeShape> read_model(const std::filesystem::path& file) {
@@ -206,6 +257,7 @@ Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallel
   if (!groups) return tl::make_unexpected(groups.error());
   const auto width = share(shape.expert_width, "the width of an expert", parallelism.tensor, "tensor");
   if (!width) return tl::make_unexpected(width.error());
+  if (auto sound = check_width(shape, parallelism.tensor, *width); !sound) return tl::make_unexpected(sound.error());
 
   std::vector<Problem> problems;
   for (const Layout layout : layouts) {

@@ -91,7 +91,7 @@ TEST_CASE("A dense model is refused because it has no experts") {
 TEST_CASE("A field that is null counts as absent") {
   const MoeShape shape = parsed(
       R"({"hidden_size": 64, "intermediate_size": 128, "moe_intermediate_size": null, "n_routed_experts": null,
-          "num_experts": 4})");
+          "num_local_experts": 4})");
   CHECK(shape.expert_width == 128);
   CHECK(shape.experts == 4);
 }
@@ -102,8 +102,61 @@ TEST_CASE("Broken JSON is reported with file, line, column and what was expected
   CHECK(message.find("expected string literal") != std::string::npos);
   CHECK_THAT(message_of(""), StartsWith("m.json:1:1: not JSON: "));
   CHECK_THAT(message_of("{\"a\": 1,\n"), StartsWith("m.json:2:1: not JSON: "));
-  CHECK_THAT(message_of("{\"hidden_size\": 1e999}"), StartsWith("m.json: not JSON: "));
   CHECK_THAT(message_of("[1, 2]"), StartsWith("m.json: expected a JSON object, found array"));
+}
+
+TEST_CASE("A number that nothing holds is reported with its place, in words of this library") {
+  CHECK(message_of("{\n  \"hidden_size\": 1e400}") == "m.json:2:18: the number 1e400 is out of range");
+  CHECK(message_of("{\"other\": [-1e400]}") == "m.json:1:12: the number -1e400 is out of range");
+  const std::string long_number = message_of("{\"a\": 1" + std::string(100'000, '0') + "}");
+  CHECK(long_number.size() < 300);
+  CHECK_THAT(long_number, StartsWith("m.json:1:7: the number 1000"));
+}
+
+TEST_CASE("What was read last is shown in a few words, however long it is") {
+  CHECK(message_of("{\"a\": \"" + std::string(100'000, 'x')).size() < 300);
+}
+
+TEST_CASE("Anything but blanks after the JSON value is refused with its place") {
+  const std::string model = R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64})";
+  CHECK(parsed(model + " \n\t\r\n").experts == 8);
+  for (const std::string& after : {std::string("{}"), std::string("x"), std::string("}"), std::string(1, '\0'),
+                                   std::string("\0{}", 3), std::string("\0\n", 2)}) {
+    const std::string message = message_of(model + "\n " + after);
+    CHECK_THAT(message, StartsWith("m.json:2:2: not JSON: "));
+    CHECK(message.find("expected end of input") != std::string::npos);
+    CHECK(message.find('\n') == std::string::npos);
+    CHECK(message.find('\0') == std::string::npos);
+  }
+  CHECK_THAT(message_of(std::string("{\"a\": 1,\0}", 10)), StartsWith("m.json:1:9: not JSON: "));
+}
+
+TEST_CASE("A field that is given twice is refused by name, whatever its values") {
+  const auto with = [](const std::string& more) {
+    return R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64, )" + more + "}";
+  };
+  CHECK(message_of(with(R"("num_experts": 16)")) == "m.json: num_experts is given twice");
+  CHECK(message_of(with(R"("hidden_size": 64)")) == "m.json: hidden_size is given twice");
+  CHECK(message_of(with(R"("moe_intermediate_size": null)")) == "m.json: moe_intermediate_size is given twice");
+  CHECK(message_of(with(R"("mlp_only_layers": [], "mlp_only_layers": [1])")) ==
+        "m.json: mlp_only_layers is given twice");
+  CHECK(message_of(R"({"text_config": {"num_experts": 8, "num_experts": 8}})") ==
+        "m.json: text_config.num_experts is given twice");
+  CHECK(message_of(R"({"text_config": {}, "text_config": {}})") == "m.json: text_config is given twice");
+  CHECK(message_of(with(R"("quantization_config": {"quant_method": "a", "quant_method": "b"})")) ==
+        "m.json: quantization_config.quant_method is given twice");
+}
+
+TEST_CASE("A key may appear again where it is no field of the language model") {
+  const std::string model = R"("num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64)";
+  for (const char* more : {R"("other": 1, "other": 2)", R"("vision_config": {"hidden_size": 1, "hidden_size": 2})",
+                           R"("list": [{"hidden_size": 1}, {"hidden_size": 2}])",
+                           R"("text_config": [{"num_experts": 1, "num_experts": 2}])",
+                           R"("text_config.hidden_size": 64, "text_config": {"hidden_size": 64})"}) {
+    INFO(more);
+    CHECK(parsed(std::string("{") + more + ", " + model + "}").experts == 8);
+    CHECK(parsed("{" + model + ", " + more + "}").experts == 8);
+  }
 }
 
 TEST_CASE("Deeply nested JSON is an error or a model, never a crash") {
@@ -140,30 +193,62 @@ TEST_CASE("Two fields that disagree about the experts are an error, two that agr
   CHECK(parsed(with(8)).experts == 8);
 }
 
+TEST_CASE("Models that give n_routed_experts or num_experts must give their experts' width too") {
+  for (const char* experts :
+       {R"("num_experts": 8)", R"("n_routed_experts": 8)", R"("num_local_experts": 8, "num_experts": 8)"}) {
+    for (const char* width : {"", R"(, "moe_intermediate_size": null)"}) {
+      INFO(experts << width);
+      const std::string model = std::string(R"({"hidden_size": 64, "intermediate_size": 256, )") + experts + width;
+      for (const std::string& text : {model + "}", R"({"text_config": )" + model + "}}"}) {
+        const std::string message = message_of(text);
+        CHECK_THAT(message, StartsWith("m.json: moe_intermediate_size is missing, and intermediate_size cannot stand"));
+        CHECK(message.find("experts") != std::string::npos);
+      }
+    }
+  }
+  CHECK(parsed(R"({"hidden_size": 64, "intermediate_size": 256, "num_local_experts": 8, "num_experts": null})")
+            .expert_width == 256);
+}
+
 TEST_CASE("The width of dense layers is not taken for the width of the experts") {
   for (const char* sign : {R"("first_k_dense_replace": 3)", R"("mlp_only_layers": [0, 1])",
                            R"("decoder_sparse_step": 2)", R"("moe_layer_freq": 2)"}) {
     INFO(sign);
-    const std::string message =
-        message_of(std::string(R"({"num_experts": 8, "hidden_size": 64, "intermediate_size": 256, )") + sign + "}");
+    const std::string message = message_of(
+        std::string(R"({"num_local_experts": 8, "hidden_size": 64, "intermediate_size": 256, )") + sign + "}");
     CHECK(message.find("moe_intermediate_size is missing") != std::string::npos);
     const std::string field(sign + 1, std::string(sign).find('"', 1) - 1);
     CHECK(message.find(field) != std::string::npos);
   }
-  CHECK(parsed(R"({"num_experts": 8, "hidden_size": 64, "intermediate_size": 256, "first_k_dense_replace": 0,
+  CHECK(parsed(R"({"num_local_experts": 8, "hidden_size": 64, "intermediate_size": 256, "first_k_dense_replace": 0,
                    "mlp_only_layers": [], "decoder_sparse_step": 1, "moe_layer_freq": 1})")
             .expert_width == 256);
 }
 
-TEST_CASE("A nested text_config is read, unless the top level names the experts") {
+TEST_CASE("A nested text_config is read, and the top level too where it names the experts") {
   const std::string nested = R"({"num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32})";
   CHECK(
       parsed(R"({"hidden_size": 1, "vision_config": {"hidden_size": 2}, "text_config": )" + nested + "}").hidden_size ==
       64);
-  CHECK(parsed(R"({"num_experts": 4, "hidden_size": 128, "moe_intermediate_size": 64, "text_config": )" + nested + "}")
+  CHECK(parsed(R"({"num_experts": 8, "text_config": )" + nested + "}").hidden_size == 64);
+  CHECK(parsed(R"({"num_experts": 4, "hidden_size": 128, "moe_intermediate_size": 64, "text_config": {"layers": 2}})")
             .hidden_size == 128);
   CHECK(parsed(R"({"quantization_config": {"quant_method": "fp8"}, "text_config": )" + nested + "}").quantization ==
         "fp8");
+}
+
+TEST_CASE("A top level that names experts and a text_config that disagrees with it are refused with both fields") {
+  const auto with = [](const std::string& top) {
+    return "{" + top + R"(, "text_config": {"num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32}})";
+  };
+  CHECK(message_of(with(R"("num_experts": 4)")) == "m.json: num_experts is 4 but text_config.num_experts is 8");
+  CHECK(message_of(with(R"("n_routed_experts": 4)")) ==
+        "m.json: n_routed_experts is 4 but text_config.num_experts is 8");
+  CHECK(message_of(with(R"("num_experts": 8, "hidden_size": 128)")) ==
+        "m.json: hidden_size is 128 but text_config.hidden_size is 64");
+  CHECK(message_of(with(R"("num_experts": 8, "moe_intermediate_size": 64)")) ==
+        "m.json: moe_intermediate_size is 64 but text_config.moe_intermediate_size is 32");
+  CHECK(parsed(with(R"("num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32)")).expert_width == 32);
 }
 
 TEST_CASE("A directory, a missing file and an unreadable file are errors that name it") {
@@ -212,4 +297,19 @@ TEST_CASE("Ranks that do not divide are refused with both numbers") {
   CHECK(message({16, 1}) == "the number of experts, 8, cannot be split evenly over expert parallelism 16");
   CHECK(message({1, 3}) == "the width of an expert, 14336, cannot be split evenly over tensor parallelism 3");
   CHECK(message({0, 1}) == "expert parallelism must be at least 1, not 0");
+}
+
+TEST_CASE("A width that the ranks split too finely for N or K is refused with the width, the ranks and the result") {
+  const auto message = [](std::int64_t width, std::int64_t ranks) {
+    const auto problems = warmup::problems_of({"", "", 2048, width, 8}, {1, ranks}, {Layout::masked});
+    REQUIRE_FALSE(problems);
+    CHECK(problems.error().code == ErrorCode::unsupported);
+    CHECK(problems.error().message.find('\n') == std::string::npos);
+    return problems.error().message;
+  };
+  CHECK_THAT(message(512, 512), StartsWith("expert width 512 over --tp 512 gives N = 2: N must be a multiple of 8"));
+  CHECK_THAT(message(14336, 256),
+             StartsWith("expert width 14336 over --tp 256 gives K = 56: K must be a multiple of 64"));
+  CHECK_THAT(message(100, 1), StartsWith("expert width 100 over --tp 1 gives K = 100: K must be a multiple of 64"));
+  CHECK(warmup::problems_of({"", "", 2048, 512, 8}, {1, 8}, {Layout::masked}));
 }
