@@ -27,7 +27,7 @@ struct TileConfig {
   friend auto operator<=>(const TileConfig&, const TileConfig&) = default;
 };
 
-// What of the target shapes a selection.
+// What of the target a selection may depend on. Today's does not: its configurations are right for any number of SMs.
 struct Target {
   std::int32_t num_sms = 132;
 };

@@ -19,7 +19,7 @@ struct PlanRequest {
   std::vector<Problem> problems;
   MRange range{1, 16384};
   std::string architecture = "sm_90a";
-  jit::Target target;
+  jit::Target target;  // handed to the selector; today's selection does not depend on it
 };
 
 // A kernel and the M for which one problem selects it. Two problems that differ in `groups` alone
