@@ -123,7 +123,8 @@ void add_request_options(CLI::App& app, RequestOptions& options) {
              "Smallest M: rows of A (contiguous), or rows expected per group (masked)");
   add_number(app, "--m-max", options.m_max, 1, warmup::largest_m, "Largest M");
   app.add_option("--arch", options.arch, "Architecture to compile for")->type_name("ARCH")->capture_default_str();
-  add_number(app, "--num-sms", options.num_sms, 1, most_sms, "SMs of the device that the kernels are for");
+  add_number(app, "--num-sms", options.num_sms, 1, most_sms,
+             "SMs of the device that the kernels are for; today's selection does not depend on it");
 }
 
 Expected<Request> resolve(const RequestOptions& options) {
