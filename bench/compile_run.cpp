@@ -56,7 +56,7 @@ Expected<CompileResult> time_compilation(const warmup::Plan& plan, jit::NvrtcCom
     result.kernels.push_back(std::move(*time));
   }
   for (const int threads : jobs) {
-    const auto report = warmup::warm(plan, compiler, nullptr, threads, [](auto, auto, const auto&) {});
+    const auto report = warmup::warm(plan, compiler, nullptr, threads, {});
     if (!report.failed.empty()) return tl::make_unexpected(report.failed.front().error);
     result.plans.push_back({threads, report.seconds});
   }

@@ -11,7 +11,7 @@ warmup::Report compile_all(const std::vector<jit::KernelSpec>& specs, jit::Compi
                            int jobs) {
   warmup::Plan plan;
   for (const auto& spec : std::set<jit::KernelSpec>(specs.begin(), specs.end())) plan.kernels.push_back({spec, {}});
-  return warmup::warm(plan, compiler, cabinet, jobs, [](auto, auto, const auto&) {});
+  return warmup::warm(plan, compiler, cabinet, jobs, {});
 }
 
 Expected<jit::LaunchableKernel> KernelPool::get(const jit::KernelSpec& spec) {

@@ -13,9 +13,10 @@ std::string variable(const char* name) {
 
 std::string default_cache_root() {
   if (std::string own = variable("CUBINET_CACHE_DIR"); !own.empty()) return own;
-  // An empty or relative XDG_CACHE_HOME counts as unset, as the XDG base directory specification has it.
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty() && xdg.front() == '/') return xdg + "/cubinet";
-  if (const std::string home = variable("HOME"); !home.empty()) return home + "/.cache/cubinet";
+  // One that is empty or relative counts as unset, as the XDG base directory specification has it: the cabinet would
+  // move with the current folder.
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/')) return xdg + "/cubinet";
+  if (const std::string home = variable("HOME"); home.starts_with('/')) return home + "/.cache/cubinet";
   return {};
 }
 

@@ -11,14 +11,14 @@ namespace cubinet::tools {
 // What the command's exit code says, the same for every subcommand.
 enum ExitCode : int {
   exit_done = 0,
-  exit_failed = 1,  // failed or partial; what was printed says what
+  exit_failed = 1,  // failed or partial; what was printed says what. A cache that cannot be used is this too
   exit_usage = 2,   // refused before any work: a flag, a value or a model file is wrong
 };
 
 // For the end of every --help.
 inline constexpr const char* exit_codes_help =
-    "Exit codes: 0 done; 1 failed or partial, the output says what; 2 refused before any work\n"
-    "(a wrong flag, value or model file).\n"
+    "Exit codes: 0 done; 1 failed or partial, the output says what (a cache that cannot be used is 1\n"
+    "too); 2 refused before any work (a wrong flag, value or model file).\n"
     "With --json, standard output holds exactly one object, for an error\n"
     "{\"error\": {\"code\", \"message\", \"detail\"}}; errors and notes are text on standard error in every case.";
 

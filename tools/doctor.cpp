@@ -10,7 +10,9 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
+#include "tools/number.hpp"
 #include "tools/output.hpp"
+#include "tools/signals.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
@@ -32,7 +34,7 @@ constexpr const char* doctor_help =
     "  cubinet doctor\n"
     "Exit code 0 when `cubinet warmup` can work here. It needs NVRTC and a cache folder; without a\n"
     "driver or a device kernels can be compiled and stored, but not run.\n"
-    "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend}}; warmup says whether\n"
+    "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend, note}}; warmup says whether\n"
     "kernels can be compiled and stored here, run whether they can be run.";
 
 enum class State { ok, absent, failed };
@@ -41,7 +43,8 @@ struct Check {
   std::string name;
   State state = State::ok;
   std::string found;
-  std::string mend;  // empty when there is nothing to mend
+  std::string mend = {};  // empty when there is nothing to mend, or another check says what
+  std::string note = {};  // something that is no obstacle; may be empty
 };
 
 const char* state_name(State state) {
@@ -56,20 +59,52 @@ const char* state_name(State state) {
   return "failed";
 }
 
-constexpr const char* nvrtc_mend =
-    "install a CUDA 13 toolkit and set CUDA_HOME, or the wheel nvidia-cuda-nvrtc and set CUBINET_NVRTC_DIR to the "
-    "folder of its libnvrtc";
+// A check from an error whose message ends in "; ADVICE": the advice is the mend, and is not said twice.
+Check absent(const char* name, const Error& error, const std::string& purpose = {}) {
+  const std::size_t end = error.message.rfind("; ");
+  if (end == std::string::npos) return {name, State::absent, error.message, purpose, ""};
+  const std::string advice = error.message.substr(end + 2);
+  return {name, State::absent, error.message.substr(0, end), purpose.empty() ? advice : purpose + ": " + advice, ""};
+}
+
+// Whether `file` is a library that NvrtcCompiler::open takes from `folder`.
+bool is_taken_from(const fs::path& file, const std::string& folder) {
+  for (const char* below : {"", "/lib64", "/lib"}) {
+    if (file.parent_path() == fs::path(folder + below)) return true;
+  }
+  return false;
+}
+
+// The folders that the environment names before the one whose NVRTC was taken: they were passed over.
+std::string passed_over(const std::string& library) {
+  std::string text;
+  for (const std::string& folder : ServiceOptions::from_environment().nvrtc_folders) {
+    if (is_taken_from(library, folder)) break;
+    text += (text.empty() ? "" : ", ") + folder;
+  }
+  return text;
+}
 
 Check check_nvrtc(const Toolchain& toolchain) {
-  if (toolchain.missing) return {"NVRTC", State::absent, toolchain.missing->message, nvrtc_mend};
+  if (toolchain.missing) return absent("NVRTC", *toolchain.missing);
   const auto& nvrtc = static_cast<const jit::NvrtcCompiler&>(*toolchain.compiler);
-  return {"NVRTC", State::ok, fmt::format("version {}, from {}", nvrtc.version(), nvrtc.location().path), ""};
+  const std::string over = passed_over(nvrtc.location().path);
+  return {"NVRTC", State::ok, fmt::format("version {}, from {}", nvrtc.version(), nvrtc.location().path), "",
+          over.empty() ? "" : fmt::format("named by CUBINET_NVRTC_DIR or CUDA_HOME, but without an NVRTC: {}", over)};
+}
+
+// What mends a probe that NVRTC `version` refused. The templates are for NVRTC 13: an older one may not know them, and
+// where that one refuses them they are broken.
+std::string probe_mend(const std::string& version) {
+  const auto major = parse_number(version.substr(0, version.find('.')));
+  if (major && *major < 13) return "use the NVRTC of a CUDA 13 toolkit (set CUDA_HOME)";
+  return "the kernel templates of this build are at fault, as the log says: install or build cubinet anew";
 }
 
 // Compiles one small kernel; stores nothing.
 Check check_probe(const Toolchain& toolchain) {
   constexpr const char* name = "probe compile";
-  if (toolchain.missing) return {name, State::absent, "not tried: there is no NVRTC", nvrtc_mend};
+  if (toolchain.missing) return {name, State::absent, "not tried: there is no NVRTC", "", ""};
   Problem problem;
   problem.n = 128;
   problem.k = 128;
@@ -79,13 +114,13 @@ Check check_probe(const Toolchain& toolchain) {
   if (!kernel) {
     return {name, State::failed,
             kernel.error().message + (kernel.error().detail.empty() ? "" : "\n") + kernel.error().detail,
-            "use the NVRTC of a CUDA 13 toolkit (set CUDA_HOME)"};
+            probe_mend(toolchain.compiler->version()), ""};
   }
   return {name, State::ok,
           fmt::format("{} for {} in {}, {} registers, {}", spec.family, spec.architecture,
                       milliseconds_text(kernel->resources.compile_ms), kernel->resources.registers,
                       format_byte_size(static_cast<std::int64_t>(kernel->cubin.size()))),
-          ""};
+          "", ""};
 }
 
 // A folder that warmup would have to make: the nearest one above it that exists must be writable.
@@ -136,9 +171,8 @@ Check check_device(const std::shared_ptr<const jit::Driver>& driver, int ordinal
 void check_driver(std::vector<Check>& checks) {
   const auto driver = jit::Driver::open();
   if (!driver) {
-    checks.push_back({"driver", State::absent, driver.error().message,
-                      "no need for warmup; to run kernels, a machine with an NVIDIA driver"});
-    checks.push_back({"device", State::absent, "not looked for: there is no driver", ""});
+    checks.push_back(absent("driver", driver.error(), "not needed for warmup; to run kernels"));
+    checks.push_back({"device", State::absent, "not looked for: there is no driver", "", ""});
     return;
   }
   checks.push_back({"driver", State::ok, fmt::format("from {}", (*driver)->path), ""});
@@ -148,13 +182,16 @@ void check_driver(std::vector<Check>& checks) {
 void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
   for (const Check& check : checks) {
     print(fmt::format("{:<14} {:<7} {}\n", check.name, state_name(check.state), one_line(check.found)));
-    if (!check.mend.empty()) print(fmt::format("{:<14} {:<7} mend: {}\n", "", "", check.mend));
+    if (!check.mend.empty()) print(fmt::format("{:<14} {:<7} mend: {}\n", "", "", one_line(check.mend)));
+    if (!check.note.empty()) print(fmt::format("{:<14} {:<7} note: {}\n", "", "", one_line(check.note)));
   }
-  print(fmt::format("warmup {} here; running kernels {}\n", warmup ? "works" : "does not work",
-                    runs ? "works" : "does not (that needs a driver and an sm_90a device)"));
+  print(warmup ? "Warmup works here. " : "Warmup does not work here. ");
+  print(runs ? "Kernels can be run here.\n"
+             : "Kernels cannot be run here: that takes a driver and an sm_90a device.\n");
 }
 
 int run(const DoctorOptions& options) {
+  const SignalWatch watch(FirstSignal::ends);  // the probe has NVRTC put its own handlers in place
   const Toolchain toolchain = open_toolchain();
   std::vector<Check> checks{check_nvrtc(toolchain), check_probe(toolchain), check_cache(options.cache)};
   bool warmup = true;
@@ -165,8 +202,11 @@ int run(const DoctorOptions& options) {
   if (options.json) {
     Json array = Json::array();
     for (const Check& check : checks) {
-      array.push_back(
-          Json{{"name", check.name}, {"state", state_name(check.state)}, {"found", check.found}, {"mend", check.mend}});
+      array.push_back(Json{{"name", check.name},
+                           {"state", state_name(check.state)},
+                           {"found", check.found},
+                           {"mend", check.mend},
+                           {"note", check.note}});
     }
     print_object(Json{{"warmup", warmup}, {"run", runs}, {"checks", std::move(array)}});
   } else {

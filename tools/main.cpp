@@ -1,4 +1,7 @@
 // The command `cubinet`: parses the command line, runs one subcommand, answers with its exit code.
+#include <fcntl.h>
+
+#include <cerrno>
 #include <cstring>
 #include <exception>
 
@@ -9,6 +12,15 @@
 
 namespace cubinet::tools {
 namespace {
+
+// Makes descriptors 0, 1 and 2 belong to something, so that no file of the cabinet gets their numbers and is then taken
+// for a standard stream. Opened for reading, so that output still fails where there is nowhere to write it.
+void fill_standard_descriptors() {
+  for (const int descriptor : {0, 1, 2}) {
+    if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (open("/dev/null", O_RDONLY) < 0) return;  // no /dev here; the lowest free number is `descriptor` otherwise
+  }
+}
 
 // Known before the command line is understood, so that a usage error can be an object too.
 bool wants_json(int argc, char** argv) {
@@ -59,6 +71,7 @@ int run(int argc, char** argv) {
 }  // namespace cubinet::tools
 
 int main(int argc, char** argv) {
+  cubinet::tools::fill_standard_descriptors();
   try {
     return cubinet::tools::run(argc, argv);
   } catch (const std::exception& exception) {  // a defect, or no memory

@@ -21,10 +21,14 @@ void print_object(const Json& object);
 // Writes text to standard output.
 void print(std::string_view text);
 
-// A line on standard error that is not an error.
+// Writes text to standard error; what cannot be written is dropped.
+void log(std::string_view text);
+
+// A line on standard error that is not an error. It is shortened as an error is.
 void note(std::string_view text);
 
 // Says the error on standard error, one line and then its detail, and with `json` as an object on standard output too.
+// A word of the message beyond 200 bytes, a path or a key that the user gave, loses its middle.
 // Returns `exit_code`.
 int report_error(const Error& error, bool json, ExitCode exit_code);
 

@@ -1,10 +1,13 @@
-// Progress on standard error: a bar on a terminal, plain lines otherwise, nothing when quiet.
+// Progress on standard error: a bar on a terminal, plain lines otherwise, nothing when quiet. What cannot be printed is
+// dropped.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "util/elapsed.hpp"
+#include "warmup/runner.hpp"
 
 namespace cubinet::tools {
 
@@ -19,8 +22,8 @@ class ProgressDisplay {
   explicit ProgressDisplay(ProgressStyle style);
   // Nothing is done yet: a bar shows that at once, lines begin with the first that is done.
   void begin(std::int64_t total);
-  // `label` names what was finished last.
-  void show(std::int64_t done, std::int64_t total, const std::string& label);
+  // A line says what became of the kernel: compiled, there or failed.
+  void show(const warmup::Step& step);
   // Takes the bar off the screen.
   void clear();
 
@@ -32,7 +35,8 @@ class ProgressDisplay {
   util::Moment begin_ = util::now();
 };
 
-// The bar's line: "[#######-------]  12/34  3.1/s  4 s". Pure, for tests.
-std::string bar_text(std::int64_t done, std::int64_t total, double seconds);
+// The bar's line, "[#######-------]  12/34 kernels  4.0 s elapsed, about 7.3 s left", in fewer than `columns`: the bar
+// gives way first. Pure.
+std::string bar_text(std::int64_t done, std::int64_t total, double seconds, std::size_t columns);
 
 }  // namespace cubinet::tools

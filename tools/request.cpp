@@ -51,22 +51,34 @@ Expected<void> check_dtypes(const std::string& text) {
   return {};
 }
 
-// "4096,7168,32": N, K and the groups on this rank.
+// "groups must be from 1 to ...", in the words of can_run, without the number that it complains of.
+std::string rule_of_groups() {
+  const auto refused =
+      jit::can_run({DataType::bf16, Layout::masked, 128, 128, std::numeric_limits<std::int32_t>::max()});
+  return refused ? std::string() : refused.error().message.substr(0, refused.error().message.rfind(':'));
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// "4096,7168,32": N, K and the groups on this rank. What a kernel takes of them is for can_run to say, as far as a
+// problem can hold them.
 Expected<Problem> parse_shape(const std::string& text) {
-  std::array<std::int64_t, 3> values{};
+  const auto refuse = [&](const std::string& rule) {
+    return fail(ErrorCode::invalid_argument, fmt::format("--shape: '{}' {}", text, rule));
+  };
+  constexpr const char* not_one = "is not N,K,GROUPS: three positive whole numbers, commas between them and no blanks";
   const std::vector<std::string> parts = split(text);
-  bool good = parts.size() == values.size();
-  for (std::size_t i = 0; good && i < values.size(); ++i) {
-    const auto value = parse_number(parts[i]);
-    good = value && *value > 0 && *value <= std::numeric_limits<std::int32_t>::max();
-    if (good) values[i] = *value;
+  std::array<std::int64_t, 3> values{};
+  if (parts.size() != values.size() || !std::all_of(parts.begin(), parts.end(), is_number)) return refuse(not_one);
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = parse_number(parts[i]).value_or(std::numeric_limits<std::int64_t>::max());
+    if (values[i] == 0) return refuse(not_one);
   }
-  if (!good) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("--shape: '{}' is not N,K,GROUPS: three positive whole numbers, commas between them and no "
-                            "blanks",
-                            text));
-  }
+  if (values[0] > most || values[1] > most) return refuse("is too large: N, K and GROUPS * N must stay below 2^31");
+  if (values[2] > most) return refuse("is too large: " + rule_of_groups());
   Problem problem;
   problem.n = values[0];
   problem.k = values[1];
@@ -90,6 +102,22 @@ Expected<std::vector<Problem>> problems_of_shapes(const RequestOptions& options,
   return problems;
 }
 
+// Whether kernels take the problems that the model comes to. can_run speaks of N, K and groups; the user gave a file
+// and --ep, so the error names which of its fields leads there.
+Expected<void> check_problems(const warmup::MoeShape& shape, std::int64_t ranks, const std::vector<Problem>& problems) {
+  const std::int64_t hidden = shape.hidden_size;
+  if (const auto taken = jit::can_run({DataType::bf16, Layout::masked, hidden, hidden, 1}); !taken) {
+    return fail(taken.error().code, fmt::format("hidden_size {}: {}", hidden, taken.error().message));
+  }
+  for (const Problem& problem : problems) {
+    const auto taken = jit::can_run(problem);
+    if (taken) continue;
+    return fail(taken.error().code,
+                fmt::format("{} experts over --ep {}: {}", shape.experts, ranks, taken.error().message));
+  }
+  return {};
+}
+
 Expected<std::vector<Problem>> problems_of_model(const RequestOptions& options, const std::vector<Layout>& layouts,
                                                  std::string& remark) {
   const auto shape = warmup::read_model(options.model);
@@ -99,8 +127,9 @@ Expected<std::vector<Problem>> problems_of_model(const RequestOptions& options, 
         fmt::format("{} is quantized ({}); planning bf16 kernels of its shapes", options.model, shape->quantization);
   }
   auto problems = warmup::problems_of(*shape, {options.expert_parallel, options.tensor_parallel}, layouts);
-  if (problems) return problems;
-  Error error = std::move(problems).error();
+  const auto taken = problems ? check_problems(*shape, options.expert_parallel, *problems) : Expected<void>{};
+  if (problems && taken) return problems;
+  Error error = problems ? taken.error() : problems.error();
   error.message = options.model + ": " + error.message;
   return tl::make_unexpected(std::move(error));
 }
@@ -109,7 +138,10 @@ Expected<std::vector<Problem>> problems_of_model(const RequestOptions& options, 
 
 void add_request_options(CLI::App& app, RequestOptions& options) {
   constexpr std::int64_t most_sms = 1024;
-  auto* model = app.add_option("--model", options.model, "A model's config.json")->type_name("FILE");
+  auto* model =
+      app.add_option("--model", options.model, "A model's config.json")
+          ->type_name("FILE")
+          ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
   auto* shape = app.add_option("--shape", options.shapes,
                                "A grouped GEMM as one rank sees it, instead of a model; may be repeated");
   shape->type_name("N,K,GROUPS")->excludes(model);

@@ -1,5 +1,7 @@
 #include "tools/toolchain.hpp"
 
+#include <filesystem>
+
 #include <CLI/CLI.hpp>
 
 #include "cubinet/cubinet.hpp"
@@ -21,11 +23,15 @@ void add_cache_option(CLI::App& app, std::string& folder) {
 }
 
 Expected<std::string> cache_root(const std::string& option) {
-  if (!option.empty()) return option;
-  std::string root = ServiceOptions::from_environment().cache_root;
-  if (!root.empty()) return root;
-  return fail(ErrorCode::invalid_argument,
-              "no cache folder: give --cache DIR, or set CUBINET_CACHE_DIR, XDG_CACHE_HOME or HOME");
+  const std::string root = option.empty() ? ServiceOptions::from_environment().cache_root : option;
+  if (root.empty()) {
+    return fail(ErrorCode::invalid_argument,
+                "no cache folder: give --cache DIR, or set CUBINET_CACHE_DIR, or XDG_CACHE_HOME or HOME to an "
+                "absolute path");
+  }
+  std::error_code trouble;  // where the current folder is gone, the name stays as it is
+  const std::filesystem::path absolute = std::filesystem::absolute(root, trouble);
+  return trouble ? root : absolute.string();
 }
 
 }  // namespace cubinet::tools

@@ -26,7 +26,7 @@ Toolchain open_toolchain();
 // Adds --cache DIR.
 void add_cache_option(CLI::App& app, std::string& folder);
 
-// The folder given, else the environment's. invalid_argument when neither names one.
+// The folder given, else the environment's, as an absolute path. invalid_argument when neither names one.
 Expected<std::string> cache_root(const std::string& option);
 
 }  // namespace cubinet::tools

@@ -1,15 +1,17 @@
 // cubinet warmup: compile what the plan names and the cabinet lacks.
-#include <csignal>
+#include <cstdio>
 #include <memory>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cache/root.hpp"
 #include "tools/number.hpp"
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
 #include "tools/request.hpp"
+#include "tools/signals.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/cores.hpp"
@@ -33,29 +35,11 @@ constexpr const char* warmup_help =
     "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
     "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and\n"
     "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
-    "JSON: {unique_kernels, compiled, hits, failed, failures[] {key, family, code, message, log},\n"
+    "JSON: {unique_kernels, compiled, stored, hits, failed, failures[] {key, family, code, message, log},\n"
     "remaining, executed, not_executed[], launches, seconds, peak_device_bytes,\n"
-    "persist (on|readonly|off), persist_problem, cache, jobs}. Compiling uses no device, so executed,\n"
-    "launches and peak_device_bytes are 0.";
-
-std::atomic<bool> stop_requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler stores to it");
-
-extern "C" void request_stop(int) { stop_requested.store(true); }
-
-// The first signal asks for an orderly end; the handler is gone afterwards, so a second one ends the process.
-void stop_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = request_stop;
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
-  sigemptyset(&action.sa_mask);
-  for (const int signal : {SIGINT, SIGTERM}) {
-    struct sigaction present {};
-    // Who started the command may have it ignore a signal, as a shell does with Ctrl-C for what runs in the background.
-    if (sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN) continue;
-    sigaction(signal, &action, nullptr);
-  }
-}
+    "persist (on|readonly|off), persist_problem, cache, jobs}; stored says how many of compiled the\n"
+    "cabinet holds now. executed, not_executed, launches and peak_device_bytes are there for tools that\n"
+    "read them: compiling uses no device, so they are 0 and empty.";
 
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
 // long as nothing is to be compiled.
@@ -65,9 +49,13 @@ Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain,
   const std::int64_t missing = warmup::count_missing(plan, toolchain.compiler->version(), cabinet);
   if (missing == 0) return {};
   if (toolchain.missing) return tl::make_unexpected(*toolchain.missing);
-  return fail(ErrorCode::cache_unusable,
-              fmt::format("{} cannot be written, and {} of {} kernels are not in it; nothing was compiled",
-                          cabinet.root().string(), missing, plan.kernels.size()));
+  const auto root = cache::open_root(cabinet.root(), false, util::system_calls());
+  const std::string reason = root ? root->readonly_reason : root.error().message;
+  return fail(
+      ErrorCode::cache_unusable,
+      fmt::format("{} cannot be written, and {} of {} kernels are not in it; nothing was compiled ({}); make it "
+                  "writable, or name another folder with --cache or CUBINET_CACHE_DIR",
+                  cabinet.root().string(), missing, plan.kernels.size(), reason));
 }
 
 Json failure_object(const warmup::Failure& failure) {
@@ -83,6 +71,7 @@ Json report_object(const warmup::Report& report, std::size_t kernels, const std:
   for (const warmup::Failure& failure : report.failed) failures.push_back(failure_object(failure));
   return Json{{"unique_kernels", kernels},
               {"compiled", report.compiled},
+              {"stored", report.stored},
               {"hits", report.hits},
               {"failed", report.failed.size()},
               {"failures", std::move(failures)},
@@ -99,8 +88,9 @@ Json report_object(const warmup::Report& report, std::size_t kernels, const std:
 }
 
 void print_report(const warmup::Report& report, std::size_t kernels, const std::string& root) {
-  std::string text = fmt::format("{} kernels: {} compiled, {} were there, {} failed", kernels, report.compiled,
-                                 report.hits, report.failed.size());
+  std::string text = fmt::format("{} kernels: {} compiled", kernels, report.compiled);
+  if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
+  text += fmt::format(", {} were there, {} failed", report.hits, report.failed.size());
   if (report.remaining > 0) text += fmt::format(", {} not begun", report.remaining);
   print(fmt::format("{}; {}\ncache: {} (persistence {})\n", text, milliseconds_text(report.seconds * 1000), root,
                     persist_name(report.persist)));
@@ -113,7 +103,10 @@ void explain(const warmup::Report& report) {
     error.message = fmt::format("{} {}: {}", failure.family, failure.key.substr(0, 12), error.message);
     report_error(error, false, exit_failed);
   }
-  if (!report.persist_problem.empty()) note("not everything could be stored: " + report.persist_problem);
+  if (!report.persist_problem.empty()) {
+    note(fmt::format("{} of {} compiled kernels could be stored: {}", report.stored, report.compiled,
+                     report.persist_problem));
+  }
   if (report.remaining > 0) note("interrupted; run the same command again for the rest");
 }
 
@@ -129,20 +122,17 @@ Expected<int> parse_jobs(const std::string& text) {
               fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
 }
 
-warmup::Report compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Cabinet& cabinet, int jobs, bool quiet) {
+warmup::Report compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Cabinet& cabinet, int jobs, bool quiet,
+                       const std::atomic<bool>& stop) {
   ProgressDisplay display(progress_style(quiet));
-  const auto progress = [&display](std::int64_t done, std::int64_t total, const jit::KernelSpec& latest) {
-    display.show(done, total,
-                 fmt::format("{} N={} K={} {}", latest.family, latest.n, latest.k, jit::name(latest.config)));
-  };
+  const auto progress = [&display](const warmup::Step& step) { display.show(step); };
   display.begin(static_cast<std::int64_t>(plan.kernels.size()));
-  stop_on_signals();
-  warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop_requested);
+  warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop);
   display.clear();
   return report;
 }
 
-int run(const WarmupOptions& options) {
+int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
   const auto jobs = parse_jobs(options.jobs);
   if (!jobs) return report_error(jobs.error(), options.json, exit_usage);
   const auto request = resolve(options.request);
@@ -159,7 +149,7 @@ int run(const WarmupOptions& options) {
   if (const auto ready = check_ready(*plan, toolchain, *cabinet); !ready) {
     return report_error(ready.error(), options.json, exit_failed);
   }
-  const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet);
+  const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet, stop);
   explain(report);
   if (options.json) {
     print_object(report_object(report, plan->kernels.size(), cabinet->root().string(), *jobs));
@@ -167,6 +157,14 @@ int run(const WarmupOptions& options) {
     print_report(report, plan->kernels.size(), cabinet->root().string());
   }
   return complete(report) ? exit_done : exit_failed;
+}
+
+int run_watched(const WarmupOptions& options) {
+  ignore_broken_pipes();  // progress that nobody reads any more must not end the work
+  const SignalWatch watch(FirstSignal::asks);
+  const int exit_code = run(options, watch.stop_requested());
+  std::fflush(stdout);  // while a second signal still ends a write that waits; main says so if it failed
+  return exit_code;
 }
 
 }  // namespace
@@ -182,7 +180,7 @@ void add_warmup(CLI::App& app, int& exit_code) {
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--quiet", options->quiet, "No progress and no notes");
   command->footer(std::string(warmup_help) + "\n" + exit_codes_help);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &exit_code] { exit_code = run_watched(*options); });
 }
 
 }  // namespace cubinet::tools

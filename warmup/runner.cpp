@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "jit/provide.hpp"
 #include "util/elapsed.hpp"
@@ -18,10 +19,18 @@ class Run {
       const std::atomic<bool>* stop)
       : plan_(plan), compiler_(compiler), cabinet_(cabinet), progress_(progress), stop_(stop) {}
 
-  // Does nothing once `*stop` is set. Thread-safe.
-  void provide(std::size_t index) {
+  // Does nothing once `*stop` is set. Thread-safe. Nothing that is thrown leaves it: a compile thread has nobody above
+  // it to catch that. A kernel that could not be booked counts as remaining.
+  void provide(std::size_t index) noexcept {
     if (stop_ != nullptr && stop_->load()) return;
-    book(index, jit::provide(plan_.kernels[index].spec, compiler_, cabinet_));
+    try {
+      auto provided = jit::provide(plan_.kernels[index].spec, compiler_, cabinet_);
+      const std::lock_guard lock(mutex_);
+      const Outcome outcome = book(index, std::move(provided));
+      ++done_;
+      tell(index, outcome);
+    } catch (...) {  // no memory
+    }
   }
 
   Report finish() {
@@ -34,21 +43,30 @@ class Run {
   }
 
  private:
-  void book(std::size_t index, Expected<jit::Provided> outcome) {
-    const jit::KernelSpec& spec = plan_.kernels[index].spec;
-    const std::lock_guard lock(mutex_);
-    if (!outcome) {
+  Outcome book(std::size_t index, Expected<jit::Provided> provided) {
+    if (!provided) {
+      const jit::KernelSpec& spec = plan_.kernels[index].spec;
       const std::string key = jit::key_of(jit::record_of(spec, compiler_.version())).hex();
-      failures_.emplace_back(index, Failure{key, spec.family, std::move(outcome).error()});
-    } else if (outcome->compiled) {
-      ++report_.compiled;
-      if (report_.persist_problem.empty()) report_.persist_problem = outcome->store_problem;
-    } else {
-      ++report_.hits;
-      hit_keys_.push_back(outcome->key);
+      failures_.emplace_back(index, Failure{key, spec.family, std::move(provided).error()});
+      return Outcome::failed;
     }
-    ++done_;
-    if (progress_) progress_(done_, static_cast<std::int64_t>(plan_.kernels.size()), spec);
+    if (!provided->compiled) {
+      hit_keys_.push_back(provided->key);
+      ++report_.hits;
+      return Outcome::there;
+    }
+    ++report_.compiled;
+    if (cabinet_ != nullptr && provided->store_problem.empty()) ++report_.stored;
+    if (report_.persist_problem.empty()) report_.persist_problem = std::move(provided->store_problem);
+    return Outcome::compiled;
+  }
+
+  void tell(std::size_t index, Outcome outcome) noexcept {
+    if (!progress_) return;
+    try {
+      progress_({done_, static_cast<std::int64_t>(plan_.kernels.size()), plan_.kernels[index].spec, outcome});
+    } catch (...) {  // the caller's own trouble with showing it
+    }
   }
 
   [[nodiscard]] cache::Persistence persistence() const {

@@ -22,9 +22,10 @@ struct Failure {
 
 struct Report {
   std::int64_t compiled = 0;
+  std::int64_t stored = 0;  // of `compiled`: what the cabinet holds now
   std::int64_t hits = 0;
   std::vector<Failure> failed;  // in the order of the plan
-  std::int64_t remaining = 0;   // not begun, because `stop` was set
+  std::int64_t remaining = 0;   // not begun, because `stop` was set, or not booked for want of memory
   double seconds = 0;
   // What became of the kernels that were compiled. on: all were stored; readonly: the cabinet takes none; off: there is
   // no cabinet, or not every kernel could be stored.
@@ -32,8 +33,19 @@ struct Report {
   std::string persist_problem;  // why an entry could not be stored, once; empty when all were
 };
 
-// Called after each kernel, from one thread at a time: kernels done and kernels in all.
-using Progress = std::function<void(std::int64_t done, std::int64_t total, const jit::KernelSpec& latest)>;
+enum class Outcome { compiled, there, failed };
+
+// What was done last, and how far the run is.
+struct Step {
+  std::int64_t done = 0;  // kernels, this one among them
+  std::int64_t total = 0;
+  const jit::KernelSpec& latest;
+  Outcome outcome = Outcome::compiled;
+};
+
+// Called after each kernel, from one thread at a time. What it throws is dropped: progress that cannot be told costs no
+// kernel.
+using Progress = std::function<void(const Step& step)>;
 
 // Compiles with `jobs` threads (>= 1). A kernel that fails is reported and the others go on. Kernels
 // that were already there count as hits, and are recorded as such. `cabinet` may be null: then nothing

@@ -27,7 +27,8 @@ struct CUBINET_API ServiceOptions {
   int jobs = 0;                            // compile threads; 0: the cores this process may use
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
-  // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
+  // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet; a relative XDG_CACHE_HOME or HOME counts as unset),
+  // CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
   static CUBINET_API ServiceOptions from_environment();
 };
 

@@ -48,7 +48,11 @@ TEST_CASE("The cabinet's folder comes from the first variable that is set") {
   CHECK(root_with({{"XDG_CACHE_HOME", "relative"}, {"HOME", "/h"}}) == "/h/.cache/cubinet");
 }
 
-TEST_CASE("Without a home there is no cabinet rather than one in the current folder") { CHECK(root_with({}).empty()); }
+TEST_CASE("Without a home there is no cabinet rather than one in the current folder") {
+  CHECK(root_with({}).empty());
+  CHECK(root_with({{"HOME", "relative"}}).empty());
+  CHECK(root_with({{"XDG_CACHE_HOME", "."}, {"HOME", "."}}).empty());
+}
 
 TEST_CASE("The folder named for NVRTC is searched before the toolkit's") {
   const Environment environment({{"CUDA_HOME", "/toolkit"}, {"CUBINET_NVRTC_DIR", "/nvrtc"}});

@@ -1,0 +1,42 @@
+// SIGINT and SIGTERM of a command that loads NVRTC. NVRTC puts handlers of its own in their place, so a handler of ours
+// would not last; a blocked signal stays pending whatever its handler is, and one thread here waits for it.
+#pragma once
+
+#include <signal.h>
+
+#include <atomic>
+#include <thread>
+
+namespace cubinet::tools {
+
+enum class FirstSignal { asks, ends };
+
+// From construction on the calling thread, and every thread that it starts, has both signals blocked: construct it
+// before any other thread starts and before NVRTC is opened. With `asks` the first signal sets stop_requested() and the
+// second ends the process at once, as that signal does by default; with `ends` the first one does. A signal that the
+// process was started to ignore stays ignored. Destruction puts the mask back. One at a time.
+class SignalWatch {
+ public:
+  explicit SignalWatch(FirstSignal first);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  [[nodiscard]] const std::atomic<bool>& stop_requested() const { return stop_requested_; }
+
+ private:
+  void wait();
+
+  FirstSignal first_;
+  sigset_t watched_{};
+  sigset_t mask_before_{};
+  int wake_ = 0;  // one of `watched_`; 0: none is watched, and there is no thread
+  std::atomic<bool> stop_requested_{false};
+  std::atomic<bool> over_{false};
+  std::thread waiter_;
+};
+
+// From here on a write to a pipe that nobody reads fails, as any other write that cannot be done, and ends no process.
+void ignore_broken_pipes();
+
+}  // namespace cubinet::tools
