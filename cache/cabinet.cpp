@@ -15,7 +15,7 @@ struct Cabinet::State {
       : root(std::move(opened)),
         clock(outside.clock),
         store(root.layout, outside.calls),
-        index(root.layout, outside.calls) {}
+        index(root.layout, outside.calls, outside.index_patience) {}
 
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
   // cache_unusable with the reason when nothing can be written here.
@@ -61,6 +61,8 @@ std::vector<Key> dangling(const Index::Rows& rows, const ObjectStore::Listing& l
   return keys;
 }
 
+bool is_busy(const Index::Outcome& rows) { return !rows && rows.error().failure == SqlFailure::busy; }
+
 bool is_damage(const Error& error) { return error.code == ErrorCode::invalid_argument; }
 
 struct Checked {
@@ -69,8 +71,9 @@ struct Checked {
   std::int64_t unreadable = 0;
 };
 
-// Reads every object of the listing and fills in `checked`, `damaged` and `orphans` of the report.
-Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows& rows,
+// Reads every object of the listing and fills in `checked`, `damaged` and `orphans` of the report. Without rows (null)
+// nothing is said about them.
+Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows* rows,
                       VerifyReport& report) {
   Checked result;
   for (const auto& [key, bytes] : listing.objects) {
@@ -87,7 +90,8 @@ Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& list
       }
       continue;
     }
-    const Index::Row* row = find_row(rows, key);
+    if (rows == nullptr) continue;
+    const Index::Row* row = find_row(*rows, key);
     Entry entry = make_entry(key, bytes, *object, row);
     if (describes(row, entry)) continue;
     ++report.orphans;
@@ -113,6 +117,35 @@ std::int64_t set_all_aside(const ObjectStore& store, const ObjectStore::Listing&
     if (!store.set_stranger_aside(name)) ++left;
   }
   return left;
+}
+
+// Fills in `entries` and `damaged` of the survey. Returns the entries whose rows are missing or wrong.
+std::vector<Entry> collect(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows& rows,
+                           Survey& survey) {
+  std::vector<Entry> changed;
+  for (const auto& [key, bytes] : listing.objects) {
+    const Index::Row* row = find_row(rows, key);
+    if (row != nullptr && row->sound && row->entry.bytes == bytes) {
+      survey.entries.push_back(row->entry);
+      continue;
+    }
+    const auto object = store.read(key);
+    if (object) {
+      changed.push_back(make_entry(key, bytes, *object, row));
+      survey.entries.push_back(changed.back());
+    } else if (object.error().code != ErrorCode::not_found) {  // else removed since the listing was made
+      survey.damaged.push_back(key.hex());
+    }
+  }
+  survey.damaged.insert(survey.damaged.end(), listing.strangers.begin(), listing.strangers.end());
+  return changed;
+}
+
+void keep_matching(Survey& survey, std::string_view key_prefix) {
+  std::string prefix(key_prefix);
+  for (char& c : prefix) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::erase_if(survey.entries, [&](const Entry& entry) { return !entry.key.hex().starts_with(prefix); });
+  std::erase_if(survey.damaged, [&](const std::string& name) { return !name.starts_with(prefix); });
 }
 
 }  // namespace
@@ -174,51 +207,49 @@ void Cabinet::record_hits(const std::vector<Key>& keys) {
   if (state_->index.apply(entries, {})) static_cast<void>(state_->index.add_hits(present, now));
 }
 
-Expected<std::vector<Entry>> Cabinet::list() {
+Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
+  if (!util::is_hex(key_prefix)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
+  }
   const auto listing = state_->store.list();
   if (!listing) return tl::make_unexpected(listing.error());
   const auto read = state_->writable() ? state_->index.rows() : state_->index.rows_unchanged();
   const Index::Rows rows = read.value_or(Index::Rows());
-  std::vector<Entry> entries;
-  std::vector<Entry> changed;
-  for (const auto& [key, bytes] : listing->objects) {
-    const Index::Row* row = find_row(rows, key);
-    if (row != nullptr && row->sound && row->entry.bytes == bytes) {
-      entries.push_back(row->entry);
-      continue;
-    }
-    const auto object = state_->store.read(key);
-    if (object) {
-      changed.push_back(make_entry(key, bytes, *object, row));
-      entries.push_back(changed.back());
-    } else if (is_damage(object.error()) && state_->writable()) {
-      state_->store.set_damaged_aside(key);
-    }
-  }
+  Survey survey;
+  // Where none could be made nobody has counted anything.
+  if (!read && read.error().failure != SqlFailure::absent) survey.index_problem = read.error().message;
+  const std::vector<Entry> changed = collect(state_->store, *listing, rows, survey);
   const auto gone = dangling(rows, *listing, state_->store);
   if (state_->writable() && read && !(changed.empty() && gone.empty())) {
     static_cast<void>(state_->index.apply(changed, gone));
   }
-  return entries;
+  keep_matching(survey, key_prefix);
+  return survey;
 }
 
+Expected<std::vector<Entry>> Cabinet::list() { return match({}); }
+
 Expected<std::vector<Entry>> Cabinet::match(std::string_view key_prefix) {
-  if (!util::is_hex(key_prefix)) {
-    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
-  }
-  std::string prefix(key_prefix);
-  for (char& c : prefix) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-  auto entries = list();
-  if (!entries) return entries;
-  std::erase_if(*entries, [&](const Entry& entry) { return !entry.key.hex().starts_with(prefix); });
-  return entries;
+  auto found = survey(key_prefix);
+  if (!found) return tl::make_unexpected(found.error());
+  return std::move(found->entries);
+}
+
+Expected<void> Cabinet::check(const Key& key) const {
+  const auto object = state_->store.read(key);
+  if (object) return {};
+  if (!is_damage(object.error())) return tl::make_unexpected(object.error());
+  return fail(ErrorCode::io, fmt::format("the object {} is damaged: {}", state_->root.layout.object(key).native(),
+                                         object.error().message));
 }
 
 Expected<Stats> Cabinet::stats() {
-  const auto entries = list();
-  if (!entries) return tl::make_unexpected(entries.error());
+  auto found = survey();
+  if (!found) return tl::make_unexpected(found.error());
   Stats stats;
-  for (const Entry& entry : *entries) {
+  stats.damaged = static_cast<std::int64_t>(found->damaged.size());
+  stats.index_problem = std::move(found->index_problem);
+  for (const Entry& entry : found->entries) {
     ++stats.entries;
     stats.bytes += entry.bytes;
     stats.hits += entry.hits;
@@ -228,13 +259,14 @@ Expected<Stats> Cabinet::stats() {
   return stats;
 }
 
-Expected<void> Cabinet::remove(const Key& key) {
-  if (auto writable = state_->require_writable(); !writable) return writable;
+Expected<Removal> Cabinet::remove(const Key& key) {
+  if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
   const auto object = state_->store.remove(key);
   if (!object) return tl::make_unexpected(object.error());
   const auto row = state_->index.erase(key);
-  // A row that stays is dropped by list(), which finds no object for it.
-  if (*object || row.value_or(false)) return {};
+  if (!row && !*object) return tl::make_unexpected(row.error());
+  if (!row) return Removal{row.error().message};
+  if (*object || *row) return Removal{};
   return fail(ErrorCode::not_found, fmt::format("there is no entry {}", key.hex()));
 }
 
@@ -248,15 +280,17 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   auto rows = state_->index.rows_unchanged();
   if (!rows) report.index_problem = rows.error().message;
   // The journal of a killed writer is played back here, and a damaged file replaced.
-  if (!rows && repair) rows = state_->index.rows();
+  if (!rows && repair && !is_busy(rows)) rows = state_->index.rows();
+  report.index_busy = is_busy(rows);
+  if (report.index_busy) report.index_problem = rows.error().message;
   const Index::Rows known = rows.value_or(Index::Rows());
   std::vector<Key> gone = dangling(known, *listing, state_->store);
   report.missing = static_cast<std::int64_t>(gone.size());
-  const Checked checked = check_objects(state_->store, *listing, known, report);
+  const Checked checked = check_objects(state_->store, *listing, report.index_busy ? nullptr : &known, report);
   report.leftovers = state_->store.leftovers(repair);
   if (!repair) return report;
   report.unmended = set_all_aside(state_->store, *listing, checked, gone);
-  if (checked.undescribed.empty() && gone.empty()) return report;
+  if (report.index_busy || (checked.undescribed.empty() && gone.empty())) return report;
   if (auto applied = state_->index.apply(checked.undescribed, gone); !applied) {
     return tl::make_unexpected(applied.error());
   }

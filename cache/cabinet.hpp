@@ -2,6 +2,7 @@
 // can be rebuilt. Knows nothing of CUDA: a payload is bytes, a record is text.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -24,6 +25,7 @@ struct Facts {
   std::string arch;
   std::int64_t n = 0;
   std::int64_t k = 0;
+  std::string config;  // what tells kernels of one family, n and k apart; empty in objects of earlier builds
   std::int32_t registers = 0;
   std::int32_t spill_bytes = 0;
   std::int32_t smem_bytes = 0;  // shared memory that a launch asks for, static and dynamic
@@ -56,6 +58,20 @@ struct Stats {
   std::int64_t hits = 0;
   std::int64_t quarantined = 0;  // damaged files that were set aside
   double compile_ms = 0;         // what the entries cost to make, together
+  std::int64_t damaged = 0;      // files in objects/ that look damaged, see Survey
+  std::string index_problem;     // not empty: hits are not known, and 0
+};
+
+// Entries, and what stood in the way of a whole listing.
+struct Survey {
+  std::vector<Entry> entries;
+  std::vector<std::string>
+      damaged;                // as in VerifyReport; of the objects that have a sound row, the size alone is looked at
+  std::string index_problem;  // why the index could not be read: hits and last_used are not known then, and 0
+};
+
+struct Removal {
+  std::string index_problem;  // why the row could not be removed; the next listing drops it
 };
 
 struct VerifyReport {
@@ -65,15 +81,17 @@ struct VerifyReport {
   std::int64_t missing = 0;          // index rows without an object
   std::int64_t leftovers = 0;        // files in tmp/ that a killed writer left
   std::int64_t unmended = 0;         // of `damaged`, those that a repair could not set aside; 0 without a repair
-  std::string index_problem;         // why the index could not be read as it is; every object is an orphan then
+  std::string index_problem;         // why the index could not be read as it is; every object is an orphan then,
+  bool index_busy = false;           // except when another process held it all the time: it was not compared then
 };
 
 enum class Persistence { on, readonly, off };
 
-// What a cabinet needs of the world outside; tests bring their own. Both must outlive the cabinet.
+// What a cabinet needs of the world outside; tests bring their own. The references must outlive the cabinet.
 struct Surroundings {
   const util::Clock& clock = util::system_clock();
   util::SystemCalls& calls = util::system_calls();
+  std::chrono::milliseconds index_patience{5000};  // for an index that another process holds
 };
 
 // One root folder. Thread-safe, and usable on both sides of a fork. Cheap to keep open; holds no lock and no open file
@@ -106,19 +124,27 @@ class Cabinet {
   // Adds one hit at the present time to each key, in one transaction. Best effort.
   void record_hits(const std::vector<Key>& keys);
 
-  // The index, sorted by key. Rebuilds it from the objects first when it is missing, damaged or of another version
-  // (hits and last_used start anew then), and brings it in line with the objects that are there. When the index cannot
-  // be used at all (a read-only root, a full disk) the objects alone answer.
+  // The whole objects, sorted by key. Rebuilds the index from them first when it is missing, damaged or of another
+  // version (hits and last_used start anew then), and brings it in line with the objects that are there. When the index
+  // cannot be used at all (held by another process, a full disk) the objects alone answer. Changes nothing in objects/.
+  // With a prefix: those whose key starts with these hexadecimal digits, in either case; invalid_argument for other
+  // characters.
+  Expected<Survey> survey(std::string_view key_prefix = {});
+  // The entries of a survey, for those who need no more.
   Expected<std::vector<Entry>> list();
-  // Entries whose key starts with the given hexadecimal digits, either case; invalid_argument for other characters.
   Expected<std::vector<Entry>> match(std::string_view key_prefix);
+  // Whether every byte of the object is as it was stored; changes nothing. not_found: there is none. io: it is damaged
+  // or cannot be read, with the reason.
+  [[nodiscard]] Expected<void> check(const Key& key) const;
   Expected<Stats> stats();
   // Reads every object and compares it with its footer and with the index; with `repair` sets damaged
   // objects aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
-  // changes in any way. The report tells what was found, before repairs, and what they left.
+  // changes in any way. The report tells what was found, before repairs, and what they left. An index that another
+  // process holds is no damage; it is then neither compared nor mended.
   Expected<VerifyReport> verify(bool repair);
-  // Removes object and row. not_found when there is neither; cache_unusable for a read-only root.
-  Expected<void> remove(const Key& key);
+  // Removes object and row. not_found when there is neither; cache_unusable for a read-only root; io, too, when there
+  // is no object and the index does not answer.
+  Expected<Removal> remove(const Key& key);
 
  private:
   struct State;

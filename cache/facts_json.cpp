@@ -57,16 +57,17 @@ Json parse(std::string_view json) { return Json::parse(json.begin(), json.end(),
 
 Expected<std::string> facts_to_json(const Facts& facts) {
   if (!std::isfinite(facts.compile_ms)) return fail(ErrorCode::invalid_argument, "the compile time is not a number");
-  const Json json = {{"arch", facts.arch},
-                     {"compile_ms", facts.compile_ms},
-                     {"created", facts.created},
-                     {"family", facts.family},
-                     {"k", facts.k},
-                     {"kernel_names", facts.kernel_names},
-                     {"n", facts.n},
-                     {"registers", facts.registers},
-                     {"smem_bytes", facts.smem_bytes},
-                     {"spill_bytes", facts.spill_bytes}};
+  Json json = {{"arch", facts.arch},
+               {"compile_ms", facts.compile_ms},
+               {"created", facts.created},
+               {"family", facts.family},
+               {"k", facts.k},
+               {"kernel_names", facts.kernel_names},
+               {"n", facts.n},
+               {"registers", facts.registers},
+               {"smem_bytes", facts.smem_bytes},
+               {"spill_bytes", facts.spill_bytes}};
+  if (!facts.config.empty()) json["config"] = facts.config;
   try {
     return json.dump();
   } catch (const Json::exception&) {
@@ -85,6 +86,7 @@ std::optional<Facts> facts_from_json(std::string_view json) {
                      read(object, "spill_bytes", facts.spill_bytes);
   const auto names = object.find("kernel_names");
   if (!whole || names == object.end()) return std::nullopt;
+  if (object.contains("config") && !read(object, "config", facts.config)) return std::nullopt;
   auto read_names = texts(*names);
   if (!read_names) return std::nullopt;
   facts.kernel_names = std::move(*read_names);

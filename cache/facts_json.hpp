@@ -1,4 +1,5 @@
 // The facts of an entry as they stand in an object's footer: one JSON object with a member for each field of Facts.
+// An empty `config` is left out, as builds did that knew none.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,8 @@ namespace cubinet::cache {
 // is not UTF-8 and for a compile time that is not a finite number.
 Expected<std::string> facts_to_json(const Facts& facts);
 
-// Nothing unless every field is there with its type and range. Members that are not known are ignored.
+// Nothing unless every field but `config` is there, each with its type and range. Members that are not known are
+// ignored.
 std::optional<Facts> facts_from_json(std::string_view json);
 
 // The part of it that stands in a column of its own: ["name", ...]. Nothing unless it is a list of texts.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <system_error>
+#include <type_traits>
 
 #include "cache/facts_json.hpp"
 #include "cache/index_gate.hpp"
@@ -15,29 +16,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds patience{5000};
-
 // WITHOUT ROWID: the table is one tree, so that there is no second one that could disagree with it.
 constexpr const char* schema = R"(
 CREATE TABLE entries (
   key TEXT PRIMARY KEY, bytes INTEGER NOT NULL, family TEXT NOT NULL, arch TEXT NOT NULL, n INTEGER NOT NULL,
-  k INTEGER NOT NULL, registers INTEGER NOT NULL, spill_bytes INTEGER NOT NULL, smem_bytes INTEGER NOT NULL,
+  k INTEGER NOT NULL, config TEXT NOT NULL, registers INTEGER NOT NULL, spill_bytes INTEGER NOT NULL, smem_bytes INTEGER NOT NULL,
   compile_ms REAL NOT NULL, created INTEGER NOT NULL, kernel_names TEXT NOT NULL, record TEXT NOT NULL,
   row_digest TEXT NOT NULL, last_used INTEGER NOT NULL DEFAULT 0, hits INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 )";
-static_assert(index_schema_version == 1);
+static_assert(index_schema_version == 2);
 
 constexpr const char* select_rows =
     "SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, kernel_names, "
-    "record, row_digest, last_used, hits FROM entries";
+    "record, row_digest, last_used, hits, config FROM entries";
 
 constexpr const char* put_row =
     "INSERT INTO entries (key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, "
-    "kernel_names, record, row_digest, last_used, hits) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "kernel_names, record, row_digest, last_used, hits, config) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT (key) DO UPDATE SET bytes=excluded.bytes, family=excluded.family, arch=excluded.arch, n=excluded.n, "
-    "k=excluded.k, registers=excluded.registers, spill_bytes=excluded.spill_bytes, smem_bytes=excluded.smem_bytes, "
+    "k=excluded.k, config=excluded.config, registers=excluded.registers, spill_bytes=excluded.spill_bytes, "
+    "smem_bytes=excluded.smem_bytes, "
     "compile_ms=excluded.compile_ms, created=excluded.created, kernel_names=excluded.kernel_names, "
     "record=excluded.record, row_digest=excluded.row_digest";
 
@@ -77,6 +77,7 @@ Index::Row read_row(const Statement& row, const Key& key) {
   entry.record = row.text(12);
   entry.last_used = count(row.integer(14));
   entry.hits = count(row.integer(15));
+  entry.facts.config = row.text(16);
   out.sound = names.has_value();
   if (names) entry.facts.kernel_names = std::move(*names);
   if (out.sound) out.sound = row.text(13) == row_digest(entry);
@@ -93,6 +94,7 @@ SqlExpected<void> put(Statement& statement, const Entry& entry) {
   statement.bind(std::int64_t{facts.registers}).bind(std::int64_t{facts.spill_bytes});
   statement.bind(std::int64_t{facts.smem_bytes}).bind(facts.compile_ms).bind(facts.created);
   statement.bind(names).bind(entry.record).bind(digest).bind(entry.last_used).bind(entry.hits);
+  statement.bind(facts.config);
   const auto done = statement.step();
   if (!done) return tl::make_unexpected(done.error());
   return {};
@@ -132,7 +134,7 @@ SqlExpected<void> make_schema(Database& database) {
   return transaction->commit();
 }
 
-SqlExpected<Database> connect(const Layout& layout) {
+SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds patience) {
   // SQLite would follow a link, and reads on beside a journal that it cannot open.
   for (const auto& path : {layout.index(), layout.index_journal()}) {
     std::error_code error;
@@ -152,24 +154,13 @@ SqlExpected<Database> connect(const Layout& layout) {
 }
 
 // Whether a file that somebody found damaged still is, and can be written.
-SqlExpected<void> probe(const Layout& layout) {
-  auto database = connect(layout);
+SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience) {
+  auto database = connect(layout, patience);
   if (!database) return tl::make_unexpected(database.error());
   if (const auto rows = read_rows(*database); !rows) return tl::make_unexpected(rows.error());
   const auto transaction = Transaction::begin(*database);
   if (!transaction) return tl::make_unexpected(transaction.error());
   return {};
-}
-
-template <class T>
-Expected<T> translate(SqlExpected<T> outcome, const Layout& layout) {
-  if (outcome) return Expected<T>(std::move(*outcome));
-  return fail(ErrorCode::io, fmt::format("the index {}: {}", layout.index().native(), outcome.error().message));
-}
-
-Expected<void> translate(const SqlExpected<void>& outcome, const Layout& layout) {
-  if (outcome) return {};
-  return fail(ErrorCode::io, fmt::format("the index {}: {}", layout.index().native(), outcome.error().message));
 }
 
 }  // namespace
@@ -179,7 +170,7 @@ Expected<void> translate(const SqlExpected<void>& outcome, const Layout& layout)
 template <class Work>
 auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {
-    auto database = connect(layout_);
+    auto database = connect(layout_, patience_);
     if (!database) return tl::make_unexpected(database.error());
     return work(*database);
   };
@@ -188,97 +179,115 @@ auto Index::with_database(Work work) const -> decltype(work(std::declval<Databas
   if (outcome) return outcome;
   if (outcome.error().failure == SqlFailure::moved) return attempt();
   if (outcome.error().failure != SqlFailure::damaged) return outcome;
-  if (auto replaced = replace_damaged(); !replaced) {
-    return tl::make_unexpected(SqlError{SqlFailure::other, replaced.error().message});
-  }
+  if (auto replaced = replace_damaged(); !replaced) return tl::make_unexpected(replaced.error());
   return attempt();
 }
 
-Expected<void> Index::replace_damaged() const {
-  const auto lock = util::FileLock::acquire(layout_.locks() / "index", patience);
-  if (!lock) return tl::make_unexpected(lock.error());
-  if (!*lock) return fail(ErrorCode::io, "another process has been replacing the index for too long");
-  const auto sound = probe(layout_);
+SqlExpected<void> Index::replace_damaged() const {
+  const auto other = [](const Error& error) { return tl::make_unexpected(SqlError{SqlFailure::other, error.message}); };
+  const auto lock = util::FileLock::acquire(layout_.locks() / "index", patience_);
+  if (!lock) return other(lock.error());
+  if (!*lock) return tl::make_unexpected(SqlError{SqlFailure::busy, "another process is replacing it"});
+  const auto sound = probe(layout_, patience_);
   if (sound || sound.error().failure != SqlFailure::damaged) return {};
   // The journal goes first: it would be played into the new file. Both may be any kind of thing, or gone.
   for (const auto& path : {layout_.index_journal(), layout_.index()}) {
     std::error_code error;
     if (!fs::exists(fs::symlink_status(path, error))) continue;
-    if (auto moved = set_aside(calls_, layout_, path, path.filename().native()); !moved) {
-      return tl::make_unexpected(moved.error());
-    }
+    if (auto moved = set_aside(calls_, layout_, path, path.filename().native()); !moved) return other(moved.error());
   }
   return {};
 }
 
-Expected<Index::Rows> Index::rows() const { return translate(with_database(read_rows), layout_); }
+SqlError Index::described(SqlError error) const {
+  error.message = error.failure == SqlFailure::busy
+                      ? fmt::format("the index {} is busy: another process has held it for {} ms ({})",
+                                    layout_.index().native(), patience_.count(), error.message)
+                      : fmt::format("the index {}: {}", layout_.index().native(), error.message);
+  return error;
+}
 
-Expected<Index::Rows> Index::rows_unchanged() const {
+template <class T>
+Expected<T> Index::translate(SqlExpected<T> outcome) const {
+  if (!outcome) return fail(ErrorCode::io, described(outcome.error()).message);
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return std::move(*outcome);
+  }
+}
+
+Index::Outcome Index::rows() const {
+  auto rows = with_database(read_rows);
+  if (!rows) return tl::make_unexpected(described(rows.error()));
+  return rows;
+}
+
+Index::Outcome Index::rows_unchanged() const {
+  const auto refuse = [&](SqlError error) { return tl::make_unexpected(described(std::move(error))); };
   const auto gate = enter_index();
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
-    return fail(ErrorCode::not_found, fmt::format("there is no index {}", layout_.index().native()));
+    return refuse({SqlFailure::absent, "there is no such file"});
   }
-  auto database = Database::open(layout_.index(), Database::Mode::read_only, patience);
-  if (!database) return translate<Rows>(tl::make_unexpected(database.error()), layout_);
+  auto database = Database::open(layout_.index(), Database::Mode::read_only, patience_);
+  if (!database) return refuse(database.error());
   const auto version = database->integer("PRAGMA user_version");
-  if (!version) return translate<Rows>(tl::make_unexpected(version.error()), layout_);
+  if (!version) return refuse(version.error());
   if (!is_version(version)) {
-    return translate<Rows>(damaged(fmt::format("schema version {} is not known", *version)), layout_);
+    return refuse({SqlFailure::damaged, fmt::format("schema version {} is not known", *version)});
   }
-  return translate(read_rows(*database), layout_);
+  auto rows = read_rows(*database);
+  if (!rows) return refuse(rows.error());
+  return rows;
 }
 
 Expected<void> Index::apply(const std::vector<Entry>& entries, const std::vector<Key>& drop) const {
   return translate(with_database([&](Database& database) -> SqlExpected<void> {
-                     auto transaction = Transaction::begin(database);
-                     if (!transaction) return tl::make_unexpected(transaction.error());
-                     auto insert = database.prepare(put_row);
-                     if (!insert) return tl::make_unexpected(insert.error());
-                     for (const Entry& entry : entries) {
-                       if (auto done = put(*insert, entry); !done) return done;
-                     }
-                     auto remove = database.prepare("DELETE FROM entries WHERE key = ?");
-                     if (!remove) return tl::make_unexpected(remove.error());
-                     for (const Key& key : drop) {
-                       const std::string hex = key.hex();
-                       remove->reset();
-                       if (auto done = remove->bind(hex).step(); !done) return tl::make_unexpected(done.error());
-                     }
-                     return transaction->commit();
-                   }),
-                   layout_);
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::make_unexpected(transaction.error());
+    auto insert = database.prepare(put_row);
+    if (!insert) return tl::make_unexpected(insert.error());
+    for (const Entry& entry : entries) {
+      if (auto done = put(*insert, entry); !done) return done;
+    }
+    auto remove = database.prepare("DELETE FROM entries WHERE key = ?");
+    if (!remove) return tl::make_unexpected(remove.error());
+    for (const Key& key : drop) {
+      const std::string hex = key.hex();
+      remove->reset();
+      if (auto done = remove->bind(hex).step(); !done) return tl::make_unexpected(done.error());
+    }
+    return transaction->commit();
+  }));
 }
 
 Expected<std::vector<Key>> Index::add_hits(const std::vector<Key>& keys, std::int64_t now) const {
   return translate(with_database([&](Database& database) -> SqlExpected<std::vector<Key>> {
-                     std::vector<Key> without_row;
-                     auto transaction = Transaction::begin(database);
-                     if (!transaction) return tl::make_unexpected(transaction.error());
-                     auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = ? WHERE key = ?");
-                     if (!update) return tl::make_unexpected(update.error());
-                     for (const Key& key : keys) {
-                       const std::string hex = key.hex();
-                       update->reset();
-                       if (auto done = update->bind(now).bind(hex).step(); !done)
-                         return tl::make_unexpected(done.error());
-                       if (database.changes() == 0) without_row.push_back(key);
-                     }
-                     if (auto done = transaction->commit(); !done) return tl::make_unexpected(done.error());
-                     return without_row;
-                   }),
-                   layout_);
+    std::vector<Key> without_row;
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return tl::make_unexpected(transaction.error());
+    auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = ? WHERE key = ?");
+    if (!update) return tl::make_unexpected(update.error());
+    for (const Key& key : keys) {
+      const std::string hex = key.hex();
+      update->reset();
+      if (auto done = update->bind(now).bind(hex).step(); !done) return tl::make_unexpected(done.error());
+      if (database.changes() == 0) without_row.push_back(key);
+    }
+    if (auto done = transaction->commit(); !done) return tl::make_unexpected(done.error());
+    return without_row;
+  }));
 }
 
 Expected<bool> Index::erase(const Key& key) const {
   return translate(with_database([&](Database& database) -> SqlExpected<bool> {
-                     auto statement = database.prepare("DELETE FROM entries WHERE key = ?");
-                     if (!statement) return tl::make_unexpected(statement.error());
-                     const std::string hex = key.hex();
-                     if (auto done = statement->bind(hex).step(); !done) return tl::make_unexpected(done.error());
-                     return database.changes() > 0;
-                   }),
-                   layout_);
+    auto statement = database.prepare("DELETE FROM entries WHERE key = ?");
+    if (!statement) return tl::make_unexpected(statement.error());
+    const std::string hex = key.hex();
+    if (auto done = statement->bind(hex).step(); !done) return tl::make_unexpected(done.error());
+    return database.changes() > 0;
+  }));
 }
 
 }  // namespace cubinet::cache

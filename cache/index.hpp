@@ -6,6 +6,7 @@
 // time; the caller then finds rows missing and puts them back.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace cubinet::cache {
 
 // Version of the schema in index.cpp, kept in the database's user_version.
-inline constexpr std::int64_t index_schema_version = 1;
+inline constexpr std::int64_t index_schema_version = 2;
 
 class Index {
  public:
@@ -28,13 +29,16 @@ class Index {
     bool sound = true;
   };
   using Rows = std::map<Key, Row>;
+  using Outcome = SqlExpected<Rows>;  // the message names the file
 
-  Index(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
+  // `patience`: for an index that another process holds.
+  Index(Layout layout, util::SystemCalls& calls, std::chrono::milliseconds patience)
+      : layout_(std::move(layout)), calls_(calls), patience_(patience) {}
 
   // All rows, after a check of the file's structure. Makes or replaces the file when needed.
-  [[nodiscard]] Expected<Rows> rows() const;
+  [[nodiscard]] Outcome rows() const;
   // The same with no change on disk of any kind. An error when the file is missing or not fit to be read as it is.
-  [[nodiscard]] Expected<Rows> rows_unchanged() const;
+  [[nodiscard]] Outcome rows_unchanged() const;
 
   // Adds rows or brings them up to date (keeping hits and last_used), and removes others, in one transaction.
   Expected<void> apply(const std::vector<Entry>& put, const std::vector<Key>& drop) const;
@@ -46,10 +50,14 @@ class Index {
  private:
   template <class Work>
   auto with_database(Work work) const -> decltype(work(std::declval<Database&>()));
-  Expected<void> replace_damaged() const;
+  SqlExpected<void> replace_damaged() const;
+  [[nodiscard]] SqlError described(SqlError error) const;
+  template <class T>
+  Expected<T> translate(SqlExpected<T> outcome) const;
 
   Layout layout_;
   util::SystemCalls& calls_;
+  std::chrono::milliseconds patience_;
 };
 
 }  // namespace cubinet::cache

@@ -21,10 +21,11 @@ Expected<Object> read_object(const fs::path& path, const Key& key) {
   return decode_object(std::move(*bytes), key);
 }
 
-// Size by lstat: a link is never followed, and is found damaged when it is read.
+// 0 for what is no regular file: no object has this size, so that it is read and found damaged.
 std::int64_t size_of(const fs::path& path) {
   struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::int64_t>(status.st_size) : 0;
+  const bool regular = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  return regular ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
 // Names in a folder. A folder that is not there has none.

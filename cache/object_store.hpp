@@ -18,7 +18,7 @@ class ObjectStore {
  public:
   // What lies under objects/.
   struct Listing {
-    std::map<Key, std::int64_t> objects;  // with the sizes of the files
+    std::map<Key, std::int64_t> objects;  // with the sizes of the files, see size()
     std::vector<std::string> strangers;   // names (relative to objects/) that no key stands for
   };
 
@@ -40,7 +40,7 @@ class ObjectStore {
   Expected<bool> remove(const Key& key) const;
 
   [[nodiscard]] bool exists(const Key& key) const;
-  // Bytes of the file; 0 when there is none.
+  // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
   [[nodiscard]] Expected<Listing> list() const;
 

@@ -19,6 +19,7 @@ namespace cubinet::cache {
 enum class SqlFailure {
   damaged,  // the file is not a sound database of our schema: replace it
   moved,    // the file was replaced under an open connection: connect again
+  absent,   // there is no file, and none was to be made
   busy,     // somebody else held it for all of the patience
   other,    // the disk is full, an I/O error, no memory
 };

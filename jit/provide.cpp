@@ -19,6 +19,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
   facts.arch = spec.architecture;
   facts.n = spec.n;
   facts.k = spec.k;
+  if (takes_constants(spec)) facts.config = name(spec.config);
   facts.registers = kernel.resources.registers;
   facts.spill_bytes = kernel.resources.spill_bytes;
   facts.smem_bytes = launch_smem_bytes(spec, kernel.resources);
@@ -30,8 +31,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
   return facts;
 }
 
-std::optional<Provided> find_recorded(const cache::Key& key, const std::string& record,
-                                      const cache::Cabinet& cabinet) {
+std::optional<Provided> find_recorded(const cache::Key& key, const std::string& record, const cache::Cabinet& cabinet) {
   auto object = cabinet.find(key, record);
   if (!object) return std::nullopt;
   return Provided{key, std::move(*object), false, {}};

@@ -1,11 +1,13 @@
 // cubinet cache: what is in the cabinet, and whether it is sound.
 #include <algorithm>
 #include <memory>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tools/cache_help.hpp"
 #include "tools/output.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
@@ -34,33 +36,54 @@ std::string age_of(std::int64_t then) {
   return age_text(now - std::clamp<std::int64_t>(then, 0, now));
 }
 
-Json entry_object(const cache::Entry& entry) {
+// Says what a listing leaves out, and that `index_problem` (empty: none) takes the hits from it.
+void note_shortfalls(std::size_t damaged, const std::string& index_problem) {
+  if (!index_problem.empty()) note(index_problem + "; hits are unknown");
+  if (damaged == 0) return;
+  note(fmt::format("{} damaged {} in objects/ not listed; run `cubinet cache verify --repair`", damaged,
+                   damaged == 1 ? "file is" : "files are"));
+}
+
+std::string config_text(const cache::Facts& facts) { return facts.config.empty() ? "-" : one_line(facts.config); }
+
+// `use_known`: the index was read, and hits and last_used mean something.
+Json entry_object(const cache::Entry& entry, bool use_known) {
+  const auto use = [&](std::int64_t value) { return use_known ? Json(value) : Json(); };
   return Json{{"key", entry.key.hex()},
               {"family", entry.facts.family},
               {"arch", entry.facts.arch},
               {"n", entry.facts.n},
               {"k", entry.facts.k},
+              {"config", entry.facts.config},
               {"bytes", entry.bytes},
               {"created", entry.facts.created},
-              {"last_used", entry.last_used},
-              {"hits", entry.hits},
+              {"last_used", use(entry.last_used)},
+              {"hits", use(entry.hits)},
               {"registers", entry.facts.registers},
               {"spill_bytes", entry.facts.spill_bytes},
               {"smem_bytes", entry.facts.smem_bytes},
               {"compile_ms", entry.facts.compile_ms}};
 }
 
-void print_entries(const std::vector<cache::Entry>& entries, const std::string& root) {
-  Table table(
-      {"KEY", "FAMILY", "ARCH", ">N", ">K", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE", ">AGE", ">HITS"});
+void sort_for_people(std::vector<cache::Entry>& entries) {
+  const auto rank = [](const cache::Entry& entry) {
+    return std::tie(entry.facts.family, entry.facts.n, entry.facts.k, entry.facts.config, entry.key);
+  };
+  std::sort(entries.begin(), entries.end(),
+            [&](const cache::Entry& a, const cache::Entry& b) { return rank(a) < rank(b); });
+}
+
+void print_entries(const std::vector<cache::Entry>& entries, const std::string& root, bool use_known) {
+  Table table({"KEY", "FAMILY", "ARCH", ">N", ">K", "CONFIG", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE",
+               ">AGE", ">HITS"});
   std::int64_t bytes = 0;
   for (const cache::Entry& entry : entries) {
     const cache::Facts& facts = entry.facts;
     table.add({entry.key.hex().substr(0, shown_digits), one_line(facts.family), one_line(facts.arch),
-               std::to_string(facts.n), std::to_string(facts.k), std::to_string(facts.registers),
+               std::to_string(facts.n), std::to_string(facts.k), config_text(facts), std::to_string(facts.registers),
                format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
                milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
-               std::to_string(entry.hits)});
+               use_known ? std::to_string(entry.hits) : "?"});
     bytes += entry.bytes;
   }
   if (!entries.empty()) print(table.text());
@@ -68,15 +91,21 @@ void print_entries(const std::vector<cache::Entry>& entries, const std::string& 
 }
 
 int list(const CacheOptions& options, cache::Cabinet& cabinet) {
-  const auto entries = cabinet.list();
-  if (!entries) return report_error(entries.error(), options.json, exit_failed);
+  auto survey = cabinet.survey();
+  if (!survey) return report_error(survey.error(), options.json, exit_failed);
+  sort_for_people(survey->entries);
+  note_shortfalls(survey->damaged.size(), survey->index_problem);
+  const bool use_known = survey->index_problem.empty();
   if (!options.json) {
-    print_entries(*entries, cabinet.root().string());
+    print_entries(survey->entries, cabinet.root().string(), use_known);
     return exit_done;
   }
   Json array = Json::array();
-  for (const cache::Entry& entry : *entries) array.push_back(entry_object(entry));
-  print_object(Json{{"cache", cabinet.root().string()}, {"entries", std::move(array)}});
+  for (const cache::Entry& entry : survey->entries) array.push_back(entry_object(entry, use_known));
+  print_object(Json{{"cache", cabinet.root().string()},
+                    {"entries", std::move(array)},
+                    {"damaged", survey->damaged},
+                    {"index_problem", survey->index_problem}});
   return exit_done;
 }
 
@@ -93,7 +122,7 @@ Json record_value(const std::string& record) {
   return deep || parsed.is_discarded() ? Json(record) : parsed;
 }
 
-void print_entry(const cache::Entry& entry) {
+void print_entry(const cache::Entry& entry, bool use_known) {
   const cache::Facts& facts = entry.facts;
   const auto line = [](std::string_view name, const std::string& value) {
     print(fmt::format("{:<14}{}\n", name, value));
@@ -102,14 +131,16 @@ void print_entry(const cache::Entry& entry) {
   line("family", one_line(facts.family));
   line("arch", one_line(facts.arch));
   line("N, K", fmt::format("{}, {}", facts.n, facts.k));
+  line("config", config_text(facts));
   line("registers", fmt::format("{} per thread", facts.registers));
   line("spilled", fmt::format("{} per thread", format_byte_size(facts.spill_bytes)));
   line("shared memory", format_byte_size(facts.smem_bytes));
   line("compiled in", milliseconds_text(facts.compile_ms));
   line("size", format_byte_size(entry.bytes));
   line("created", fmt::format("{} ago", age_of(facts.created)));
-  line("last used", entry.last_used == 0 ? "never" : fmt::format("{} ago", age_of(entry.last_used)));
-  line("hits", std::to_string(entry.hits));
+  const std::string last_used = entry.last_used == 0 ? "never" : fmt::format("{} ago", age_of(entry.last_used));
+  line("last used", use_known ? last_used : "unknown");
+  line("hits", use_known ? std::to_string(entry.hits) : "unknown");
   line("entry points", one_line(fmt::format("{}", fmt::join(facts.kernel_names, ", "))));
   line("record", record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
 }
@@ -122,36 +153,55 @@ Expected<std::string> key_prefix(const std::string& text) {
       fmt::format("KEY '{}' is not a key or the beginning of one: {} to 64 hexadecimal digits", text, shortest_prefix));
 }
 
-// The one entry that `prefix` means.
-Expected<cache::Entry> find_one(const std::string& prefix, cache::Cabinet& cabinet) {
-  auto entries = cabinet.match(prefix);
-  if (!entries) return tl::make_unexpected(entries.error());
-  if (entries->empty()) {
+Error damaged(const std::string& reason) {
+  return {ErrorCode::io, reason + "; run `cubinet cache verify --repair`", {}};
+}
+
+// A survey with the one entry that `prefix` means.
+Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet) {
+  auto found = cabinet.survey(prefix);
+  if (!found) return found;
+  const auto& entries = found->entries;
+  const auto& broken = found->damaged;
+  if (entries.size() == 1 && broken.empty()) return found;
+  if (entries.empty() && broken.size() == 1) {
+    const auto key = cache::Key::from_hex(broken.front());
+    const auto reason = key ? cabinet.check(*key) : Expected<void>();
+    return tl::make_unexpected(
+        damaged(reason ? fmt::format("{} in objects/ is no object", broken.front()) : reason.error().message));
+  }
+  if (entries.empty() && broken.empty()) {
     return fail(ErrorCode::not_found,
                 fmt::format("no entry's key begins with {} in {}", prefix, cabinet.root().string()));
   }
-  if (entries->size() == 1) return std::move(entries->front());
   std::string candidates;
-  for (const cache::Entry& entry : *entries) {
-    candidates +=
-        fmt::format("  {}  {} N={} K={}\n", entry.key.hex(), entry.facts.family, entry.facts.n, entry.facts.k);
+  for (const cache::Entry& entry : entries) {
+    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), one_line(entry.facts.family), entry.facts.n,
+                              entry.facts.k, config_text(entry.facts));
   }
-  return fail(ErrorCode::invalid_argument, fmt::format("{} is the beginning of {} keys:", prefix, entries->size()),
-              candidates);
+  for (const std::string& name : broken) candidates += fmt::format("  {}  damaged\n", one_line(name));
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} is the beginning of {} keys:", prefix, entries.size() + broken.size()), candidates);
 }
 
 int show(const CacheOptions& options, cache::Cabinet& cabinet) {
   const auto prefix = key_prefix(options.key);
   if (!prefix) return report_error(prefix.error(), options.json, exit_usage);
-  const auto entry = find_one(*prefix, cabinet);
-  if (!entry) return report_error(entry.error(), options.json, exit_failed);
+  const auto found = find_one(*prefix, cabinet);
+  if (!found) return report_error(found.error(), options.json, exit_failed);
+  const cache::Entry& entry = found->entries.front();
+  if (const auto whole = cabinet.check(entry.key); !whole) {
+    return report_error(damaged(whole.error().message), options.json, exit_failed);
+  }
+  note_shortfalls(0, found->index_problem);
+  const bool use_known = found->index_problem.empty();
   if (!options.json) {
-    print_entry(*entry);
+    print_entry(entry, use_known);
     return exit_done;
   }
-  Json object = entry_object(*entry);
-  object["kernel_names"] = entry->facts.kernel_names;
-  object["record"] = record_value(entry->record);
+  Json object = entry_object(entry, use_known);
+  object["kernel_names"] = entry.facts.kernel_names;
+  object["record"] = record_value(entry.record);
   print_object(object);
   return exit_done;
 }
@@ -159,37 +209,47 @@ int show(const CacheOptions& options, cache::Cabinet& cabinet) {
 int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
   const auto stats = cabinet.stats();
   if (!stats) return report_error(stats.error(), options.json, exit_failed);
+  note_shortfalls(static_cast<std::size_t>(stats->damaged), stats->index_problem);
+  const bool use_known = stats->index_problem.empty();
   if (options.json) {
     print_object(Json{{"cache", cabinet.root().string()},
                       {"persist", persist_name(cabinet.persistence())},
                       {"entries", stats->entries},
                       {"bytes", stats->bytes},
-                      {"hits", stats->hits},
+                      {"hits", use_known ? Json(stats->hits) : Json()},
                       {"quarantined", stats->quarantined},
-                      {"compile_ms", stats->compile_ms}});
+                      {"compile_ms", stats->compile_ms},
+                      {"damaged", stats->damaged},
+                      {"index_problem", stats->index_problem}});
     return exit_done;
   }
   print(fmt::format(
       "cache        {} (persistence {})\nentries      {}\nsize         {}\nhits         {}\n"
       "quarantined  {}\ncompiled in  {} together\n",
       cabinet.root().string(), persist_name(cabinet.persistence()), stats->entries, format_byte_size(stats->bytes),
-      stats->hits, stats->quarantined, milliseconds_text(stats->compile_ms)));
+      use_known ? std::to_string(stats->hits) : "unknown", stats->quarantined, milliseconds_text(stats->compile_ms)));
   return exit_done;
 }
 
-void print_report(const cache::VerifyReport& report, bool repaired) {
+void print_report(const cache::VerifyReport& report, bool repair, bool repaired) {
   for (const std::string& name : report.damaged) print(fmt::format("damaged: {}\n", one_line(name)));
   if (!report.index_problem.empty()) print(fmt::format("index: {}\n", one_line(report.index_problem)));
-  print(fmt::format("{} checked, {} damaged, {} objects without a row, {} rows without an object, {} leftovers{}\n",
-                    report.checked, report.damaged.size(), report.orphans, report.missing, report.leftovers,
-                    repaired ? "; repaired" : ""));
+  const std::string rows = report.index_busy ? "index not compared"
+                                             : fmt::format("{} objects without a row, {} rows without an object",
+                                                           report.orphans, report.missing);
+  print(fmt::format("{} checked, {} damaged, {}, {} leftovers{}\n", report.checked, report.damaged.size(), rows,
+                    report.leftovers, repaired ? "; repaired" : ""));
+  if (report.leftovers > 0 && !repair) {
+    print(
+        "leftovers are what killed writers left in tmp/: harmless, and `cubinet cache verify --repair` removes them\n");
+  }
 }
 
 int verify(const CacheOptions& options, cache::Cabinet& cabinet) {
   const auto report = cabinet.verify(options.repair);
   if (!report) return report_error(report.error(), options.json, exit_failed);
   const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0;
-  const bool repaired = options.repair && report->unmended == 0;
+  const bool repaired = options.repair && report->unmended == 0 && !report->index_busy;
   if (options.json) {
     print_object(Json{{"cache", cabinet.root().string()},
                       {"checked", report->checked},
@@ -198,28 +258,34 @@ int verify(const CacheOptions& options, cache::Cabinet& cabinet) {
                       {"missing", report->missing},
                       {"leftovers", report->leftovers},
                       {"index_problem", report->index_problem},
+                      {"index_busy", report->index_busy},
                       {"repaired", repaired},
                       {"unmended", report->unmended}});
   } else {
-    print_report(*report, repaired);
+    print_report(*report, options.repair, repaired);
   }
   if (!sound && !options.repair) note("run `cubinet cache verify --repair` to mend this");
   if (report->unmended > 0) note(fmt::format("{} damaged files could not be set aside", report->unmended));
-  return sound || repaired ? exit_done : exit_failed;
+  if (report->index_busy) {
+    note(fmt::format("the index was busy and not {}; try again later", options.repair ? "mended" : "compared"));
+  }
+  return (options.repair ? repaired : sound) ? exit_done : exit_failed;
 }
 
 int remove(const CacheOptions& options, cache::Cabinet& cabinet) {
   const auto prefix = key_prefix(options.key);
   if (!prefix) return report_error(prefix.error(), options.json, exit_usage);
-  const auto entry = find_one(*prefix, cabinet);
-  if (!entry) return report_error(entry.error(), options.json, exit_failed);
-  if (const auto removed = cabinet.remove(entry->key); !removed) {
-    return report_error(removed.error(), options.json, exit_failed);
-  }
+  const auto found = find_one(*prefix, cabinet);
+  if (!found) return report_error(found.error(), options.json, exit_failed);
+  const cache::Entry& entry = found->entries.front();
+  const auto removed = cabinet.remove(entry.key);
+  if (!removed) return report_error(removed.error(), options.json, exit_failed);
+  if (!removed->index_problem.empty()) note(removed->index_problem + "; the next listing drops the row");
   if (options.json) {
-    print_object(Json{{"removed", {entry->key.hex()}}, {"bytes", entry->bytes}});
+    print_object(
+        Json{{"removed", {entry.key.hex()}}, {"bytes", entry.bytes}, {"index_problem", removed->index_problem}});
   } else {
-    print(fmt::format("removed {} ({})\n", entry->key.hex(), format_byte_size(entry->bytes)));
+    print(fmt::format("removed {} ({})\n", entry.key.hex(), format_byte_size(entry.bytes)));
   }
   return exit_done;
 }
@@ -235,13 +301,11 @@ int with_cabinet(const CacheOptions& options, Action action) {
 }
 
 CLI::App* add_action(CLI::App& parent, const std::shared_ptr<CacheOptions>& options, int& exit_code, const char* name,
-                     const char* help, Action action) {
+                     const char* help, Action action, const std::string& details) {
   CLI::App* command = parent.add_subcommand(name, help);
   add_cache_option(*command, options->root);
   command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(std::string("Example:\n  cubinet cache ") + name +
-                  (action == show || action == remove ? " 3f9a01c2" : "") + " --cache /opt/kernels\n" +
-                  exit_codes_help);
+  command->footer(details + '\n' + exit_codes_help);
   command->callback([options, action, &exit_code] { exit_code = with_cabinet(*options, action); });
   return command;
 }
@@ -257,16 +321,17 @@ void add_cache(CLI::App& app, int& exit_code) {
   cache->require_subcommand(1);
   cache->footer(std::string("Example:\n  cubinet cache ls --cache /opt/kernels\n") + exit_codes_help);
   const auto options = std::make_shared<CacheOptions>();
-  add_action(*cache, options, exit_code, "ls", "List the entries", list);
-  add_key(*add_action(*cache, options, exit_code, "show", "One entry: what it is and what it uses", show), options);
-  add_action(*cache, options, exit_code, "stats", "Figures of the whole cabinet", stats);
-  add_action(*cache, options, exit_code, "verify",
-             "Compare every object with its digest and with the index. Exit code 1 when something is damaged or the "
-             "index and the objects disagree, with --repair when a damaged file could not be set aside; leftovers of "
-             "killed writers are counted and do not change it",
-             verify)
+  const auto add = [&](const char* name, const char* help, Action action, const std::string& details) {
+    return add_action(*cache, options, exit_code, name, help, action, details);
+  };
+  add("ls", "List the entries", list, std::string(list_help) + entry_fields_help);
+  add_key(*add("show", "One entry: what it is and what it uses", show,
+               std::string(show_help) + entry_fields_help + show_more_fields_help),
+          options);
+  add("stats", "Figures of the whole cabinet", stats, stats_help);
+  add("verify", "Compare every object with its digest and with the index", verify, verify_help)
       ->add_flag("--repair", options->repair, "Set damaged objects aside, mend the index, remove leftovers");
-  add_key(*add_action(*cache, options, exit_code, "rm", "Remove one entry", remove), options);
+  add_key(*add("rm", "Remove one entry", remove, remove_help), options);
 }
 
 }  // namespace cubinet::tools

@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "unit/cache/index_holder.hpp"
 
 namespace {
 
@@ -66,6 +69,10 @@ TEST_CASE("ls lists every entry, as a table and as an object with the fields tha
     CHECK(entry.at("family") == "bf16_grouped_masked");
     CHECK(entry.at("arch") == "sm_90a");
     CHECK(entry.at("k") == 128);
+    const std::string config = entry.at("config");
+    CHECK_FALSE(config.empty());
+    CHECK(table.out.find(config) != std::string::npos);
+    CHECK(object_of(sandbox.run({"cache", "show", entry.at("key"), "--json"})).at("config") == config);
     CHECK(entry.at("bytes") > 1000);
     CHECK(entry.at("created") > 1'600'000'000);
     CHECK(entry.at("hits") == 0);
@@ -148,6 +155,11 @@ TEST_CASE("Leftovers of killed writers are counted, and the exit code stays 0, a
   CHECK(found.exit_code == 0);
   CHECK(object_of(found).at("leftovers") == 1);
   CHECK(sandbox.run({"cache", "verify", "--help"}).out.find("leftovers") != std::string::npos);
+  const Outcome text = sandbox.run({"cache", "verify"});
+  CHECK(text.out.find("harmless") != std::string::npos);
+  CHECK(text.out.find("--repair` removes them") != std::string::npos);
+  CHECK(sandbox.run({"cache", "verify", "--repair"}).out.find("harmless") == std::string::npos);
+  CHECK(sandbox.run({"cache", "verify"}).out.find("harmless") == std::string::npos);
 }
 
 TEST_CASE("verify finds a damaged object, --repair sets it aside, and the next warmup makes it again") {
@@ -174,4 +186,112 @@ TEST_CASE("verify finds a damaged object, --repair sets it aside, and the next w
   CHECK(object_of(sound).at("checked") == 1);
   fill(sandbox);
   CHECK(keys(sandbox).size() == 2);
+}
+
+TEST_CASE("ls is sorted by family, N, K and configuration") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox
+              .run({"warmup", "--shape", "1024,128,2", "256,256,2", "256,128,2", "--layout", "masked", "--m-max",
+                    "4096", "--quiet"})
+              .exit_code == 0);
+  const auto entries = object_of(sandbox.run({"cache", "ls", "--json"})).at("entries");
+  std::vector<std::tuple<std::string, int, int, std::string>> order;
+  for (const auto& entry : entries) {
+    order.emplace_back(entry.at("family"), entry.at("n"), entry.at("k"), entry.at("config"));
+  }
+  REQUIRE(order.size() >= 3);
+  CHECK(std::is_sorted(order.begin(), order.end()));
+  CHECK(std::adjacent_find(order.begin(), order.end()) == order.end());
+}
+
+TEST_CASE("ls and stats say how many damaged files they leave out, and leave them where they are") {
+  const Sandbox sandbox;
+  fill(sandbox);
+  const std::string key = keys(sandbox).front();
+  fs::permissions(object_path(sandbox, key), fs::perms::owner_write, fs::perm_options::add);
+  fs::resize_file(object_path(sandbox, key), 100);
+  const Outcome listing = sandbox.run({"cache", "ls", "--json"});
+  CHECK(listing.exit_code == 0);
+  CHECK(object_of(listing).at("entries").size() == 1);
+  CHECK(object_of(listing).at("damaged") == nlohmann::json::array({key}));
+  CHECK(listing.err.find("1 damaged file") != std::string::npos);
+  CHECK(listing.err.find("cache verify --repair") != std::string::npos);
+  const Outcome stats = sandbox.run({"cache", "stats", "--json"});
+  CHECK(object_of(stats).at("damaged") == 1);
+  CHECK(stats.err.find("1 damaged file") != std::string::npos);
+  const Outcome shown = sandbox.run({"cache", "show", key.substr(0, 12)});
+  CHECK(shown.exit_code == 1);
+  CHECK(shown.err.find("is damaged") != std::string::npos);
+  CHECK(fs::file_size(object_path(sandbox, key)) == 100);
+  CHECK(sandbox.run({"cache", "verify", "--repair"}).exit_code == 0);
+  CHECK(sandbox.run({"cache", "ls"}).err.empty());
+}
+
+TEST_CASE("show checks every byte of the object and says damaged") {
+  const Sandbox sandbox;
+  fill(sandbox);
+  const std::string key = keys(sandbox).front();
+  const fs::path object = object_path(sandbox, key);
+  std::string bytes = cubinet::test::contents(object);
+  bytes[200] = static_cast<char>(bytes[200] ^ 1);
+  fs::remove(object);
+  cubinet::test::write_file(object, bytes);
+  const Outcome shown = sandbox.run({"cache", "show", key, "--json"});
+  CHECK(shown.exit_code == 1);
+  CHECK(object_of(shown).contains("error"));
+  CHECK(shown.err.find("is damaged") != std::string::npos);
+  CHECK(fs::exists(object));
+}
+
+TEST_CASE("While another process holds the index every command says so, and none takes it for damage") {
+  const Sandbox sandbox;
+  fill(sandbox);
+  const std::string key = keys(sandbox).front();
+  {
+    const cubinet::test::IndexHolder holder(sandbox.path("home/.cache/cubinet/index.db"));
+    const auto run = [&](Arguments arguments) {
+      arguments.insert(arguments.begin(), "cache");
+      arguments.emplace_back("--json");
+      Outcome outcome = sandbox.run(arguments);
+      INFO(outcome.err);
+      CHECK(outcome.exit_code == 0);
+      CHECK(outcome.err.find("busy") != std::string::npos);
+      return object_of(outcome);
+    };
+    const auto listing = run({"ls"});
+    REQUIRE(listing.at("entries").size() == 2);
+    CHECK(listing.at("entries")[0].at("hits").is_null());
+    CHECK(run({"stats"}).at("hits").is_null());
+    const auto verified = run({"verify"});
+    CHECK(verified.at("orphans") == 0);
+    CHECK(verified.at("checked") == 2);
+    CHECK(verified.at("index_busy") == true);
+    const Outcome repair = sandbox.run({"cache", "verify", "--repair", "--json"});
+    CHECK(repair.exit_code == 1);
+    CHECK(object_of(repair).at("repaired") == false);
+    CHECK(run({"rm", key}).at("index_problem") != "");
+  }
+  CHECK(keys(sandbox).size() == 1);
+  CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
+}
+
+TEST_CASE("--help of each command gives an example and every field that --json prints") {
+  const Sandbox sandbox;
+  fill(sandbox);
+  const std::string key = keys(sandbox).front();
+  for (const Arguments& command : std::vector<Arguments>{{"ls"}, {"stats"}, {"verify"}, {"show", key}, {"rm", key}}) {
+    const std::string help = sandbox.run({"cache", command.front(), "--help"}).out;
+    INFO(help);
+    CHECK(help.find("Example:\n  cubinet cache " + command.front()) != std::string::npos);
+    Arguments arguments{"cache"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    arguments.emplace_back("--json");
+    auto object = object_of(sandbox.run(arguments));
+    if (command.front() == "ls") object.update(object.at("entries")[0]);
+    for (const auto& [name, value] : object.items()) {
+      INFO(name);
+      CHECK((help.find("  " + name + " ") != std::string::npos || help.find(name + ",") != std::string::npos ||
+             help.find(", " + name) != std::string::npos));
+    }
+  }
 }

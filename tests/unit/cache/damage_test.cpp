@@ -92,9 +92,56 @@ TEST_CASE("a file longer than any object is not read into memory") {
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("the listing drops a damaged object whose size gives it away") {
+TEST_CASE("a listing leaves out what looks damaged, says so, and changes nothing in objects/") {
+  test::Filled root(5);
+  const auto replace = [&](int number) {
+    fs::remove(root.layout.object(test::key_of(number)));
+    return root.layout.object(test::key_of(number));
+  };
+  fs::resize_file(root.layout.object(test::key_of(0)), 100);
+  fs::create_symlink(root.folder / "nowhere", replace(1));
+  fs::create_directory(replace(2));
+  REQUIRE(::mkfifo(replace(3).c_str(), 0600) == 0);
+  test::write_file(root.layout.objects() / "stranger", "?");
+  const auto before = test::snapshot(root.layout.objects());
+  const auto survey = root.cabinet.survey();
+  REQUIRE(survey);
+  REQUIRE(survey->entries.size() == 1);
+  CHECK(survey->entries.front().key == test::key_of(4));
+  std::vector<std::string> expected;
+  for (int number = 0; number < 4; ++number) expected.push_back(test::key_of(number).hex());
+  std::sort(expected.begin(), expected.end());
+  expected.push_back("stranger");
+  CHECK(survey->damaged == expected);
+  CHECK(root.cabinet.survey(test::key_of(2).hex().substr(0, 16))->damaged.size() == 1);
+  CHECK(root.cabinet.stats()->damaged == 5);
+  CHECK(root.cabinet.stats()->quarantined == 0);
+  CHECK(test::snapshot(root.layout.objects()) == before);
+  CHECK(fs::is_empty(root.layout.quarantine()));
+}
+
+TEST_CASE("the row of an object that a look-up set aside is dropped by the next listing") {
   test::Filled root(2);
-  test::write_file(root.layout.object(test::key_of(entry)), "");
+  test::write_file(root.layout.object(test::key_of(entry)), "damaged");
+  REQUIRE(root.cabinet.survey());
+  CHECK_FALSE(found(root.cabinet));
+  CHECK(root.cabinet.verify(false)->missing == 1);
   CHECK(root.cabinet.list()->size() == 1);
-  CHECK(root.cabinet.stats()->quarantined == 1);
+  CHECK(root.cabinet.verify(false)->missing == 0);
+}
+
+TEST_CASE("one object can be checked, which changes nothing") {
+  test::Filled root(2);
+  CHECK(root.cabinet.check(test::key_of(1)));
+  CHECK(root.cabinet.check(test::key_of(9)).error().code == ErrorCode::not_found);
+  const auto path = root.layout.object(test::key_of(entry));
+  std::string bytes = test::contents(path);
+  bytes[10] = static_cast<char>(bytes[10] ^ 1);
+  test::write_file(path, bytes);
+  const auto before = test::snapshot(root.folder.path());
+  const auto checked = root.cabinet.check(test::key_of(entry));
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().code == ErrorCode::io);
+  CHECK(checked.error().message.find("is damaged") != std::string::npos);
+  CHECK(test::snapshot(root.folder.path()) == before);
 }

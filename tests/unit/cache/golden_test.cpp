@@ -15,7 +15,7 @@ const std::string payload = std::string(
     9 + 27);
 const std::string record = R"({"architecture":"sm_90a","family":"bf16_grouped_contiguous","k":7168,"n":4096})";
 const cache::Facts facts = {
-    "bf16_grouped_contiguous", "sm_90a", 4096, 7168, 168, 8, 232'448, 214.125, 1'764'000'000, {"gemm"}};
+    "bf16_grouped_contiguous", "sm_90a", 4096, 7168, "", 168, 8, 232'448, 214.125, 1'764'000'000, {"gemm"}};
 
 // The bytes of a file of hexadecimal digits in lines.
 std::string bytes_of(const std::string& name) {

@@ -54,7 +54,8 @@ TEST_CASE("hits that nobody can have counted are noise, and the sum over all ent
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "UPDATE entries SET hits = 9223372036854775807, last_used = -1 WHERE hits = 0");
   CHECK(root.cabinet.stats()->hits == 1);
-  for (const auto& entry : root.cabinet.list().value()) CHECK(entry.last_used >= 0);
+  const auto listed = root.cabinet.list().value();
+  for (const auto& entry : listed) CHECK(entry.last_used >= 0);
 }
 
 TEST_CASE("the listing comes back after the index is emptied, cut or overwritten") {
@@ -112,10 +113,19 @@ TEST_CASE("the listing comes back after a schema of another version or make") {
   });
 }
 
+TEST_CASE("the listing comes back from an index of schema version 1, which knew no configurations") {
+  test::Filled root(entries);
+  comes_back_after(root, [](const cache::Layout& layout) {
+    sql(layout, "ALTER TABLE entries DROP COLUMN config; PRAGMA user_version = 1");
+  });
+  CHECK(root.cabinet.list()->front().facts.config == test::object_of(0).facts.config);
+}
+
 TEST_CASE("rows that are missing, wrong or without an object are put right") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DELETE FROM entries WHERE n % 2 = 0"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET registers = 1"); });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET config = 'x'"); });
   comes_back_after(
       root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET record = 'x', kernel_names = '{'"); });
   comes_back_after(root, [](const cache::Layout& layout) {

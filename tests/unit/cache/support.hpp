@@ -35,6 +35,7 @@ inline cache::Object object_of(int number) {
                   "sm_90a",
                   4096 + number,
                   7168,
+                  "t64x128u8s6c1b8",
                   168,
                   24,
                   232'448,

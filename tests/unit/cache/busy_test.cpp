@@ -1,0 +1,85 @@
+// An index that another process holds is busy, not damaged: the objects answer, and nothing is said of the rows.
+#include "catch.hpp"
+#include "unit/cache/index_holder.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr auto patience = std::chrono::milliseconds(50);
+
+// A root of three entries, the first one with a hit.
+struct Busy : test::Filled {
+  Busy() : Filled(3, {.index_patience = patience}) { cabinet.record_hits({test::key_of(0)}); }
+};
+
+bool says_busy(const std::string& problem) { return problem.find("is busy") != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("verify finds a sound root sound while the index is busy, and says that it was not compared") {
+  Busy root;
+  const test::IndexHolder holder(root.layout.index());
+  for (const bool repair : {false, true}) {
+    const auto report = root.cabinet.verify(repair);
+    REQUIRE(report);
+    CHECK(report->checked == 3);
+    CHECK(report->damaged.empty());
+    CHECK(report->orphans == 0);
+    CHECK(report->missing == 0);
+    CHECK(report->index_busy);
+    CHECK(says_busy(report->index_problem));
+  }
+}
+
+TEST_CASE("a repair sets damaged objects aside while the index is busy, and the next one does the rest") {
+  Busy root;
+  test::write_file(root.layout.object(test::key_of(1)), "damaged");
+  {
+    const test::IndexHolder holder(root.layout.index());
+    const auto report = root.cabinet.verify(true);
+    REQUIRE(report);
+    CHECK(report->damaged == std::vector<std::string>{test::key_of(1).hex()});
+    CHECK(report->unmended == 0);
+    CHECK(report->index_busy);
+  }
+  CHECK_FALSE(fs::exists(root.layout.object(test::key_of(1))));
+  CHECK(root.cabinet.verify(true)->missing == 1);
+  CHECK(root.cabinet.verify(false)->missing == 0);
+}
+
+TEST_CASE("a listing and the figures say that the index was busy, and no hit is lost by it") {
+  Busy root;
+  {
+    const test::IndexHolder holder(root.layout.index());
+    CHECK(root.cabinet.survey()->entries.size() == 3);
+    CHECK(says_busy(root.cabinet.survey()->index_problem));
+    CHECK(root.cabinet.stats()->entries == 3);
+    CHECK(says_busy(root.cabinet.stats()->index_problem));
+  }
+  CHECK(root.cabinet.survey()->index_problem.empty());
+  CHECK(root.cabinet.stats()->index_problem.empty());
+  CHECK(root.cabinet.stats()->hits == 1);
+  CHECK_FALSE(root.cabinet.verify(false)->index_busy);
+}
+
+TEST_CASE(
+    "a removal while the index is busy takes the object, says that the row stays, and the next listing drops it") {
+  Busy root;
+  {
+    const test::IndexHolder holder(root.layout.index());
+    const auto removed = root.cabinet.remove(test::key_of(0));
+    REQUIRE(removed);
+    CHECK(says_busy(removed->index_problem));
+    const auto again = root.cabinet.remove(test::key_of(0));
+    REQUIRE_FALSE(again);
+    CHECK(again.error().code == ErrorCode::io);
+  }
+  CHECK_FALSE(fs::exists(root.layout.object(test::key_of(0))));
+  CHECK(root.cabinet.verify(false)->missing == 1);
+  CHECK(root.cabinet.list()->size() == 2);
+  CHECK(root.cabinet.verify(false)->missing == 0);
+  CHECK(root.cabinet.remove(test::key_of(1))->index_problem.empty());
+}

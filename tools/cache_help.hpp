@@ -1,0 +1,78 @@
+// What --help of each `cubinet cache` command shows below its flags: an example, and what --json prints.
+#pragma once
+
+namespace cubinet::tools {
+
+inline constexpr const char* entry_fields_help =
+    "  key           64 hexadecimal digits\n"
+    "  family, arch, n, k, config\n"
+    "                what was compiled; config names the tile configuration, empty for\n"
+    "                entries of builds that did not store it\n"
+    "  bytes         size of the object's file\n"
+    "  created       seconds since 1970\n"
+    "  last_used     seconds since 1970, 0 = never; null: the index could not be read\n"
+    "  hits          how often it was loaded; null: the index could not be read\n"
+    "  registers     per thread\n"
+    "  spill_bytes, smem_bytes\n"
+    "                bytes per thread and per block\n"
+    "  compile_ms    milliseconds\n";
+
+inline constexpr const char* list_help =
+    "Entries are sorted by family, N, K, config. Nothing in objects/ is changed; files that\n"
+    "look damaged are not listed, and counted on standard error.\n\n"
+    "Example:\n  cubinet cache ls --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  entries       a list, fields see below\n"
+    "  damaged       keys, or names in objects/, of files that look damaged\n"
+    "  index_problem why the index could not be read, else empty\n"
+    "Each entry:\n";
+
+inline constexpr const char* show_help =
+    "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n\n"
+    "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n\n"
+    "With --json:\n";
+
+inline constexpr const char* show_more_fields_help =
+    "  kernel_names  entry points in the object\n"
+    "  record        what the key is the SHA-256 of: all that the compilation depends on\n";
+
+inline constexpr const char* stats_help =
+    "Example:\n  cubinet cache stats --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  persist       \"on\" or \"readonly\"\n"
+    "  entries       how many\n"
+    "  bytes         of their files together\n"
+    "  hits          of all entries; null: the index could not be read\n"
+    "  quarantined   damaged files that were set aside\n"
+    "  compile_ms    milliseconds that the entries took to compile, together\n"
+    "  damaged       files in objects/ that look damaged; they are no entries\n"
+    "  index_problem why the index could not be read, else empty\n";
+
+inline constexpr const char* verify_help =
+    "Exit code 1 when something is damaged or the index and the objects disagree; with\n"
+    "--repair when something could not be mended. Two things do not change it: leftovers of\n"
+    "killed writers, which are harmless, and, without --repair, an index that another process\n"
+    "holds; it is then not compared.\n\n"
+    "Example:\n  cubinet cache verify --repair --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  checked       objects that were read\n"
+    "  damaged       keys, or names in objects/, of damaged files\n"
+    "  orphans       objects without a row that describes them\n"
+    "  missing       rows without an object\n"
+    "  leftovers     files that killed writers left in tmp/\n"
+    "  index_problem why the index could not be read as it is, else empty\n"
+    "  index_busy    true: another process held it, and it was not compared\n"
+    "  repaired      true: --repair was given and all of the above is mended\n"
+    "  unmended      damaged files that --repair could not set aside\n";
+
+inline constexpr const char* remove_help =
+    "Example:\n  cubinet cache rm 3f9a01c2 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  removed       a list with the key\n"
+    "  bytes         size of the file that is gone\n"
+    "  index_problem why the row could not be removed, else empty; the next listing drops it\n";
+
+}  // namespace cubinet::tools
