@@ -1,6 +1,7 @@
 #include "command.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,13 +29,17 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 // In the child: standard streams to files, another user if wanted, then the command. The command is opened before the
 // user changes, since its folder may be closed to others.
 [[noreturn]] void become(std::vector<std::string> arguments, std::vector<std::string> environment,
-                         const fs::path& output, const fs::path& folder, bool unprivileged) {
+                         const fs::path& output, const Sandbox& sandbox) {
   const int command = open(CUBINET_COMMAND, O_RDONLY | O_CLOEXEC);
   const int in = open("/dev/null", O_RDONLY);
   const int out = open((output / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  const int err = open((output / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  bool ready = command >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2 && chdir(folder.c_str()) == 0;
-  if (unprivileged && geteuid() == 0) ready = ready && setgid(nobody) == 0 && setuid(nobody) == 0;
+  const std::string& device = sandbox.error_device;
+  const int err = device.empty() ? open((output / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600)
+                                 : open(device.c_str(), O_WRONLY | O_NOCTTY);
+  bool ready = command >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2 &&
+               chdir(sandbox.folder().c_str()) == 0;
+  signal(SIGINT, sandbox.ignores_interrupt ? SIG_IGN : SIG_DFL);
+  if (sandbox.unprivileged && geteuid() == 0) ready = ready && setgid(nobody) == 0 && setuid(nobody) == 0;
   if (ready) fexecve(command, pointers(arguments).data(), pointers(environment).data());
   _exit(no_such_start);
 }
@@ -63,7 +68,7 @@ pid_t Sandbox::start(const Arguments& arguments) const {
   fs::remove(output_ / "err");
   const pid_t process = fork();
   REQUIRE(process >= 0);
-  if (process == 0) become(std::move(words), std::move(variables), output_.path(), folder(), unprivileged);
+  if (process == 0) become(std::move(words), std::move(variables), output_.path(), *this);
   return process;
 }
 
@@ -71,14 +76,17 @@ Outcome Sandbox::finish(pid_t process) const {
   int status = 0;
   REQUIRE(waitpid(process, &status, 0) == process);
   const int exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  const Outcome outcome{exit_code, test::contents(output_ / "out"), standard_error()};
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const Outcome outcome{exit_code, signal, test::contents(output_ / "out"), standard_error()};
   REQUIRE(outcome.exit_code != no_such_start);
   return outcome;
 }
 
 Outcome Sandbox::run(const Arguments& arguments) const { return finish(start(arguments)); }
 
-std::string Sandbox::standard_error() const { return test::contents(output_ / "err"); }
+std::string Sandbox::standard_error() const {
+  return error_device.empty() ? test::contents(output_ / "err") : std::string();
+}
 
 std::vector<std::string> contents(const fs::path& folder) {
   std::vector<std::string> names;

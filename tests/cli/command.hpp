@@ -18,6 +18,7 @@ using Arguments = std::vector<std::string>;
 
 struct Outcome {
   int exit_code = -1;  // -1: ended by a signal
+  int signal = 0;      // which one
   std::string out;
   std::string err;
 };
@@ -40,6 +41,10 @@ class Sandbox {
   std::map<std::string, std::string> environment;
   // Run as nobody where the tests are root, because root may write everywhere.
   bool unprivileged = false;
+  // Where standard error goes in place of a file; standard_error() is empty then.
+  std::string error_device;
+  // Start with SIGINT ignored, as a shell does for what runs in the background.
+  bool ignores_interrupt = false;
 
   [[nodiscard]] Outcome run(const Arguments& arguments) const;
 

@@ -38,6 +38,34 @@ TEST_CASE("doctor names what it found, compiles a probe, and writes nothing") {
   CHECK(contents(sandbox.folder()).empty());
 }
 
+TEST_CASE("doctor says that a folder which is named for NVRTC holds none, and finds another") {
+  Sandbox sandbox;
+  sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("nonexistent");
+  const Outcome outcome = sandbox.run({"doctor", "--json"});
+  CHECK(outcome.exit_code == 0);
+  const auto nvrtc = check_of(object_of(outcome), "NVRTC");
+  CHECK(nvrtc.at("state") == "ok");
+  CHECK(nvrtc.at("note").get<std::string>().find(sandbox.path("nonexistent")) != std::string::npos);
+  const Outcome text = sandbox.run({"doctor"});
+  CHECK(text.out.find("note: named by CUBINET_NVRTC_DIR") != std::string::npos);
+
+  const std::string library = nvrtc.at("found").get<std::string>();
+  const std::string file = library.substr(library.find('/'));
+  sandbox.environment["CUBINET_NVRTC_DIR"] = std::filesystem::path(file).parent_path().string();
+  CHECK(check_of(object_of(sandbox.run({"doctor", "--json"})), "NVRTC").at("note") == "");
+}
+
+TEST_CASE("doctor gives each advice once, and names the cache by its whole path") {
+  const Sandbox sandbox;
+  const auto report = object_of(sandbox.run({"doctor", "--cache", "here", "--json"}));
+  CHECK(check_of(report, "cache").at("found").get<std::string>().find(sandbox.path("here")) == 0);
+  const auto driver = check_of(report, "driver");
+  if (driver.at("state") != "ok") {
+    CHECK(driver.at("found").get<std::string>().find("install") == std::string::npos);
+    CHECK(driver.at("mend").get<std::string>().find("install") != std::string::npos);
+  }
+}
+
 TEST_CASE("doctor fails where warmup could not store, and says what mends it") {
   Sandbox sandbox;
   sandbox.unprivileged = true;
@@ -52,6 +80,8 @@ TEST_CASE("doctor fails where warmup could not store, and says what mends it") {
     const auto report = object_of(outcome);
     CHECK(report.at("warmup") == false);
     CHECK(check_of(report, "cache").at("state") == "failed");
+    CHECK(sandbox.run({"doctor", "--cache", root}).out.find("Warmup does not work here. Kernels can") !=
+          std::string::npos);
     CHECK(check_of(report, "cache").at("mend").get<std::string>().find("--cache") != std::string::npos);
   }
 }

@@ -77,6 +77,12 @@ TEST_CASE("A shape that is none, or that the kernels do not take, is refused") {
   }
   check_refused(sandbox, {{"--shape", "4096,100,8"}, "K=100"});
   check_refused(sandbox, {{"--shape", "4097,128,8"}, "N=4097"});
+  for (const char* shape : {"2147483648,2048,8", "2048,2147483648,8", "99999999999999999999,2048,8"}) {
+    check_refused(sandbox, {{"--shape", shape}, "N, K and GROUPS * N must stay below 2^31"});
+  }
+  for (const char* shape : {"1024,2048,65537", "1024,2048,2147483648", "1024,2048,99999999999999999999"}) {
+    check_refused(sandbox, {{"--shape", shape}, "groups must be from 1 to 65536"});
+  }
 }
 
 TEST_CASE("A model that cannot be used is refused by name") {
@@ -91,9 +97,32 @@ TEST_CASE("A model that cannot be used is refused by name") {
   check_refused(sandbox,
                 {{"--model", mixtral, "--tp", "3"}, "14336, cannot be split evenly over tensor parallelism 3"});
   check_refused(sandbox, {{"--model", mixtral, "--tp", "256"}, "K=56"});
+  check_refused(sandbox, {{"--model", mixtral, "--tp", "512"}, mixtral + ": expert width 14336 over --tp 512"});
+  const std::string odd =
+      sandbox.file("odd.json", R"({"hidden_size": 100, "moe_intermediate_size": 768, "num_experts": 8})");
+  check_refused(sandbox, {{"--model", odd}, odd + ": hidden_size 100: "});
+  const std::string many =
+      sandbox.file("many.json", R"({"hidden_size": 128, "moe_intermediate_size": 768, "num_experts": 131074})");
+  check_refused(sandbox, {{"--model", many, "--ep", "2"}, many + ": 131074 experts over --ep 2: groups must be"});
+  check_refused(sandbox, {{"--model", ""}, "--model: the name of the file is empty"});
   check_refused(sandbox, {{"--model", mixtral, "--model", mixtral}, "--model"});
   check_refused(sandbox, {{"--model", mixtral, "--shape", "4096,7168,32"}, "--shape"});
   check_refused(sandbox, {{"--model", sandbox.file("new\nline.json", "[]")}, "new line.json"});
+}
+
+TEST_CASE("A path or a value that is long beyond reason is shortened in the error that names it") {
+  const Sandbox sandbox;
+  const std::string longest(5000, 'a');
+  check_refused(sandbox, {{"--model", longest}, "aaa...("});
+  for (const Arguments& arguments :
+       {Arguments{"plan", "--model", longest, "--json"}, Arguments{"plan", "--shape", "1,1," + longest, "--json"},
+        Arguments{"warmup", "--shape", "128,128,1", "--jobs", longest, "--json"},
+        Arguments{"doctor", "--" + longest, "--json"}}) {
+    const Outcome outcome = sandbox.run(arguments);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.err.size() < 500);
+    CHECK(object_of(outcome).at("error").at("message").get<std::string>().size() < 500);
+  }
 }
 
 TEST_CASE("A model that may not be read is refused") {
@@ -146,6 +175,7 @@ TEST_CASE("Every command has help with an example and the exit codes") {
     CHECK(outcome.exit_code == 0);
     CHECK(outcome.out.find("Example:\n  cubinet ") != std::string::npos);
     CHECK(outcome.out.find("Exit codes: 0 done") != std::string::npos);
+    CHECK(outcome.out.find("a cache that cannot be used is 1") != std::string::npos);
   }
   CHECK(sandbox.run({"--version"}).out.find("cubinet ") == 0);
 }

@@ -159,16 +159,45 @@ TEST_CASE("Progress is told after each kernel, in order, by one thread at a time
   std::atomic<int> inside{0};
   bool overlapped = false;
   std::set<jit::KernelSpec> specs;
-  warm(plan, compiler, nullptr, 4, [&](std::int64_t done, std::int64_t total, const jit::KernelSpec& latest) {
+  warm(plan, compiler, nullptr, 4, [&](const warmup::Step& step) {
     overlapped = overlapped || inside.fetch_add(1) != 0;
-    CHECK(total == 12);
-    seen.push_back(done);
-    specs.insert(latest);
+    CHECK(step.total == 12);
+    seen.push_back(step.done);
+    specs.insert(step.latest);
     inside.fetch_sub(1);
   });
   CHECK(seen == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   CHECK(specs.size() == 12);
   CHECK_FALSE(overlapped);
+}
+
+TEST_CASE("Progress says what became of each kernel") {
+  TemporaryCabinet temporary;
+  const Plan plan = plan_of(3);
+  FakeCompiler compiler;
+  compiler.broken.insert(plan.kernels[1].spec);
+  warm({{plan.kernels[0]}}, compiler, &*temporary.cabinet, 1, {});
+  std::vector<warmup::Outcome> outcomes;
+  const Report report =
+      warm(plan, compiler, &*temporary.cabinet, 1, [&](const warmup::Step& step) { outcomes.push_back(step.outcome); });
+  CHECK(outcomes ==
+        std::vector<warmup::Outcome>{warmup::Outcome::there, warmup::Outcome::failed, warmup::Outcome::compiled});
+  CHECK(report.stored == 1);
+}
+
+TEST_CASE("Progress that throws, whatever it throws, costs no kernel and ends no process") {
+  TemporaryCabinet temporary;
+  FakeCompiler compiler;
+  compiler.wait_for = 3;
+  std::atomic<int> calls{0};
+  const Report report = warm(plan_of(9), compiler, &*temporary.cabinet, 3, [&](const warmup::Step&) {
+    if (calls.fetch_add(1) % 2 == 0) throw std::runtime_error("standard error is full");
+    throw 1;
+  });
+  CHECK(calls == 9);
+  CHECK(report.compiled == 9);
+  CHECK(report.stored == 9);
+  CHECK(report.remaining == 0);
 }
 
 TEST_CASE("A stopped run begins no further kernel and reports what is left") {
@@ -192,6 +221,7 @@ TEST_CASE("Without a cabinet everything is compiled and nothing persists") {
   FakeCompiler compiler;
   const Report report = warm(plan_of(2), compiler, nullptr, 1, {});
   CHECK(report.compiled == 2);
+  CHECK(report.stored == 0);
   CHECK(report.persist == cache::Persistence::off);
 }
 
@@ -206,6 +236,7 @@ TEST_CASE("A kernel that cannot be stored is compiled all the same, and the repo
   FakeCompiler compiler;
   const Report report = warm(plan_of(2), compiler, &*temporary.cabinet, 1, {});
   CHECK(report.compiled == 2);
+  CHECK(report.stored == 0);
   CHECK(report.failed.empty());
   CHECK_FALSE(report.persist_problem.empty());
   CHECK(report.persist == cache::Persistence::off);

@@ -1,0 +1,117 @@
+// SIGINT and SIGTERM, at any moment of a warmup with the real NVRTC, which puts handlers of its own in place.
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+// Four kernels, one after the other.
+const Arguments several{"warmup", "--shape", "128,128,2", "256,128,2", "384,128,2", "512,128,2", "--layout",
+                        "masked", "--m-max", "8",         "--jobs",    "1",         "--json"};
+
+// Waits until `process` is the command, and no longer the fork of the test.
+void wait_for_command(pid_t process) {
+  const fs::path link = "/proc/" + std::to_string(process) + "/exe";
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  std::error_code trouble;
+  while (fs::read_symlink(link, trouble).filename() != fs::path(CUBINET_COMMAND).filename()) {
+    REQUIRE(std::chrono::steady_clock::now() < deadline);
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("A warmup that is told to end finishes what is in work, reports the rest, and is completed by a second run") {
+  using namespace std::chrono_literals;
+  const Sandbox sandbox;
+  const pid_t process = sandbox.start(several);
+  const auto deadline = std::chrono::steady_clock::now() + 120s;
+  while (sandbox.standard_error().find("[1/4]") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(5ms);
+  }
+  REQUIRE(kill(process, SIGTERM) == 0);
+  const Outcome outcome = sandbox.finish(process);
+  CHECK(outcome.exit_code == 1);
+  const auto report = object_of(outcome);
+  const int compiled = report.at("compiled").get<int>();
+  CHECK(compiled >= 1);
+  CHECK(compiled < 4);
+  CHECK(report.at("remaining") == 4 - compiled);
+  CHECK(report.at("failed") == 0);
+
+  const auto second = object_of(sandbox.run(several));
+  CHECK(second.at("hits") == compiled);
+  CHECK(second.at("compiled") == 4 - compiled);
+  CHECK(second.at("remaining") == 0);
+}
+
+TEST_CASE("A signal at any moment, also while NVRTC is being loaded, ends in a report of what remains") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    for (const auto delay : {50ms, 100ms, 200ms, 400ms}) {
+      const Sandbox sandbox;
+      const pid_t process = sandbox.start(several);
+      wait_for_command(process);
+      std::this_thread::sleep_for(delay);
+      REQUIRE(kill(process, signal) == 0);
+      const Outcome outcome = sandbox.finish(process);
+      INFO("signal " << signal << " after " << delay.count() << " ms: " << outcome.err);
+      CHECK(outcome.signal == 0);
+      const auto report = object_of(outcome);
+      CHECK(report.at("compiled").get<int>() + report.at("remaining").get<int>() == 4);
+      CHECK(outcome.exit_code == (report.at("remaining") == 0 ? 0 : 1));
+      if (delay < 200ms) CHECK(report.at("remaining") > 0);
+    }
+  }
+}
+
+TEST_CASE("A second signal ends the command at once, as that signal does by default") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    for (const auto delay : {100ms, 300ms}) {
+      const Sandbox sandbox;
+      const pid_t process = sandbox.start(several);
+      wait_for_command(process);
+      std::this_thread::sleep_for(delay);
+      REQUIRE(kill(process, signal) == 0);
+      std::this_thread::sleep_for(20ms);
+      REQUIRE(kill(process, signal) == 0);
+      const Outcome outcome = sandbox.finish(process);
+      CHECK(outcome.signal == signal);
+      CHECK(outcome.out.empty());
+    }
+  }
+}
+
+TEST_CASE("A signal that the command was started to ignore stays ignored") {
+  Sandbox sandbox;
+  sandbox.ignores_interrupt = true;
+  const pid_t process = sandbox.start(several);
+  wait_for_command(process);
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(100ms);
+    REQUIRE(kill(process, SIGINT) == 0);
+  }
+  const Outcome outcome = sandbox.finish(process);
+  CHECK(outcome.exit_code == 0);
+  CHECK(object_of(outcome).at("compiled") == 4);
+}
+
+TEST_CASE("One signal ends doctor at once, also while it compiles its probe") {
+  const Sandbox sandbox;
+  const pid_t process = sandbox.start({"doctor"});
+  wait_for_command(process);
+  std::this_thread::sleep_for(100ms);
+  REQUIRE(kill(process, SIGINT) == 0);
+  CHECK(sandbox.finish(process).signal == SIGINT);
+}
