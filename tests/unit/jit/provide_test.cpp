@@ -59,6 +59,7 @@ TEST_CASE("The facts of a kernel are stored with it") {
   CHECK(facts.arch == "sm_90a");
   CHECK(facts.n == 4096);
   CHECK(facts.k == 7168);
+  CHECK(facts.config == jit::name(some_spec().config));
   CHECK(facts.registers == 168);
   CHECK(facts.spill_bytes == 8);
   CHECK(facts.smem_bytes == 1024 + jit::dynamic_smem_bytes(some_spec().config));
