@@ -65,8 +65,8 @@ struct Stats {
 // Entries, and what stood in the way of a whole listing.
 struct Survey {
   std::vector<Entry> entries;
-  std::vector<std::string>
-      damaged;                // as in VerifyReport; of the objects that have a sound row, the size alone is looked at
+  // Keys or names in objects/, as in VerifyReport. Of an object that has a sound row the size alone is looked at.
+  std::vector<std::string> damaged;
   std::string index_problem;  // why the index could not be read: hits and last_used are not known then, and 0
 };
 
