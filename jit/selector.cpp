@@ -116,6 +116,10 @@ std::int32_t dynamic_smem_bytes(const TileConfig& config) {
   return stages + kChunks + (control + 7) / 8 * 8;
 }
 
+std::int64_t compile_weight(const TileConfig& config) {
+  return std::int64_t{config.block_tokens} / config.token_step * config.block_tokens;
+}
+
 std::string name(const TileConfig& config) {
   return fmt::format("t{}x{}u{}s{}c{}b{}{}{}", config.block_tokens, config.block_columns, config.token_step,
                      config.stages, config.cluster, config.raster_band, config.largest_first ? "l" : "",

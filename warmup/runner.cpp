@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "jit/provide.hpp"
 #include "util/elapsed.hpp"
@@ -89,13 +91,24 @@ class Run {
   std::int64_t done_ = 0;
 };
 
+// The order in which to start the kernels: the longest compilations first, so that the threads end together.
+std::vector<std::size_t> longest_first(const Plan& plan) {
+  std::vector<std::size_t> order(plan.kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&plan](std::size_t a, std::size_t b) {
+    return jit::compile_weight(plan.kernels[a].spec.config) > jit::compile_weight(plan.kernels[b].spec.config);
+  });
+  return order;
+}
+
 }  // namespace
 
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop) {
   const util::Moment begin = util::now();
   Run run(plan, compiler, cabinet, progress, stop);
-  util::parallel_for(plan.kernels.size(), jobs, [&run](std::size_t index) { run.provide(index); });
+  const std::vector<std::size_t> order = longest_first(plan);
+  util::parallel_for(order.size(), jobs, [&](std::size_t i) { run.provide(order[i]); });
   Report report = run.finish();
   report.seconds = util::seconds_since(begin);
   return report;

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -93,6 +95,22 @@ struct TemporaryCabinet {
 
 }  // namespace
 
+TEST_CASE("The kernels that take longest to compile are started first") {
+  const Problem problem{.layout = Layout::masked, .n = 1024, .k = 512, .groups = 4};
+  warmup::PlanRequest request;
+  request.problems = {problem};
+  const auto plan = warmup::make_plan(request);
+  REQUIRE(plan);
+  REQUIRE(plan->kernels.size() >= 2);
+  FakeCompiler compiler;
+  std::vector<std::int64_t> weights;
+  warm(*plan, compiler, nullptr, 1,
+       [&](const warmup::Step& step) { weights.push_back(jit::compile_weight(step.latest.config)); });
+  REQUIRE(weights.size() == plan->kernels.size());
+  CHECK(std::is_sorted(weights.rbegin(), weights.rend()));
+  CHECK(weights.front() > weights.back());
+}
+
 TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(5);
@@ -177,11 +195,12 @@ TEST_CASE("Progress says what became of each kernel") {
   FakeCompiler compiler;
   compiler.broken.insert(plan.kernels[1].spec);
   warm({{plan.kernels[0]}}, compiler, &*temporary.cabinet, 1, {});
-  std::vector<warmup::Outcome> outcomes;
-  const Report report =
-      warm(plan, compiler, &*temporary.cabinet, 1, [&](const warmup::Step& step) { outcomes.push_back(step.outcome); });
-  CHECK(outcomes ==
-        std::vector<warmup::Outcome>{warmup::Outcome::there, warmup::Outcome::failed, warmup::Outcome::compiled});
+  std::map<jit::KernelSpec, warmup::Outcome> outcomes;
+  const Report report = warm(plan, compiler, &*temporary.cabinet, 1,
+                             [&](const warmup::Step& step) { outcomes.emplace(step.latest, step.outcome); });
+  CHECK(outcomes == std::map<jit::KernelSpec, warmup::Outcome>{{plan.kernels[0].spec, warmup::Outcome::there},
+                                                               {plan.kernels[1].spec, warmup::Outcome::failed},
+                                                               {plan.kernels[2].spec, warmup::Outcome::compiled}});
   CHECK(report.stored == 1);
 }
 
