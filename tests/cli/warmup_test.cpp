@@ -118,7 +118,7 @@ TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one t
   }
 }
 
-TEST_CASE("Progress goes to standard error as plain lines that say what became of each kernel; --quiet silences it") {
+TEST_CASE("Progress goes to standard error as plain lines that say what became of each kernel, and --quiet silences it") {
   const Sandbox sandbox;
   const Outcome loud = sandbox.run(small);
   CHECK(loud.err.find("[1/1] bf16_grouped_masked N=128 K=128") == 0);
