@@ -21,15 +21,9 @@ if(count EQUAL 0)
 endif()
 
 file(WRITE ${OUTPUT} "// Generated from templates/ by cmake/embed_files.cmake.
-namespace cubinet::jit {
+#include \"jit/embedded_file.hpp\"
 
-struct EmbeddedFile {
-  const char* name;
-  const char* text;
-  unsigned long size;
-};
-extern const EmbeddedFile embedded_files[];
-extern const unsigned long embedded_file_count;
+namespace cubinet::jit {
 
 namespace {
 ${arrays}}  // namespace

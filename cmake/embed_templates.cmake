@@ -1,12 +1,7 @@
 # cubinet_embed_templates(<target>)
-# adds to <target> one generated source that holds every *.cuh file under templates/ as
-#   namespace cubinet::jit {
-#   struct EmbeddedFile { const char* name; const char* text; unsigned long size; };
-#   extern const EmbeddedFile embedded_files[];      // sorted by name, e.g. "ptx/wgmma.cuh"
-#   extern const unsigned long embedded_file_count;
-#   }
-# `text` ends with a NUL that `size` does not count. The source is made again when a template is
-# changed, added or removed.
+# adds to <target> one generated source that holds every *.cuh file under templates/, sorted by name, as the table that
+# jit/embedded_file.hpp declares. A text ends with a NUL that its size does not count. The source is made again when a
+# template is changed, added or removed.
 set(CUBINET_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_files.cmake)
 
 function(cubinet_embed_templates target)

@@ -37,6 +37,9 @@ struct alignas(64) ParameterBlock {
   CUtensorMap* map(int i) { return reinterpret_cast<CUtensorMap*>(bytes.data()) + i; }
 };
 
+// Token maps of a configuration: one per token count.
+int token_boxes(const TileConfig& config) { return config.block_tokens / config.token_step; }
+
 // A launch in the terms that both layouts share.
 struct Operands {
   const void* a;
@@ -71,7 +74,7 @@ CUresult encode_maps(const Driver& driver, const TileConfig& config, const Probl
   if (result != CUDA_SUCCESS) return result;
   result = encode(driver, block.map(1), operands.d, problem.n, operands.total_rows, kChunk, kChunk,
                   CU_TENSOR_MAP_L2_PROMOTION_NONE);
-  const int boxes = config.block_tokens / config.token_step;
+  const int boxes = token_boxes(config);
   for (int i = 0; i < boxes && result == CUDA_SUCCESS; ++i) {
     const auto tokens = static_cast<cuuint32_t>((i + 1) * config.token_step / config.cluster);
     result = encode(driver, block.map(2 + i), operands.a, problem.k, operands.total_rows, kDepth, tokens,
@@ -91,7 +94,7 @@ Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& ker
                         static_cast<std::int32_t>(operands.rows),  problem.groups,
                         static_cast<std::int32_t>(problem.n),      static_cast<std::int32_t>(problem.k),
                         streams_weights(problem, operands)};
-  std::memcpy(block.map(2 + config.block_tokens / config.token_step), &scalars, sizeof scalars);
+  std::memcpy(block.map(2 + token_boxes(config)), &scalars, sizeof scalars);
 
   CUlaunchAttribute cluster{};
   cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;

@@ -51,6 +51,12 @@ std::int64_t last_m(const Problem& problem, const Rung& rung) {
   return rung.rows * problem.groups;
 }
 
+// The rung that serves M; the last one has no limit.
+const Rung& rung_for(const Problem& problem, std::int64_t m) {
+  const std::span<const Rung> rungs = ladder(problem);
+  return *std::find_if(rungs.begin(), rungs.end() - 1, [&](const Rung& rung) { return m <= last_m(problem, rung); });
+}
+
 }  // namespace
 
 Expected<void> can_run(const Problem& problem) {
@@ -75,27 +81,18 @@ Expected<void> can_run(const Problem& problem) {
 }
 
 TileConfig select(const Problem& problem, std::int64_t m, const Target& /*target*/) {
-  for (const Rung& rung : ladder(problem)) {
-    if (m <= last_m(problem, rung)) return rung.config;
-  }
-  return ladder(problem).back().config;
+  return rung_for(problem, m).config;
 }
 
-std::vector<Selection> selections(const Problem& problem, MRange range, const Target& target) {
+std::vector<Selection> selections(const Problem& problem, MRange range, const Target& /*target*/) {
   std::vector<Selection> result;
   for (std::int64_t m = range.first;;) {
-    std::int64_t last = range.last;
-    for (const Rung& rung : ladder(problem)) {
-      if (m <= last_m(problem, rung)) {
-        last = std::min(last, last_m(problem, rung));
-        break;
-      }
-    }
-    const TileConfig config = select(problem, m, target);
-    if (!result.empty() && result.back().config == config) {
+    const Rung& rung = rung_for(problem, m);
+    const std::int64_t last = std::min(range.last, last_m(problem, rung));
+    if (!result.empty() && result.back().config == rung.config) {
       result.back().range.last = last;
     } else {
-      result.push_back({{m, last}, config});
+      result.push_back({{m, last}, rung.config});
     }
     if (last == range.last) break;  // the successor of the largest M there is would overflow
     m = last + 1;

@@ -4,18 +4,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "jit/embedded_file.hpp"
 #include "util/digest.hpp"
 
 namespace cubinet::jit {
-
-// What cmake/embed_files.cmake generates.
-struct EmbeddedFile {
-  const char* name;
-  const char* text;
-  unsigned long size;
-};
-extern const EmbeddedFile embedded_files[];
-extern const unsigned long embedded_file_count;
 
 namespace {
 
