@@ -62,6 +62,7 @@ std::string layout_name(Layout layout) {
 std::string data_type_name(DataType type) {
   switch (type) {
     case DataType::bf16: return "bf16";
+    case DataType::fp8: return "fp8";
   }
   throw std::logic_error("unknown data type");
 }

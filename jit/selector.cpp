@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <span>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -11,7 +12,7 @@ namespace cubinet::jit {
 namespace {
 
 constexpr std::int32_t kThreads = 384;   // two consumer warpgroups, one for producer and scheduler
-constexpr std::int64_t kDepthStep = 64;  // elements of K in a pipeline stage
+constexpr std::int64_t kStageRowBytes = 128;  // of K in a pipeline stage
 constexpr std::int64_t kColumnStep = 8;  // 16 bytes of a row of D
 constexpr std::int32_t kMaxGroups = 65536;
 
@@ -59,13 +60,23 @@ const Rung& rung_for(const Problem& problem, std::int64_t m) {
 
 }  // namespace
 
+std::int64_t element_bytes(DataType type) {
+  switch (type) {
+    case DataType::bf16: return 2;
+    case DataType::fp8: return 1;
+  }
+  throw std::logic_error("unknown data type");
+}
+
 Expected<void> can_run(const Problem& problem) {
   const auto refuse = [](std::string rule) { return fail(ErrorCode::unsupported, std::move(rule)); };
   if (problem.n < 1 || problem.k < 1) {
     return refuse(fmt::format("N and K must be positive: N={}, K={}", problem.n, problem.k));
   }
-  if (problem.k % kDepthStep != 0) {
-    return refuse(fmt::format("K must be a multiple of {} for BF16: K={}", kDepthStep, problem.k));
+  const std::int64_t depth = kStageRowBytes / element_bytes(problem.data_type);
+  if (problem.k % depth != 0) {
+    const char* type = problem.data_type == DataType::fp8 ? "FP8" : "BF16";
+    return refuse(fmt::format("K must be a multiple of {} for {}: K={}", depth, type, problem.k));
   }
   if (problem.n % kColumnStep != 0)
     return refuse(fmt::format("N must be a multiple of {}: N={}", kColumnStep, problem.n));

@@ -32,8 +32,11 @@ struct Target {
   std::int32_t num_sms = 132;
 };
 
+// Bytes of an element of A and B.
+std::int64_t element_bytes(DataType type);
+
 // Whether the kernels take this problem at all; the error names the rule that it breaks.
-// BF16: K % 64 == 0, N % 8 == 0, both positive; 1 <= groups <= 65536.
+// K % 64 == 0 (BF16) or K % 128 == 0 (FP8), N % 8 == 0, both positive; 1 <= groups <= 65536.
 Expected<void> can_run(const Problem& problem);
 
 // The configuration for M (see MRange for its meaning per layout). Precondition: can_run(problem)

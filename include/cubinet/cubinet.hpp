@@ -17,6 +17,7 @@
 #include "cubinet/export.hpp"
 #include "cubinet/problem.hpp"
 #include "cubinet/result.hpp"
+#include "cubinet/scales.hpp"
 
 namespace cubinet {
 
@@ -32,23 +33,37 @@ struct CUBINET_API ServiceOptions {
   static CUBINET_API ServiceOptions from_environment();
 };
 
-// Operands of one contiguous grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned.
+// Device memory that a caller lends to a launch. Not to be touched, nor lent to a launch on another stream, until the
+// launch has run.
+struct ScaleWorkspace {
+  void* data = nullptr;    // 16-byte aligned
+  std::int64_t bytes = 0;  // at least scale_workspace_bytes(1, m, K), or (groups, capacity, K)
+};
+
+// Operands of one contiguous grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned. Type is that of
+// the problem: bf16, or e4m3 with scales (cubinet/scales.hpp).
 struct ContiguousArguments {
-  const void* a = nullptr;                   // bf16 (m, K)
-  const void* b = nullptr;                   // bf16 (groups, N, K)
+  const void* a = nullptr;                   // Type (m, K)
+  const void* b = nullptr;                   // Type (groups, N, K)
   void* d = nullptr;                         // bf16 (m, N); rows labelled -1 are not written
   const std::int32_t* m_indices = nullptr;   // (m): group of each row, -1 for padding; see Layout::contiguous
   std::int64_t m = 0;                        // 0 launches nothing
+  ScaleTensor a_scales;                      // FP8 only: (m, K / 128), in either layout
+  ScaleTensor b_scales;                      // FP8 only: (groups, scale_blocks(N), K / 128)
+  ScaleWorkspace workspace;                  // FP8 with row-major a_scales only
 };
 
-// Operands of one masked grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned.
+// Operands of one masked grouped GEMM, likewise.
 struct MaskedArguments {
-  const void* a = nullptr;                   // bf16 (groups, capacity, K)
-  const void* b = nullptr;                   // bf16 (groups, N, K)
+  const void* a = nullptr;                   // Type (groups, capacity, K)
+  const void* b = nullptr;                   // Type (groups, N, K)
   void* d = nullptr;                         // bf16 (groups, capacity, N); rows >= masked_m[g] are not written
   const std::int32_t* masked_m = nullptr;    // (groups), read on the device
   std::int64_t capacity = 0;                 // >= 1; 0 launches nothing
   std::int64_t expected_m = 0;               // host hint, >= 1: tunes, never changes the result
+  ScaleTensor a_scales;                      // FP8 only: (groups, capacity, K / 128), in either layout
+  ScaleTensor b_scales;                      // FP8 only: (groups, scale_blocks(N), K / 128)
+  ScaleWorkspace workspace;                  // FP8 with row-major a_scales only
 };
 
 // A prepared problem on one device: its kernels are loaded. A cheap value (shared, immutable state);
@@ -57,8 +72,9 @@ struct MaskedArguments {
 // launch is asynchronous on it and may be captured into a CUDA graph.
 class CUBINET_API GroupedGemm {
  public:
-  // Errors: invalid_argument (wrong layout, null or misaligned pointer, a size that is negative or gives A 2^31 rows),
-  // not_prepared (m outside the prepared range; masked: expected_m is clamped into it instead), driver_failed.
+  // Errors: invalid_argument (wrong layout, null or misaligned pointer, a size that is negative or gives A 2^31 rows,
+  // scales of another shape, stride or type than the problem's, which are named beside what was expected), unsupported
+  // (UE8M0 scales), not_prepared (m outside the prepared range; masked: expected_m is clamped into it instead), driver_failed.
   Status launch(const ContiguousArguments& arguments, void* stream) const;
   Status launch(const MaskedArguments& arguments, void* stream) const;
 
@@ -74,6 +90,31 @@ class CUBINET_API GroupedGemm {
   friend class Service;
   struct State;
   explicit GroupedGemm(std::shared_ptr<const State> state) noexcept;
+  std::shared_ptr<const State> state_;
+};
+
+// Quantises BF16 tensors to FP8 on one device. A cheap value, like GroupedGemm, with the same promises: a launch takes no
+// lock, allocates nothing, is asynchronous on `stream` and may be captured.
+//   scale = max(amax, 1e-10) / 448,  q = e4m3(clamp(x / scale, -448, 448)), rounded to nearest even
+// All pointers are device pointers, those to BF16 and FP8 16-byte aligned. K is a multiple of 128.
+class CUBINET_API Quantizer {
+ public:
+  // x (rows, k) bf16 to q (rows, k), with a scale per row and 128 of K. `scales` says where and in which of the two
+  // layouts they are written: rank 2 with shape (rows, k / 128), or rank 3 with shape (groups, rows / groups, k / 128).
+  // Padding between the columns of the column-major layout is not written. Errors: invalid_argument, unsupported,
+  // driver_failed.
+  Status quantize_rows(const void* x, std::int64_t rows, std::int64_t k, void* q, const ScaleTensor& scales,
+                       void* stream) const;
+
+  // w (groups, n, k) bf16 to q (groups, n, k), with a scale per 128 x 128 block of (n, k). `scales` as weight_scales()
+  // describes them. Errors: invalid_argument, unsupported, driver_failed.
+  Status quantize_weights(const void* w, std::int64_t groups, std::int64_t n, std::int64_t k, void* q,
+                          const ScaleTensor& scales, void* stream) const;
+
+ private:
+  friend class Service;
+  struct State;
+  explicit Quantizer(std::shared_ptr<const State> state) noexcept;
   std::shared_ptr<const State> state_;
 };
 
@@ -102,6 +143,9 @@ class CUBINET_API Service {
   // Errors: unsupported (the problem breaks a rule, which is named), invalid_argument (an empty range), wrong_device,
   // compiler_missing, compile_failed, driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
+
+  // The quantiser, from the same cabinet: a plan of FP8 problems holds it. Errors as for prepare().
+  Result<Quantizer> prepare_quantizer(PrepareReport* report = nullptr);
 
  private:
   struct State;

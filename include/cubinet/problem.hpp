@@ -12,7 +12,10 @@ namespace cubinet {
 enum class Layout : std::uint8_t { contiguous, masked };
 
 // Type of the operands. Accumulation is FP32 and the output BF16 in every case.
-enum class DataType : std::uint8_t { bf16 };
+//   bf16
+//   fp8   e4m3fn with FP32 scales: one per row and 128 of K for A, one per 128 x 128 block of (N, K) for B; see
+//         cubinet/scales.hpp. The product of each 128 of K is multiplied by both scales before it is accumulated.
+enum class DataType : std::uint8_t { bf16, fp8 };
 
 // One grouped GEMM: D = A * B^T per group, with A (rows, K), B (groups, N, K), D (rows, N), all
 // row-major, so K is contiguous in both operands ("NT").
