@@ -80,7 +80,7 @@ void print_entries(const std::vector<cache::Entry>& entries, const std::string& 
   for (const cache::Entry& entry : entries) {
     const cache::Facts& facts = entry.facts;
     table.add({entry.key.hex().substr(0, shown_digits), one_line(facts.family), one_line(facts.arch),
-               std::to_string(facts.n), std::to_string(facts.k), config_text(facts), std::to_string(facts.registers),
+               size_text(facts.n), size_text(facts.k), config_text(facts), std::to_string(facts.registers),
                format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
                milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
                use_known ? std::to_string(entry.hits) : "?"});
@@ -130,7 +130,7 @@ void print_entry(const cache::Entry& entry, bool use_known) {
   line("key", entry.key.hex());
   line("family", one_line(facts.family));
   line("arch", one_line(facts.arch));
-  line("N, K", fmt::format("{}, {}", facts.n, facts.k));
+  line("N, K", fmt::format("{}, {}", size_text(facts.n), size_text(facts.k)));
   line("config", config_text(facts));
   line("registers", fmt::format("{} per thread", facts.registers));
   line("spilled", fmt::format("{} per thread", format_byte_size(facts.spill_bytes)));
@@ -176,8 +176,8 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   }
   std::string candidates;
   for (const cache::Entry& entry : entries) {
-    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), one_line(entry.facts.family), entry.facts.n,
-                              entry.facts.k, config_text(entry.facts));
+    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), one_line(entry.facts.family),
+                              size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
   }
   for (const std::string& name : broken) candidates += fmt::format("  {}  damaged\n", one_line(name));
   return fail(ErrorCode::invalid_argument,

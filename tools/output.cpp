@@ -107,7 +107,11 @@ std::string_view persist_name(cache::Persistence persistence) {
   return "off";
 }
 
-Json config_object(const jit::TileConfig& config) {
+std::string size_text(std::int64_t size) { return size == 0 ? "-" : std::to_string(size); }
+
+Json config_object(const jit::KernelSpec& spec) {
+  if (!jit::takes_constants(spec)) return Json{{"name", ""}};
+  const jit::TileConfig& config = spec.config;
   return Json{{"name", jit::name(config)},
               {"block_tokens", config.block_tokens},
               {"token_step", config.token_step},

@@ -1,13 +1,14 @@
 // What the command prints: one JSON object or text on standard output, errors and notes on standard error.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "cache/cabinet.hpp"
-#include "jit/selector.hpp"
+#include "jit/kernel_spec.hpp"
 #include "tools/commands.hpp"
 #include "util/expected.hpp"
 
@@ -41,8 +42,11 @@ std::string_view code_name(ErrorCode code);
 // "on", "readonly" or "off".
 std::string_view persist_name(cache::Persistence persistence);
 
-// The configuration's name and every constant of it.
-Json config_object(const jit::TileConfig& config);
+// The configuration's name and every constant of it. A kernel that takes no constants has an empty name alone.
+Json config_object(const jit::KernelSpec& spec);
+
+// N or K for a table: "-" for the 0 of a kernel that is not made for one.
+std::string size_text(std::int64_t size);
 
 // Text on one line: control characters become blanks, so that a file name cannot forge lines or move the cursor.
 std::string one_line(std::string_view text);

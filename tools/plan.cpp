@@ -45,7 +45,7 @@ Json kernel_object(const warmup::PlannedKernel& kernel, const std::string& key) 
               {"k", kernel.spec.k},
               {"groups", first.problem.groups},
               {"m_ranges", ranges_array(first.m_ranges)},
-              {"config", config_object(kernel.spec.config)},
+              {"config", config_object(kernel.spec)},
               {"uses", std::move(uses)}};
 }
 
@@ -64,17 +64,26 @@ std::string key_text(const jit::KernelSpec& spec, const std::string& nvrtc) {
   return jit::key_of(jit::record_of(spec, nvrtc)).hex();
 }
 
+// A row for each use; one that serves problems of any N, K and groups has a row alone.
+void add_rows(Table& table, const warmup::PlannedKernel& kernel, const std::string& key) {
+  const jit::KernelSpec& spec = kernel.spec;
+  if (!jit::takes_constants(spec)) {
+    table.add({key, spec.family, size_text(spec.n), size_text(spec.k), "-", "-", "any"});
+    return;
+  }
+  bool first = true;
+  for (const warmup::PlannedUse& use : kernel.uses) {
+    table.add({first ? key : "", first ? spec.family : "", first ? size_text(spec.n) : "",
+               first ? size_text(spec.k) : "", std::to_string(use.problem.groups),
+               first ? jit::name(spec.config) : "", ranges_text(use.m_ranges)});
+    first = false;
+  }
+}
+
 void print_plan(const warmup::Plan& plan, const std::string& nvrtc) {
   Table table({"KEY", "FAMILY", ">N", ">K", ">GROUPS", "CONFIG", "M"});
   for (const warmup::PlannedKernel& kernel : plan.kernels) {
-    bool first = true;
-    for (const warmup::PlannedUse& use : kernel.uses) {
-      table.add({first ? key_text(kernel.spec, nvrtc).substr(0, 12) : "", first ? kernel.spec.family : "",
-                 first ? std::to_string(kernel.spec.n) : "", first ? std::to_string(kernel.spec.k) : "",
-                 std::to_string(use.problem.groups), first ? jit::name(kernel.spec.config) : "",
-                 ranges_text(use.m_ranges)});
-      first = false;
-    }
+    add_rows(table, kernel, key_text(kernel.spec, nvrtc).substr(0, 12));
   }
   print(table.text());
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -38,17 +39,18 @@ Expected<std::vector<Layout>> parse_layouts(const std::string& text) {
   return layouts;
 }
 
-Expected<void> check_dtypes(const std::string& text) {
+// Nothing where the user leaves the choice to the model.
+Expected<std::vector<DataType>> parse_types(const std::string& text) {
+  std::vector<DataType> types;
+  if (text.empty()) return types;
   for (const std::string& part : split(text)) {
-    if (part == "bf16") continue;
-    if (part == "fp8") {
-      return fail(ErrorCode::unsupported,
-                  "--dtype: there are no fp8 kernels; bf16 ones can be had for the shapes of any model");
+    if (part != "bf16" && part != "fp8") {
+      return fail(ErrorCode::invalid_argument, fmt::format("--dtype: '{}' is neither bf16 nor fp8", part));
     }
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("--dtype: '{}' is unknown; bf16 is the one that there is", part));
+    const DataType type = part == "fp8" ? DataType::fp8 : DataType::bf16;
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
-  return {};
+  return types;
 }
 
 // "groups must be from 1 to ...", in the words of can_run, without the number that it complains of.
@@ -86,7 +88,23 @@ Expected<Problem> parse_shape(const std::string& text) {
   return problem;
 }
 
-Expected<std::vector<Problem>> problems_of_shapes(const RequestOptions& options, const std::vector<Layout>& layouts) {
+// How a size that kernels of `type` do not take is mended, for the end of a message; empty when they take it.
+std::string mend(DataType type, std::int64_t size, std::string_view padding) {
+  const auto padded = warmup::padded_size(type, size);
+  return padded && *padded > size ? fmt::format("; {} to {} mends it", padding, *padded) : std::string();
+}
+
+// Whether kernels of its type take a shape.
+Expected<void> check_shape(const std::string& text, const Problem& problem) {
+  const auto taken = jit::can_run(problem);
+  if (taken) return {};
+  return fail(taken.error().code, fmt::format("--shape: '{}': {}{}", text, taken.error().message,
+                                              mend(problem.data_type, problem.k, "padding K")));
+}
+
+Expected<std::vector<Problem>> problems_of_shapes(const RequestOptions& options, const std::vector<Layout>& layouts,
+                                                  std::vector<DataType> types) {
+  if (types.empty()) types = {DataType::bf16};
   if (options.expert_parallel != 1 || options.tensor_parallel != 1) {
     return fail(ErrorCode::invalid_argument, "--ep and --tp divide a --model; a --shape is already what one rank sees");
   }
@@ -94,21 +112,32 @@ Expected<std::vector<Problem>> problems_of_shapes(const RequestOptions& options,
   for (const std::string& text : options.shapes) {
     auto problem = parse_shape(text);
     if (!problem) return tl::make_unexpected(problem.error());
-    for (const Layout layout : layouts) {
-      problem->layout = layout;
-      problems.push_back(*problem);
+    for (const DataType type : types) {
+      problem->data_type = type;
+      if (auto taken = check_shape(text, *problem); !taken) return tl::make_unexpected(taken.error());
+      for (const Layout layout : layouts) {
+        problem->layout = layout;
+        problems.push_back(*problem);
+      }
     }
   }
   return problems;
 }
 
-// Whether kernels take the problems that the model comes to. can_run speaks of N, K and groups; the user gave a file
-// and --ep, so the error names which of its fields leads there.
-Expected<void> check_problems(const warmup::MoeShape& shape, std::int64_t ranks, const std::vector<Problem>& problems) {
-  const std::int64_t hidden = shape.hidden_size;
-  if (const auto taken = jit::can_run({DataType::bf16, Layout::masked, hidden, hidden, 1}); !taken) {
-    return fail(taken.error().code, fmt::format("hidden_size {}: {}", hidden, taken.error().message));
+// Whether kernels of each type take the model's hidden size, which no parallelism changes. can_run speaks of N and K;
+// the user gave a file, so the error names the field that leads there.
+Expected<void> check_hidden(std::int64_t hidden, const std::vector<DataType>& types) {
+  for (const DataType type : types) {
+    const auto taken = jit::can_run({type, Layout::masked, hidden, hidden, 1});
+    if (taken) continue;
+    return fail(taken.error().code, fmt::format("hidden_size {}: {}{}", hidden, taken.error().message,
+                                                mend(type, hidden, "padding it")));
   }
+  return {};
+}
+
+// The same for the groups, which --ep leads to.
+Expected<void> check_groups(const warmup::MoeShape& shape, std::int64_t ranks, const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     const auto taken = jit::can_run(problem);
     if (taken) continue;
@@ -118,20 +147,45 @@ Expected<void> check_problems(const warmup::MoeShape& shape, std::int64_t ranks,
   return {};
 }
 
+// What the user should know where the kernels' types are not that of the model's weights; empty otherwise.
+std::string remark_on(const warmup::MoeShape& shape, const std::vector<DataType>& types) {
+  if (shape.quantization.empty()) return {};
+  const auto stored = warmup::weight_type(shape);
+  const auto has = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
+  if (stored && *stored == DataType::fp8 && has(DataType::fp8)) return {};
+  const char* planned = !has(DataType::fp8) ? "bf16" : has(DataType::bf16) ? "bf16 and fp8" : "fp8";
+  return fmt::format("is quantized ({}); planning {} kernels of its shapes", shape.quantization, planned);
+}
+
+// The problems of a model and the types of its operands: those asked for, else that of its weights.
+Expected<std::vector<Problem>> problems_of_shape(const warmup::MoeShape& shape, const RequestOptions& options,
+                                                 const std::vector<Layout>& layouts, std::vector<DataType>& types) {
+  if (types.empty()) {
+    const auto stored = warmup::weight_type(shape);
+    if (!stored) return tl::make_unexpected(stored.error());
+    types = {*stored};
+  }
+  if (auto taken = check_hidden(shape.hidden_size, types); !taken) return tl::make_unexpected(taken.error());
+  auto problems = warmup::problems_of(shape, {options.expert_parallel, options.tensor_parallel}, layouts, types);
+  if (!problems) return problems;
+  auto taken = check_groups(shape, options.expert_parallel, *problems);
+  if (!taken) return tl::make_unexpected(taken.error());
+  return problems;
+}
+
 Expected<std::vector<Problem>> problems_of_model(const RequestOptions& options, const std::vector<Layout>& layouts,
-                                                 std::string& remark) {
+                                                 std::vector<DataType> types, std::string& remark) {
   const auto shape = warmup::read_model(options.model);
   if (!shape) return tl::make_unexpected(shape.error());
-  if (!shape->quantization.empty()) {
-    remark =
-        fmt::format("{} is quantized ({}); planning bf16 kernels of its shapes", options.model, shape->quantization);
+  auto problems = problems_of_shape(*shape, options, layouts, types);
+  if (!problems) {
+    Error error = std::move(problems).error();
+    error.message = options.model + ": " + error.message;
+    return tl::make_unexpected(std::move(error));
   }
-  auto problems = warmup::problems_of(*shape, {options.expert_parallel, options.tensor_parallel}, layouts);
-  const auto taken = problems ? check_problems(*shape, options.expert_parallel, *problems) : Expected<void>{};
-  if (problems && taken) return problems;
-  Error error = problems ? taken.error() : problems.error();
-  error.message = options.model + ": " + error.message;
-  return tl::make_unexpected(std::move(error));
+  remark = remark_on(*shape, types);
+  if (!remark.empty()) remark = options.model + " " + remark;
+  return problems;
 }
 
 }  // namespace
@@ -147,7 +201,11 @@ void add_request_options(CLI::App& app, RequestOptions& options) {
   shape->type_name("N,K,GROUPS")->excludes(model);
   add_number(app, "--ep", options.expert_parallel, 1, most_ranks, "Ranks over which the model's experts are dealt");
   add_number(app, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
-  app.add_option("--dtype", options.dtype, "Type of the operands: bf16")->type_name("TYPE")->capture_default_str();
+  app.add_option("--dtype", options.dtype,
+                 "bf16, fp8, or both with a comma between them (default: fp8 for a model whose weights are quantized so, "
+                 "with quant_method fp8 and a weight_block_size of [128,128], else bf16)")
+      ->type_name("TYPE")
+      ->check([](const std::string& text) { return text.empty() ? "no type is named" : ""; }, "");
   app.add_option("--layout", options.layout, "contiguous, masked, or both with a comma between them")
       ->type_name("LAYOUT")
       ->capture_default_str();
@@ -163,7 +221,8 @@ Expected<Request> resolve(const RequestOptions& options) {
   if (options.model.empty() && options.shapes.empty()) {
     return fail(ErrorCode::invalid_argument, "nothing to plan for: give --model FILE or --shape N,K,GROUPS");
   }
-  if (auto known = check_dtypes(options.dtype); !known) return tl::make_unexpected(known.error());
+  const auto types = parse_types(options.dtype);
+  if (!types) return tl::make_unexpected(types.error());
   if (options.m_min > options.m_max) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("--m-min {} is above --m-max {}", options.m_min, options.m_max));
@@ -172,8 +231,8 @@ Expected<Request> resolve(const RequestOptions& options) {
   if (!layouts) return tl::make_unexpected(layouts.error());
 
   Request request;
-  auto problems = options.model.empty() ? problems_of_shapes(options, *layouts)
-                                        : problems_of_model(options, *layouts, request.note);
+  auto problems = options.model.empty() ? problems_of_shapes(options, *layouts, *types)
+                                        : problems_of_model(options, *layouts, *types, request.note);
   if (!problems) return tl::make_unexpected(problems.error());
   request.plan.problems = *std::move(problems);
   request.plan.range = {options.m_min, options.m_max};

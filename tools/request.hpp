@@ -19,7 +19,7 @@ struct RequestOptions {
   std::vector<std::string> shapes;
   std::int64_t expert_parallel = 1;
   std::int64_t tensor_parallel = 1;
-  std::string dtype = "bf16";
+  std::string dtype;  // empty: what the model's weights are; bf16 for a shape
   std::string layout = "contiguous,masked";
   std::int64_t m_min = 1;
   std::int64_t m_max = 16384;

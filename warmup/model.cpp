@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cubinet/scales.hpp"
 #include "jit/selector.hpp"
 #include "util/files.hpp"
 #include "warmup/config_json.hpp"
@@ -26,6 +27,12 @@ constexpr std::int64_t largest_field = std::int64_t{1} << 30;
 
 // A configuration is a few KiB; a larger file was named by mistake.
 constexpr std::uint64_t largest_file = std::uint64_t{16} << 20;
+
+// Is always taken, as N and as K.
+constexpr std::int64_t sound_size = 4096;
+
+// No rule of the kernels asks for a size that is a multiple of more than this.
+constexpr std::int64_t largest_padding = 1024;
 
 using Names = std::span<const char* const>;
 
@@ -53,7 +60,8 @@ std::set<std::string, std::less<>> fields() {
     for (const char* name :
          {"n_routed_experts", "num_experts", "num_local_experts", "moe_intermediate_size", "intermediate_size",
           "hidden_size", "first_k_dense_replace", "decoder_sparse_step", "moe_layer_freq", "mlp_only_layers",
-          "model_type", "quantization_config", "quantization_config.quant_method"}) {
+          "model_type", "quantization_config", "quantization_config.quant_method",
+          "quantization_config.weight_block_size"}) {
       all.insert(prefix + name);
     }
   }
@@ -183,15 +191,43 @@ std::string text_of(const json& object, const char* name) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-// quantization_config stands at the top level even where the rest is nested.
-std::string quantization_of(const json& top, const Places& places) {
-  Places all = places;
-  all.push_back({&top, ""});
-  for (const Place& place : all) {
-    const json* quantization = member(*place.object, "quantization_config");
-    if (quantization != nullptr && quantization->is_object()) return text_of(*quantization, "quant_method");
+std::string quantization_text(const std::string& method, const std::string& weight_block) {
+  return weight_block.empty() ? method : fmt::format("{} with weight_block_size {}", method, weight_block);
+}
+
+struct Quantization {
+  std::string prefix;        // where it stands
+  std::string method;        // empty: none
+  std::string weight_block;  // as JSON; empty: none
+};
+
+Quantization quantization_at(const Place& place) {
+  const json* config = member(*place.object, "quantization_config");
+  if (config == nullptr) return {place.prefix, {}, {}};
+  if (!config->is_object()) return {place.prefix, shown(*config), {}};
+  const json* method = member(*config, "quant_method");
+  if (method == nullptr) return {place.prefix, {}, {}};
+  const json* block = member(*config, "weight_block_size");
+  return {place.prefix, method->is_string() ? method->get<std::string>() : shown(*method),
+          block == nullptr ? std::string() : shown(*block)};
+}
+
+// quantization_config may stand at the top level even where the rest is nested.
+Expected<Quantization> read_quantization(const json& top, Places places, const std::string& origin) {
+  if (places.front().object != &top) places.push_back({&top, ""});
+  Quantization agreed;
+  for (const Place& place : places) {
+    const Quantization found = quantization_at(place);
+    if (found.method.empty()) continue;
+    if (agreed.method.empty()) agreed = found;
+    if (agreed.method == found.method && agreed.weight_block == found.weight_block) continue;
+    const auto described = [](const Quantization& one) {
+      return fmt::format("{}quantization_config is {}", one.prefix, quantization_text(one.method, one.weight_block));
+    };
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{}: {} but {}", origin, described(agreed), described(found)));
   }
-  return {};
+  return agreed;
 }
 
 // value / ranks, or an error that names both.
@@ -204,17 +240,19 @@ Expected<std::int64_t> share(std::int64_t value, const char* what, std::int64_t 
               fmt::format("{}, {}, cannot be split evenly over {} parallelism {}", what, value, kind, ranks));
 }
 
-// Whether the kernels take what a rank's part of an expert's width comes to as N and as K. The hidden size is not
-// looked at: no parallelism changes it.
-Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int64_t width) {
-  constexpr std::int64_t sound = 4096;  // is always taken, as N and as K
+// Whether the kernels of `type` take what a rank's part of an expert's width comes to as N and as K. The hidden size is
+// not looked at: no parallelism changes it.
+Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int64_t width, DataType type) {
   for (const bool as_n : {true, false}) {
     const std::int64_t size = as_n ? 2 * width : width;
-    auto allowed = jit::can_run({DataType::bf16, Layout::masked, as_n ? size : sound, as_n ? sound : size, 1});
+    auto allowed = jit::can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
     if (allowed) continue;
     Error error = std::move(allowed).error();
     error.message = fmt::format("expert width {} over --tp {} gives {} = {}: {}", shape.expert_width, tensor,
                                 as_n ? "N" : "K", size, error.message);
+    if (const auto padded = padded_size(type, width); padded && *padded > width) {
+      error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
+    }
     return tl::make_unexpected(std::move(error));
   }
   return {};
@@ -235,8 +273,15 @@ Expected<MoeShape> parse_model(std::string_view text, const std::string& origin)
   if (!hidden) return tl::make_unexpected(hidden.error());
   if (!*hidden) return fail(ErrorCode::invalid_argument, fmt::format("{}: hidden_size is missing", origin));
 
-  return MoeShape{text_of(*places.front().object, "model_type"), quantization_of(*top, places), (*hidden)->value,
-                  *width, *experts};
+  auto quantization = read_quantization(*top, places, origin);
+  if (!quantization) return tl::make_unexpected(quantization.error());
+
+  return MoeShape{text_of(*places.front().object, "model_type"),
+                  std::move(quantization->method),
+                  (*hidden)->value,
+                  *width,
+                  *experts,
+                  std::move(quantization->weight_block)};
 }
 
 Expected<MoeShape> read_model(const std::filesystem::path& file) {
@@ -251,19 +296,42 @@ Expected<MoeShape> read_model(const std::filesystem::path& file) {
   return parse_model(*text, origin);
 }
 
+Expected<DataType> weight_type(const MoeShape& shape) {
+  if (shape.quantization != "fp8") return DataType::bf16;
+  const std::string supported = fmt::format("[{0},{0}]", scale_block());
+  if (shape.weight_block == supported) return DataType::fp8;
+  constexpr const char* field = "quantization_config.weight_block_size";
+  const std::string found = shape.weight_block.empty()
+                                ? fmt::format("{} is missing (a scale per tensor?)", field)
+                                : fmt::format("{} is {}", field, shape.weight_block);
+  return fail(ErrorCode::unsupported,
+              fmt::format("{}; the FP8 kernels are for {} alone; --dtype bf16 plans BF16 kernels of its shapes", found,
+                          supported));
+}
+
+std::optional<std::int64_t> padded_size(DataType type, std::int64_t size) {
+  for (std::int64_t candidate = std::max<std::int64_t>(size, 1); candidate < size + largest_padding; ++candidate) {
+    if (jit::can_run({type, Layout::masked, candidate, candidate, 1})) return candidate;
+  }
+  return std::nullopt;
+}
+
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
-                                           const std::vector<Layout>& layouts) {
+                                           const std::vector<Layout>& layouts, const std::vector<DataType>& types) {
   const auto groups = share(shape.experts, "the number of experts", parallelism.expert, "expert");
   if (!groups) return tl::make_unexpected(groups.error());
   const auto width = share(shape.expert_width, "the width of an expert", parallelism.tensor, "tensor");
   if (!width) return tl::make_unexpected(width.error());
-  if (auto sound = check_width(shape, parallelism.tensor, *width); !sound) return tl::make_unexpected(sound.error());
 
+  const auto on_rank = static_cast<std::int32_t>(*groups);
   std::vector<Problem> problems;
-  for (const Layout layout : layouts) {
-    const auto on_rank = static_cast<std::int32_t>(*groups);
-    problems.push_back({DataType::bf16, layout, 2 * *width, shape.hidden_size, on_rank});
-    problems.push_back({DataType::bf16, layout, shape.hidden_size, *width, on_rank});
+  for (const DataType type : types) {
+    const auto sound = check_width(shape, parallelism.tensor, *width, type);
+    if (!sound) return tl::make_unexpected(sound.error());
+    for (const Layout layout : layouts) {
+      problems.push_back({type, layout, 2 * *width, shape.hidden_size, on_rank});
+      problems.push_back({type, layout, shape.hidden_size, *width, on_rank});
+    }
   }
   return problems;
 }

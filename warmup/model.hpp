@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,13 +21,16 @@ namespace cubinet::warmup {
 //                 num_local_experts alone gives the experts (as in Mixtral, MiniMax-M2 and gpt-oss), and none of
 //                 first_k_dense_replace, mlp_only_layers, decoder_sparse_step or moe_layer_freq tells of dense layers
 //                 too. Elsewhere intermediate_size is the width of dense MLPs, and to have no other is an error.
+//   quantization_config   under text_config or at the top level, where the experts' fields are; two that say different
+//                 things are an error
 // A field that is null counts as absent. One that is given twice in one object is an error.
 struct MoeShape {
   std::string model_type;
-  std::string quantization;       // quantization_config.quant_method; empty: none
+  std::string quantization;       // quantization_config.quant_method (a value of another type as JSON); empty: none
   std::int64_t hidden_size = 0;   // H
   std::int64_t expert_width = 0;  // I0, before tensor parallelism
   std::int64_t experts = 0;       // E, before expert parallelism
+  std::string weight_block{};     // quantization_config.weight_block_size as JSON, "[128,128]"; empty: none
 };
 
 struct Parallelism {
@@ -41,9 +45,20 @@ Expected<MoeShape> parse_model(std::string_view text, const std::string& origin)
 // Reads the file. A directory, a missing or an unreadable file is an error that names it.
 Expected<MoeShape> read_model(const std::filesystem::path& file);
 
-// GEMM1 (N = 2I, K = H) and GEMM2 (N = H, K = I) in each of `layouts`. Remainders are errors that name both numbers;
-// an I of which the kernels do not take 2I as N or I as K is one that names the width, the ranks and what they gave.
+// The type of the operands that the model's weights have: FP8 where they are quantized by the method "fp8" in blocks of
+// 128 x 128, else BF16, also where they are quantized by another method. The method "fp8" with other blocks, or with
+// none (a scale per tensor), is an error: there are kernels for its shapes, but the caller has to choose the type.
+Expected<DataType> weight_type(const MoeShape& shape);
+
+// The smallest size, `size` or above it, that the kernels of `type` take as K, and as N: what a width that they do not
+// take can be padded to. nullopt: there is none.
+std::optional<std::int64_t> padded_size(DataType type, std::int64_t size);
+
+// GEMM1 (N = 2I, K = H) and GEMM2 (N = H, K = I) in each of `types` and `layouts`. Remainders are errors that name both
+// numbers; an I of which the kernels do not take 2I as N or I as K is one that names the width, the ranks, what they
+// gave, and the width that would do.
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
-                                           const std::vector<Layout>& layouts);
+                                           const std::vector<Layout>& layouts,
+                                           const std::vector<DataType>& types = {DataType::bf16});
 
 }  // namespace cubinet::warmup
