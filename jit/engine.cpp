@@ -56,7 +56,18 @@ Expected<std::vector<Provided>> Engine::provide_all(const std::vector<KernelSpec
   return provided;
 }
 
+bool Engine::is_loaded(const KernelSpec& spec) const {
+  return takes_constants(spec) ? loaded_.contains(spec) : quantization_ != nullptr;
+}
+
+// Of the families without constants an engine knows the quantisation alone.
 Expected<void> Engine::load(const KernelSpec& spec, const cache::Object& object) {
+  if (!takes_constants(spec)) {
+    auto kernels = QuantizationKernels::load(parts_.device, object.payload, spec.architecture);
+    if (!kernels) return tl::make_unexpected(std::move(kernels.error()));
+    quantization_ = std::make_shared<const QuantizationKernels>(std::move(*kernels));
+    return {};
+  }
   auto kernel = load_kernel(parts_.device, spec, object.payload);
   if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
   loaded_.emplace(spec, std::make_shared<const LoadedKernel>(std::move(*kernel)));
@@ -66,7 +77,7 @@ Expected<void> Engine::load(const KernelSpec& spec, const cache::Object& object)
 Expected<void> Engine::load_missing(const std::vector<KernelSpec>& specs, PrepareReport& report) {
   std::vector<KernelSpec> missing;
   std::copy_if(specs.begin(), specs.end(), std::back_inserter(missing),
-               [&](const KernelSpec& spec) { return !loaded_.contains(spec); });
+               [&](const KernelSpec& spec) { return !is_loaded(spec); });
   auto provided = provide_all(missing);
   if (!provided) return tl::make_unexpected(std::move(provided.error()));
   report.warning = parts_.cabinet_problem;
@@ -91,6 +102,8 @@ Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, Pre
   std::vector<KernelSpec> specs;
   for (const Selection& selection : chosen) specs.push_back(spec_for(problem, selection.config, *architecture));
   std::vector<KernelSpec> distinct = specs;
+  const bool quantized = problem.data_type == DataType::fp8;
+  if (quantized) distinct.push_back(quantization_spec(*architecture));
   std::sort(distinct.begin(), distinct.end());
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
 
@@ -101,7 +114,20 @@ Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, Pre
   for (std::size_t i = 0; i < chosen.size(); ++i) ranges.push_back({chosen[i].range, loaded_.at(specs[i])});
   facts.milliseconds = util::milliseconds_since(start);
   if (report != nullptr) *report = std::move(facts);
-  return PreparedGemm(parts_.device, problem, std::move(ranges));
+  return PreparedGemm(parts_.device, problem, std::move(ranges), quantized ? quantization_ : nullptr);
+}
+
+Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
+  const util::Moment start = util::now();
+  const auto architecture = architecture_for(parts_.device->info());
+  if (!architecture) return tl::make_unexpected(architecture.error());
+  const std::lock_guard lock(mutex_);
+  PrepareReport facts;
+  if (auto loaded = load_missing({quantization_spec(*architecture)}, facts); !loaded)
+    return tl::make_unexpected(std::move(loaded.error()));
+  facts.milliseconds = util::milliseconds_since(start);
+  if (report != nullptr) *report = std::move(facts);
+  return PreparedQuantizer(parts_.device, quantization_);
 }
 
 }  // namespace cubinet::jit

@@ -17,6 +17,8 @@
 #include "jit/kernel_spec.hpp"
 #include "jit/prepared_gemm.hpp"
 #include "jit/provide.hpp"
+#include "jit/quantization_kernels.hpp"
+#include "jit/quantizer.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
@@ -39,9 +41,13 @@ class Engine {
   // See Service::prepare.
   Expected<PreparedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report);
 
+  // See Service::prepare_quantizer.
+  Expected<PreparedQuantizer> prepare_quantizer(PrepareReport* report);
+
  private:
   Expected<std::vector<Provided>> provide_all(const std::vector<KernelSpec>& specs);
   Compiler& compiler();
+  [[nodiscard]] bool is_loaded(const KernelSpec& spec) const;
   Expected<void> load(const KernelSpec& spec, const cache::Object& object);
   Expected<void> load_missing(const std::vector<KernelSpec>& specs, PrepareReport& report);
 
@@ -50,6 +56,7 @@ class Engine {
   std::unique_ptr<Compiler> compiler_;
   std::unique_ptr<Compiler> absent_;
   std::map<KernelSpec, std::shared_ptr<const LoadedKernel>> loaded_;
+  std::shared_ptr<const QuantizationKernels> quantization_;
 };
 
 }  // namespace cubinet::jit

@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kArchitectures = {"sm_90a"};
 
+constexpr const char* kVerification = "verification";
+constexpr const char* kQuantization = "fp8_quantization";
+constexpr std::array<std::string_view, 2> kWithoutConstants = {kVerification, kQuantization};
+
 // The templates see each constant with exactly this type.
 using Value = std::variant<long long, int, bool>;
 
@@ -78,7 +82,11 @@ KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::strin
 }
 
 KernelSpec verification_spec(std::string architecture) {
-  return {kVerificationFamily, 0, 0, {}, std::move(architecture)};
+  return {kVerification, 0, 0, {}, std::move(architecture)};
+}
+
+KernelSpec quantization_spec(std::string architecture) {
+  return {kQuantization, 0, 0, {}, std::move(architecture)};
 }
 
 Expected<void> check_architecture(const std::string& architecture) {
@@ -89,7 +97,9 @@ Expected<void> check_architecture(const std::string& architecture) {
               "architecture \"" + architecture + "\" is not supported; the supported ones are: " + known);
 }
 
-bool takes_constants(const KernelSpec& spec) { return spec.family != kVerificationFamily; }
+bool takes_constants(const KernelSpec& spec) {
+  return std::find(kWithoutConstants.begin(), kWithoutConstants.end(), spec.family) == kWithoutConstants.end();
+}
 
 std::string template_name(const KernelSpec& spec) { return spec.family + ".cuh"; }
 

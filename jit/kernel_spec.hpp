@@ -15,9 +15,8 @@ namespace cubinet::jit {
 
 // One template specialization. `groups` and M are run-time values of the kernel and therefore not here.
 struct KernelSpec {
-  std::string family;        // "bf16_grouped_contiguous" or "bf16_grouped_masked": template file and entry point;
-                             // "verification": helpers of the tests, with n, k and config left at zero
-  std::int64_t n = 0;
+  std::string family;        // template file, and entry point where it takes constants: "bf16_grouped_masked"
+  std::int64_t n = 0;        // n, k and config stay zero where the family takes no constants
   std::int64_t k = 0;
   TileConfig config;
   std::string architecture;  // "sm_90a"
@@ -34,11 +33,15 @@ KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::strin
 // sm_90 is not sm_90a.
 Expected<void> check_architecture(const std::string& architecture);
 
-// The family of the kernels that check others (templates/verification.cuh). It takes no constants.
-inline constexpr const char* kVerificationFamily = "verification";
+// The kernels that check others (templates/verification.cuh).
 KernelSpec verification_spec(std::string architecture);
 
-// Whether the family is specialized by the constants of a GEMM; otherwise its template is taken as it is.
+// The kernels that quantise to FP8 and bring scales into the layout of the GEMM (templates/fp8_quantization.cuh). Every
+// FP8 problem needs them.
+KernelSpec quantization_spec(std::string architecture);
+
+// Whether the family is specialized by the constants of a GEMM, and has one entry point of its own name. The templates
+// of the other families are taken as they are, with every size a run-time value, and hold several entry points.
 bool takes_constants(const KernelSpec& spec);
 
 // The name of the family's file among the templates: "bf16_grouped_masked.cuh".

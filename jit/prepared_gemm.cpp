@@ -6,43 +6,26 @@
 #include <utility>
 
 #include "jit/labels.hpp"
+#include "jit/operands.hpp"
 
 namespace cubinet::jit {
 namespace {
 
-// What TMA and 16-byte stores ask of an operand's address.
-constexpr std::uintptr_t kOperandAlignment = 16;
-
 // Rows of A: the coordinates that TMA takes are signed 32-bit numbers.
 constexpr std::int64_t kMaxRows = std::numeric_limits<std::int32_t>::max();
-
-bool usable(const void* pointer, std::uintptr_t alignment) {
-  return pointer != nullptr && reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
-}
-
-tl::unexpected<Error> refuse_pointer(const char* name, const void* pointer, std::uintptr_t alignment) {
-  const std::string reason =
-      pointer == nullptr ? " is null" : " is not aligned to " + std::to_string(alignment) + " bytes";
-  return fail(ErrorCode::invalid_argument, std::string(name) + reason);
-}
 
 // Checks the three operands, and `rows` (named `rows_name`): which group a row belongs to.
 Expected<void> check_pointers(const void* a, const void* b, const void* d, const std::int32_t* rows,
                               const char* rows_name) {
-  if (!usable(a, kOperandAlignment)) return refuse_pointer("a", a, kOperandAlignment);
-  if (!usable(b, kOperandAlignment)) return refuse_pointer("b", b, kOperandAlignment);
-  if (!usable(d, kOperandAlignment)) return refuse_pointer("d", d, kOperandAlignment);
-  if (!usable(rows, alignof(std::int32_t))) return refuse_pointer(rows_name, rows, alignof(std::int32_t));
-  return {};
+  if (auto checked = check_pointer("a", a, kOperandAlignment); !checked) return checked;
+  if (auto checked = check_pointer("b", b, kOperandAlignment); !checked) return checked;
+  if (auto checked = check_pointer("d", d, kOperandAlignment); !checked) return checked;
+  return check_pointer(rows_name, rows, alignof(std::int32_t));
 }
 
 tl::unexpected<Error> refuse_layout(const char* given, const char* prepared) {
   return fail(ErrorCode::invalid_argument, std::string("the problem was prepared for the ") + prepared +
                                                " layout, the arguments are for the " + given + " one");
-}
-
-tl::unexpected<Error> refuse_negative(const char* name, std::int64_t value) {
-  return fail(ErrorCode::invalid_argument, std::string(name) + " is negative: " + std::to_string(value));
 }
 
 tl::unexpected<Error> refuse_m(std::int64_t m, MRange range) {
@@ -57,11 +40,46 @@ tl::unexpected<Error> refuse_rows(const char* what, std::int64_t rows) {
                                                " that TMA can address");
 }
 
+// The layout of the activation scales. A BF16 problem has none; the kernels take what they are given.
+template <class Arguments>
+Expected<ScaleLayout> check_scales(const Problem& problem, std::int64_t rows, const Arguments& arguments) {
+  if (problem.data_type == DataType::bf16) {
+    auto none = check_no_scales(arguments.a_scales, arguments.b_scales);
+    return none.map([] { return ScaleLayout::column_major; });
+  }
+  const auto layout = check_activation_scales(arguments.a_scales, problem, rows);
+  if (!layout) return layout;
+  const auto checked = check_weight_scales(arguments.b_scales, problem);
+  if (!checked) return tl::make_unexpected(checked.error());
+  return layout;
+}
+
+bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
+  return first < second + static_cast<std::uintptr_t>(b_bytes) && second < first + static_cast<std::uintptr_t>(a_bytes);
+}
+
+// That the row-major scales at `source`, of `source_bytes`, can be transposed into the workspace, which takes `needed`.
+Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, const void* source,
+                               std::int64_t source_bytes) {
+  if (workspace.data == nullptr || workspace.bytes < needed) {
+    const std::string given = workspace.data == nullptr ? "is null" : "has " + std::to_string(workspace.bytes) + " bytes";
+    return fail(ErrorCode::invalid_argument, "workspace " + given + ": row-major a_scales need " +
+                                                 std::to_string(needed) + " bytes to be transposed into");
+  }
+  if (overlap(workspace.data, needed, source, source_bytes))
+    return fail(ErrorCode::invalid_argument, "workspace overlaps a_scales, which are transposed into it");
+  return check_pointer("workspace", workspace.data, kOperandAlignment);
+}
+
 }  // namespace
 
 PreparedGemm::PreparedGemm(std::shared_ptr<const DeviceContext> device, const Problem& problem,
-                           std::vector<PreparedRange> ranges)
-    : device_(std::move(device)), problem_(problem), ranges_(std::move(ranges)) {}
+                           std::vector<PreparedRange> ranges, std::shared_ptr<const QuantizationKernels> quantization)
+    : device_(std::move(device)),
+      problem_(problem),
+      ranges_(std::move(ranges)),
+      quantization_(std::move(quantization)) {}
 
 const LaunchableKernel& PreparedGemm::kernel_for(std::int64_t m) const noexcept {
   const auto found = std::lower_bound(ranges_.begin(), ranges_.end(), m,
@@ -72,10 +90,37 @@ const LaunchableKernel& PreparedGemm::kernel_for(std::int64_t m) const noexcept 
 }
 
 template <class Arguments>
-Expected<void> PreparedGemm::launch_for(std::int64_t m, const Arguments& arguments, CUstream stream) const {
+Expected<ScaleTensor> PreparedGemm::transpose_scales(std::int64_t rows, const Arguments& arguments,
+                                                     const std::int32_t* row_counts, CUstream stream) const {
+  const bool masked = problem_.layout == Layout::masked;
+  const std::int64_t groups = masked ? problem_.groups : 1, blocks = scale_blocks(problem_.k);
+  const ScaleWorkspace& workspace = arguments.workspace;
+  const void* source = arguments.a_scales.data;
+  const std::int64_t source_bytes = groups * rows * blocks * static_cast<std::int64_t>(sizeof(float));
+  auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem_.k), source, source_bytes);
+  if (!checked) return tl::make_unexpected(std::move(checked.error()));
+  auto launched = quantization_->transpose_scales(device_address(source), device_address(workspace.data),
+                                                  device_address(row_counts), groups, rows, blocks, stream);
+  if (!launched) return tl::make_unexpected(std::move(launched.error()));
+  return column_major_scales(static_cast<const float*>(workspace.data), rows, problem_.k, masked ? groups : 0);
+}
+
+template <class Arguments>
+Expected<void> PreparedGemm::launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
+                                        const std::int32_t* row_counts, CUstream stream) const {
+  const auto layout = check_scales(problem_, rows, arguments);
+  if (!layout) return tl::make_unexpected(layout.error());
   const CurrentContext current(*device_);
   if (auto entered = current.status(); !entered) return entered;
-  return jit::launch(device_->driver(), kernel_for(m), problem_, device_->info().num_sms, arguments, stream);
+  const auto launch = [&](const Arguments& ready) {
+    return jit::launch(device_->driver(), kernel_for(m), problem_, device_->info().num_sms, ready, stream);
+  };
+  if (*layout == ScaleLayout::column_major) return launch(arguments);
+  const auto transposed = transpose_scales(rows, arguments, row_counts, stream);
+  if (!transposed) return tl::make_unexpected(transposed.error());
+  Arguments ready = arguments;
+  ready.a_scales = *transposed;
+  return launch(ready);
 }
 
 Expected<void> PreparedGemm::launch(const ContiguousArguments& arguments, CUstream stream) const {
@@ -87,7 +132,7 @@ Expected<void> PreparedGemm::launch(const ContiguousArguments& arguments, CUstre
   if (const MRange all = range(); m < all.first || m > all.last) return refuse_m(m, all);
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.m_indices, "m_indices"); !checked)
     return checked;
-  return launch_for(m, arguments, stream);
+  return launch_for(m, m, arguments, nullptr, stream);
 }
 
 Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream stream) const {
@@ -99,7 +144,8 @@ Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream s
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.masked_m, "masked_m"); !checked)
     return checked;
   const MRange all = range();
-  return launch_for(std::clamp(arguments.expected_m, all.first, all.last), arguments, stream);
+  return launch_for(std::clamp(arguments.expected_m, all.first, all.last), arguments.capacity, arguments,
+                    arguments.masked_m, stream);
 }
 
 Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) const {
@@ -107,8 +153,7 @@ Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::in
   if (m < 0) return refuse_negative("m", m);
   if (m == 0) return {};
   if (m > kMaxRows) return refuse_rows("m", m);
-  if (!usable(m_indices, alignof(std::int32_t)))
-    return refuse_pointer("m_indices", m_indices, alignof(std::int32_t));
+  if (auto checked = check_pointer("m_indices", m_indices, alignof(std::int32_t)); !checked) return checked;
   const CurrentContext current(*device_);
   if (auto entered = current.status(); !entered) return entered;
   const Driver& driver = device_->driver();

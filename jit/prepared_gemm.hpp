@@ -8,6 +8,8 @@
 #include "jit/driver.hpp"
 #include "jit/launch.hpp"
 #include "jit/loader.hpp"
+#include "jit/quantization_kernels.hpp"
+#include "jit/scales.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
@@ -22,8 +24,10 @@ struct PreparedRange {
 // members promise.
 class PreparedGemm {
  public:
-  // Precondition: `ranges` is ascending and without gaps, and not empty.
-  PreparedGemm(std::shared_ptr<const DeviceContext> device, const Problem& problem, std::vector<PreparedRange> ranges);
+  // Preconditions: `ranges` is ascending and without gaps, and not empty; an FP8 problem has `quantization`, which
+  // transposes its row-major scales.
+  PreparedGemm(std::shared_ptr<const DeviceContext> device, const Problem& problem, std::vector<PreparedRange> ranges,
+               std::shared_ptr<const QuantizationKernels> quantization = nullptr);
 
   [[nodiscard]] const Problem& problem() const noexcept { return problem_; }
   [[nodiscard]] MRange range() const noexcept { return {ranges_.front().range.first, ranges_.back().range.last}; }
@@ -36,12 +40,20 @@ class PreparedGemm {
   [[nodiscard]] Expected<void> check_labels(const std::int32_t* m_indices, std::int64_t m) const;
 
  private:
+  // Checks the scales, for A of `rows` rows (in each group), and launches the kernel for `m`. `row_counts` is masked_m,
+  // or null.
   template <class Arguments>
-  [[nodiscard]] Expected<void> launch_for(std::int64_t m, const Arguments& arguments, CUstream stream) const;
+  [[nodiscard]] Expected<void> launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
+                                          const std::int32_t* row_counts, CUstream stream) const;
+  // Brings row-major activation scales into the workspace, column-major; answers with the tensor there.
+  template <class Arguments>
+  [[nodiscard]] Expected<ScaleTensor> transpose_scales(std::int64_t rows, const Arguments& arguments,
+                                                       const std::int32_t* row_counts, CUstream stream) const;
 
   std::shared_ptr<const DeviceContext> device_;
   Problem problem_;
   std::vector<PreparedRange> ranges_;
+  std::shared_ptr<const QuantizationKernels> quantization_;
 };
 
 }  // namespace cubinet::jit

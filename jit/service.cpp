@@ -3,6 +3,7 @@
 #include "cubinet/cubinet.hpp"
 #include "jit/engine.hpp"
 #include "jit/prepared_gemm.hpp"
+#include "jit/quantizer.hpp"
 
 namespace cubinet {
 namespace {
@@ -60,6 +61,22 @@ Status GroupedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) 
   return status_of(state_->gemm.check_labels(m_indices, m));
 }
 
+struct Quantizer::State {
+  jit::PreparedQuantizer quantizer;
+};
+
+Quantizer::Quantizer(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
+
+Status Quantizer::quantize_rows(const void* x, std::int64_t rows, std::int64_t k, void* q, const ScaleTensor& scales,
+                                void* stream) const {
+  return status_of(state_->quantizer.quantize_rows(x, rows, k, q, scales, static_cast<CUstream>(stream)));
+}
+
+Status Quantizer::quantize_weights(const void* w, std::int64_t groups, std::int64_t n, std::int64_t k, void* q,
+                                   const ScaleTensor& scales, void* stream) const {
+  return status_of(state_->quantizer.quantize_weights(w, groups, n, k, q, scales, static_cast<CUstream>(stream)));
+}
+
 struct Service::State {
   jit::Engine engine;
 };
@@ -79,6 +96,12 @@ Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, Prepa
   auto gemm = state_->engine.prepare(problem, range, report);
   if (!gemm) return std::move(gemm.error());
   return GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(*gemm)}));
+}
+
+Result<Quantizer> Service::prepare_quantizer(PrepareReport* report) {
+  auto quantizer = state_->engine.prepare_quantizer(report);
+  if (!quantizer) return std::move(quantizer.error());
+  return Quantizer(std::make_shared<const Quantizer::State>(Quantizer::State{std::move(*quantizer)}));
 }
 
 }  // namespace cubinet

@@ -60,6 +60,9 @@ void collect(const Problem& problem, const PlanRequest& request, Collected& kern
     if (uses.empty() || !(uses.back().problem == problem)) uses.push_back({problem, {}});
     append(uses.back().m_ranges, selection.range);
   }
+  if (problem.data_type == DataType::fp8) {
+    kernels[jit::quantization_spec(request.architecture)].push_back({problem, {request.range}});
+  }
 }
 
 std::int64_t first_m(const PlannedKernel& kernel) {

@@ -39,9 +39,10 @@ struct Plan {
   std::vector<PlannedKernel> kernels;
 };
 
-// Every kernel that jit::select answers for some M of the range, and no other. A problem that is named twice counts
-// once. An error when there is no problem, one cannot run, the range is empty or leaves [1, largest_m], or the
-// architecture is unknown.
+// Every kernel that jit::select answers for some M of the range, and no other; and where there are FP8 problems the
+// quantisation, which serves each of them over the whole range (its spec has no n, k and config). A problem that is
+// named twice counts once. An error when there is no problem, one cannot run, the range is empty or leaves
+// [1, largest_m], or the architecture is unknown.
 Expected<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace cubinet::warmup

@@ -1,0 +1,218 @@
+// What FP8 needs besides the products: BF16 tensors to e4m3 with their scales, and activation scales from the layout in
+// which a quantiser writes them to the one in which the kernels read them.
+//
+// Family "fp8_quantization", taken as it is: every size is a run-time value. All entry points have 256 threads, stride
+// over their work with any grid, and count in 64 bits. A scale is max(amax, 1e-10) / 448, and an element the quotient by
+// it; both are true divisions, so that a host gets the same bits.
+#pragma once
+
+#include "ptx/types.cuh"
+
+namespace cubinet::fp8_quantization {
+
+using i64 = long long;
+
+constexpr int kThreads = 256;
+constexpr int kWarp = 32;
+constexpr int kScaleBlock = 128;           // columns of K, and for weights rows of N, that share a scale
+constexpr int kElements = 16;              // of a thread, in one row: two loads and one store of 16 bytes
+constexpr int kLanes = kScaleBlock / kElements;  // threads that hold 128 columns of a row
+constexpr int kRowsApart = kThreads / kLanes;    // rows that a CTA holds at a time
+constexpr int kPasses = kScaleBlock / kRowsApart;
+// A tile of the transposition: a warp reads 32 scales of a row, and writes 32 rows of a column.
+constexpr int kTileRows = 64;
+constexpr int kTileBlocks = kWarp;
+
+// Two floats as e4m3, rounded to nearest even, `low` in the lower byte. What is beyond +-448 becomes +-448, NaN stays.
+CUBINET_DEVICE u16 cvt_rn_satfinite_e4m3x2(float low, float high) {
+  u16 packed;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+// 16 neighbours of a row; element 2 i lies in the lower half of word i.
+struct Values {
+  u32 words[kElements / 2] = {};
+
+  __device__ __forceinline__ float low(int i) const { return __uint_as_float(words[i] << 16); }
+  __device__ __forceinline__ float high(int i) const { return __uint_as_float(words[i] & 0xffff0000u); }
+};
+
+CUBINET_DEVICE Values load(const bf16* source) {
+  const uint4 first = reinterpret_cast<const uint4*>(source)[0], second = reinterpret_cast<const uint4*>(source)[1];
+  return {{first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w}};
+}
+
+// The largest magnitude; NaN does not count.
+CUBINET_DEVICE float amax_of(const Values& values) {
+  float amax = 0;
+#pragma unroll
+  for (int i = 0; i < kElements / 2; ++i) {
+    amax = fmaxf(amax, fmaxf(fabsf(values.low(i)), fabsf(values.high(i))));
+  }
+  return amax;
+}
+
+// The largest of `value` among kCount neighbouring lanes, told to each of them. The whole warp takes part.
+template <int kCount>
+CUBINET_DEVICE float max_of_lanes(float value) {
+#pragma unroll
+  for (int apart = kCount / 2; apart > 0; apart /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, apart));
+  }
+  return value;
+}
+
+CUBINET_DEVICE float scale_of(float amax) { return fmaxf(amax, 1e-10f) / 448.0f; }
+
+CUBINET_DEVICE u32 quantize_four(const Values& values, int i, float scale) {
+  const u32 first = cvt_rn_satfinite_e4m3x2(values.low(i) / scale, values.high(i) / scale);
+  const u32 second = cvt_rn_satfinite_e4m3x2(values.low(i + 1) / scale, values.high(i + 1) / scale);
+  return first | second << 16;
+}
+
+CUBINET_DEVICE void store_quantized(unsigned char* target, const Values& values, float scale) {
+  *reinterpret_cast<uint4*>(target) = make_uint4(quantize_four(values, 0, scale), quantize_four(values, 2, scale),
+                                                 quantize_four(values, 4, scale), quantize_four(values, 6, scale));
+}
+
+// The rows of a CTA's 128 x 128 block of weights that this thread has a part of.
+struct WeightBlock {
+  Values values[kPasses];
+
+  // `source` is the thread's part of its first row; of the block's rows `count` exist, and `row` is the thread's first.
+  __device__ __forceinline__ void load_rows(const bf16* source, i64 k, int row, i64 count) {
+#pragma unroll
+    for (int i = 0; i < kPasses; ++i) {
+      values[i] = row + i * kRowsApart < count ? load(source + i * kRowsApart * k) : Values{};
+    }
+  }
+
+  [[nodiscard]] __device__ __forceinline__ float amax() const {
+    float amax = 0;
+#pragma unroll
+    for (int i = 0; i < kPasses; ++i) amax = fmaxf(amax, amax_of(values[i]));
+    return amax;
+  }
+
+  __device__ __forceinline__ void store_rows(unsigned char* target, i64 k, int row, i64 count, float scale) const {
+#pragma unroll
+    for (int i = 0; i < kPasses; ++i) {
+      if (row + i * kRowsApart < count) store_quantized(target + i * kRowsApart * k, values[i], scale);
+    }
+  }
+};
+
+// The largest of `value` in the CTA, told to every thread. `scratch` holds a float per warp and may be reused at once.
+CUBINET_DEVICE float max_of_block(float value, float* scratch) {
+  value = max_of_lanes<kWarp>(value);
+  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
+  __syncthreads();
+#pragma unroll
+  for (int warp = 0; warp < kThreads / kWarp; ++warp) value = fmaxf(value, scratch[warp]);
+  __syncthreads();
+  return value;
+}
+
+// A row more than the tile has, so that neither its rows nor its columns lie in one bank.
+using Tile = float[kTileBlocks][kTileRows + 1];
+
+// Reads a tile of row-major scales, `source` its first; zeros where `rows` or `blocks` end.
+CUBINET_DEVICE void load_tile(Tile& tile, const float* source, i64 stride, i64 rows, i64 blocks) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int i = 0; i < kTileRows * kWarp / kThreads; ++i) {
+    const int row = i * (kThreads / kWarp) + static_cast<int>(threadIdx.x) / kWarp;
+    tile[lane][row] = row < rows && lane < blocks ? source[row * stride + lane] : 0.0f;
+  }
+}
+
+// Writes it column-major, as far as `rows` and `blocks` reach.
+CUBINET_DEVICE void store_tile(const Tile& tile, float* target, i64 stride, i64 rows, i64 blocks) {
+  constexpr int kRowSteps = kTileRows / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int i = 0; i < kTileRows * kTileBlocks / kThreads; ++i) {
+    const int block = i / kRowSteps * (kThreads / kWarp) + static_cast<int>(threadIdx.x) / kWarp;
+    const int row = i % kRowSteps * kWarp + lane;
+    if (row < rows && block < blocks) target[block * stride + row] = tile[block][row];
+  }
+}
+
+}  // namespace cubinet::fp8_quantization
+
+// Row-major scales `in` (groups, rows, blocks) to column-major, aligned ones: element (g, r, c) at
+// (g * blocks + c) * align(rows, 4) + r of `out`. The up to three padding rows of a column are set to 0. Where
+// `row_counts` (groups) is given, tiles of 64 rows from row_counts[g] on are left as they are: no valid row is in them.
+extern "C" __global__ void __launch_bounds__(256)
+    fp8_transpose_scales(const float* __restrict__ in, float* __restrict__ out, const int* __restrict__ row_counts,
+                         long long groups, long long rows, long long blocks) {
+  using namespace cubinet::fp8_quantization;
+  __shared__ Tile tile;
+  const i64 column = (rows + 3) / 4 * 4;
+  const i64 row_tiles = (column + kTileRows - 1) / kTileRows;
+  const i64 block_tiles = (blocks + kTileBlocks - 1) / kTileBlocks;
+  for (i64 t = blockIdx.x; t < groups * row_tiles * block_tiles; t += gridDim.x) {
+    const i64 first_block = t % block_tiles * kTileBlocks;
+    const i64 first_row = t / block_tiles % row_tiles * kTileRows;
+    const i64 group = t / block_tiles / row_tiles;
+    if (row_counts != nullptr && first_row >= row_counts[group]) continue;
+    const i64 blocks_left = blocks - first_block;
+    load_tile(tile, in + (group * rows + first_row) * blocks + first_block, blocks, rows - first_row, blocks_left);
+    __syncthreads();
+    store_tile(tile, out + (group * blocks + first_block) * column + first_row, column, column - first_row,
+               blocks_left);
+    __syncthreads();
+  }
+}
+
+// x (rows, k) to q (rows, k), with a scale per row and 128 of k; k is a multiple of 128. The scale of row r and block c
+// is written at r / group_rows * group_stride + r % group_rows * row_stride + c * block_stride of `scales`. x and q are
+// 16-byte aligned. A block that holds a NaN keeps its scale; one that holds an infinity is NaN once it is multiplied by
+// it.
+extern "C" __global__ void __launch_bounds__(256)
+    fp8_quantize_rows(const cubinet::bf16* __restrict__ x, unsigned char* __restrict__ q, float* __restrict__ scales,
+                      long long rows, long long k, long long group_rows, long long group_stride, long long row_stride,
+                      long long block_stride) {
+  using namespace cubinet::fp8_quantization;
+  const i64 blocks = k / kScaleBlock, total = rows * blocks;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanes;
+  // A warp holds 128 columns of four rows or neighbouring blocks; it stays together for the shuffles.
+  constexpr int kPerWarp = kWarp / kLanes;
+  const i64 first = static_cast<i64>(blockIdx.x) * kRowsApart + thread / kWarp * kPerWarp;
+  for (i64 at = first; at < total; at += static_cast<i64>(gridDim.x) * kRowsApart) {
+    const i64 block = at + thread % kWarp / kLanes;
+    const i64 offset = block * kScaleBlock + lane * kElements;
+    const Values values = block < total ? load(x + offset) : Values{};
+    const float scale = scale_of(max_of_lanes<kLanes>(amax_of(values)));
+    if (block >= total) break;
+    store_quantized(q + offset, values, scale);
+    if (lane == 0) {
+      const i64 row = block / blocks, group = row / group_rows;
+      scales[group * group_stride + (row - group * group_rows) * row_stride + (block - row * blocks) * block_stride] =
+          scale;
+    }
+  }
+}
+
+// w (groups, n, k) to q (groups, n, k), with a scale per 128 x 128 block of (n, k), scales (groups, ceil(n / 128),
+// k / 128) row-major; k is a multiple of 128, and the last block of n may have fewer rows. w and q are 16-byte aligned.
+extern "C" __global__ void __launch_bounds__(256)
+    fp8_quantize_weights(const cubinet::bf16* __restrict__ w, unsigned char* __restrict__ q, float* __restrict__ scales,
+                         long long groups, long long n, long long k) {
+  using namespace cubinet::fp8_quantization;
+  __shared__ float scratch[kThreads / kWarp];
+  const i64 row_blocks = (n + kScaleBlock - 1) / kScaleBlock, column_blocks = k / kScaleBlock;
+  const int row = static_cast<int>(threadIdx.x) / kLanes, lane = static_cast<int>(threadIdx.x) % kLanes;
+  for (i64 t = blockIdx.x; t < groups * row_blocks * column_blocks; t += gridDim.x) {
+    const i64 column = t % column_blocks * kScaleBlock;
+    const i64 first_row = t / column_blocks % row_blocks * kScaleBlock;
+    const i64 group = t / column_blocks / row_blocks;
+    const i64 offset = (group * n + first_row + row) * k + column + lane * kElements;
+    WeightBlock block;
+    block.load_rows(w + offset, k, row, n - first_row);
+    const float scale = scale_of(max_of_block(block.amax(), scratch));
+    block.store_rows(q + offset, k, row, n - first_row, scale);
+    if (threadIdx.x == 0) scales[t] = scale;
+  }
+}
