@@ -74,8 +74,8 @@ void add_rows(Table& table, const warmup::PlannedKernel& kernel, const std::stri
   bool first = true;
   for (const warmup::PlannedUse& use : kernel.uses) {
     table.add({first ? key : "", first ? spec.family : "", first ? size_text(spec.n) : "",
-               first ? size_text(spec.k) : "", std::to_string(use.problem.groups),
-               first ? jit::name(spec.config) : "", ranges_text(use.m_ranges)});
+               first ? size_text(spec.k) : "", std::to_string(use.problem.groups), first ? jit::name(spec.config) : "",
+               ranges_text(use.m_ranges)});
     first = false;
   }
 }

@@ -130,8 +130,8 @@ Expected<void> check_hidden(std::int64_t hidden, const std::vector<DataType>& ty
   for (const DataType type : types) {
     const auto taken = jit::can_run({type, Layout::masked, hidden, hidden, 1});
     if (taken) continue;
-    return fail(taken.error().code, fmt::format("hidden_size {}: {}{}", hidden, taken.error().message,
-                                                mend(type, hidden, "padding it")));
+    return fail(taken.error().code,
+                fmt::format("hidden_size {}: {}{}", hidden, taken.error().message, mend(type, hidden, "padding it")));
   }
   return {};
 }
@@ -201,9 +201,10 @@ void add_request_options(CLI::App& app, RequestOptions& options) {
   shape->type_name("N,K,GROUPS")->excludes(model);
   add_number(app, "--ep", options.expert_parallel, 1, most_ranks, "Ranks over which the model's experts are dealt");
   add_number(app, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
-  app.add_option("--dtype", options.dtype,
-                 "bf16, fp8, or both with a comma between them (default: fp8 for a model whose weights are quantized so, "
-                 "with quant_method fp8 and a weight_block_size of [128,128], else bf16)")
+  app.add_option(
+         "--dtype", options.dtype,
+         "bf16, fp8, or both with a comma between them (default: fp8 for a model whose weights are quantized so, "
+         "with quant_method fp8 and a weight_block_size of [128,128], else bf16)")
       ->type_name("TYPE")
       ->check([](const std::string& text) { return text.empty() ? "no type is named" : ""; }, "");
   app.add_option("--layout", options.layout, "contiguous, masked, or both with a comma between them")

@@ -57,11 +57,10 @@ struct Count {
 std::set<std::string, std::less<>> fields() {
   std::set<std::string, std::less<>> all{"text_config"};
   for (const std::string prefix : {"", "text_config."}) {
-    for (const char* name :
-         {"n_routed_experts", "num_experts", "num_local_experts", "moe_intermediate_size", "intermediate_size",
-          "hidden_size", "first_k_dense_replace", "decoder_sparse_step", "moe_layer_freq", "mlp_only_layers",
-          "model_type", "quantization_config", "quantization_config.quant_method",
-          "quantization_config.weight_block_size"}) {
+    for (const char* name : {"n_routed_experts", "num_experts", "num_local_experts", "moe_intermediate_size",
+                             "intermediate_size", "hidden_size", "first_k_dense_replace", "decoder_sparse_step",
+                             "moe_layer_freq", "mlp_only_layers", "model_type", "quantization_config",
+                             "quantization_config.quant_method", "quantization_config.weight_block_size"}) {
       all.insert(prefix + name);
     }
   }
@@ -224,8 +223,7 @@ Expected<Quantization> read_quantization(const json& top, Places places, const s
     const auto described = [](const Quantization& one) {
       return fmt::format("{}quantization_config is {}", one.prefix, quantization_text(one.method, one.weight_block));
     };
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{}: {} but {}", origin, described(agreed), described(found)));
+    return fail(ErrorCode::invalid_argument, fmt::format("{}: {} but {}", origin, described(agreed), described(found)));
   }
   return agreed;
 }
@@ -301,9 +299,8 @@ Expected<DataType> weight_type(const MoeShape& shape) {
   const std::string supported = fmt::format("[{0},{0}]", scale_block());
   if (shape.weight_block == supported) return DataType::fp8;
   constexpr const char* field = "quantization_config.weight_block_size";
-  const std::string found = shape.weight_block.empty()
-                                ? fmt::format("{} is missing (a scale per tensor?)", field)
-                                : fmt::format("{} is {}", field, shape.weight_block);
+  const std::string found = shape.weight_block.empty() ? fmt::format("{} is missing (scales are per tensor)", field)
+                                                       : fmt::format("{} is {}", field, shape.weight_block);
   return fail(ErrorCode::unsupported,
               fmt::format("{}; the FP8 kernels are for {} alone; --dtype bf16 plans BF16 kernels of its shapes", found,
                           supported));

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,15 +23,21 @@ const fs::path models = fs::path(CUBINET_SOURCE_DIR) / "examples" / "models";
 struct Expectation {
   std::int64_t hidden_size, expert_width, experts;
   const char* quantization;
+  DataType type;  // of the plan that the model gets when none is asked for
 };
 
 // As the models' cards give them.
 const std::map<std::string, Expectation> expectations{
-    {"deepseek-v3", {7168, 2048, 256, "fp8"}},    {"glm-4.5", {5120, 1536, 160, ""}},
-    {"gpt-oss-120b", {2880, 2880, 128, ""}},      {"kimi-k2", {7168, 2048, 384, "fp8"}},
-    {"minimax-m2", {3072, 1536, 256, "fp8"}},     {"mixtral-8x7b", {4096, 14336, 8, ""}},
-    {"qwen3-235b-a22b", {4096, 1536, 128, ""}},   {"qwen3-30b-a3b", {2048, 768, 128, ""}},
-    {"qwen3-next-80b-a3b", {2048, 512, 512, ""}}, {"qwen3.5-35b-a3b", {2048, 512, 256, ""}},
+    {"deepseek-v3", {7168, 2048, 256, "fp8", DataType::fp8}},
+    {"glm-4.5", {5120, 1536, 160, "", DataType::bf16}},
+    {"gpt-oss-120b", {2880, 2880, 128, "", DataType::bf16}},
+    {"kimi-k2", {7168, 2048, 384, "fp8", DataType::fp8}},
+    {"minimax-m2", {3072, 1536, 256, "fp8", DataType::fp8}},
+    {"mixtral-8x7b", {4096, 14336, 8, "", DataType::bf16}},
+    {"qwen3-235b-a22b", {4096, 1536, 128, "", DataType::bf16}},
+    {"qwen3-30b-a3b", {2048, 768, 128, "", DataType::bf16}},
+    {"qwen3-next-80b-a3b", {2048, 512, 512, "", DataType::bf16}},
+    {"qwen3.5-35b-a3b", {2048, 512, 256, "", DataType::bf16}},
 };
 
 std::string message_of(const std::string& text) {
@@ -44,6 +51,12 @@ MoeShape parsed(const std::string& text) {
   INFO((shape ? std::string() : shape.error().message));
   REQUIRE(shape);
   return *shape;
+}
+
+// A model with this quantization_config.
+MoeShape quantized(const std::string& quantization_config) {
+  return parsed(R"({"num_experts": 8, "moe_intermediate_size": 128, "hidden_size": 128, "quantization_config": )" +
+                quantization_config + "}");
 }
 
 }  // namespace
@@ -72,6 +85,9 @@ TEST_CASE("Every example model is read as its card says") {
     CHECK(shape->expert_width == expected->second.expert_width);
     CHECK(shape->experts == expected->second.experts);
     CHECK(shape->quantization == expected->second.quantization);
+    const auto type = warmup::weight_type(*shape);
+    REQUIRE(type);
+    CHECK((*type == expected->second.type));
     CHECK_FALSE(shape->model_type.empty());
     ++seen;
   }
@@ -145,6 +161,8 @@ TEST_CASE("A field that is given twice is refused by name, whatever its values")
   CHECK(message_of(R"({"text_config": {}, "text_config": {}})") == "m.json: text_config is given twice");
   CHECK(message_of(with(R"("quantization_config": {"quant_method": "a", "quant_method": "b"})")) ==
         "m.json: quantization_config.quant_method is given twice");
+  CHECK(message_of(with(R"("quantization_config": {"weight_block_size": [128,128], "weight_block_size": null})")) ==
+        "m.json: quantization_config.weight_block_size is given twice");
 }
 
 TEST_CASE("A key may appear again where it is no field of the language model") {
@@ -233,8 +251,6 @@ TEST_CASE("A nested text_config is read, and the top level too where it names th
   CHECK(parsed(R"({"num_experts": 8, "text_config": )" + nested + "}").hidden_size == 64);
   CHECK(parsed(R"({"num_experts": 4, "hidden_size": 128, "moe_intermediate_size": 64, "text_config": {"layers": 2}})")
             .hidden_size == 128);
-  CHECK(parsed(R"({"quantization_config": {"quant_method": "fp8"}, "text_config": )" + nested + "}").quantization ==
-        "fp8");
 }
 
 TEST_CASE("A top level that names experts and a text_config that disagrees with it are refused with both fields") {
@@ -249,6 +265,74 @@ TEST_CASE("A top level that names experts and a text_config that disagrees with 
   CHECK(message_of(with(R"("num_experts": 8, "moe_intermediate_size": 64)")) ==
         "m.json: moe_intermediate_size is 64 but text_config.moe_intermediate_size is 32");
   CHECK(parsed(with(R"("num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32)")).expert_width == 32);
+}
+
+TEST_CASE("Weights quantized by the method fp8 in blocks of 128 x 128 are FP8, all others BF16") {
+  const auto type_of = [](const std::string& quantization_config) {
+    const auto type = warmup::weight_type(quantized(quantization_config));
+    INFO((type ? std::string() : type.error().message));
+    REQUIRE(type);
+    return *type;
+  };
+  CHECK((type_of(R"({"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3"})") == DataType::fp8));
+  for (const char* other : {"null", "{}", R"({"quant_method": null})", R"({"weight_block_size": [128, 128]})",
+                            R"({"quant_method": "mxfp4"})", R"({"quant_method": "awq", "weight_block_size": [64, 64]})",
+                            R"({"quant_method": ["fp8"], "weight_block_size": [128, 128]})", R"("fp8")"}) {
+    INFO(other);
+    CHECK((type_of(other) == DataType::bf16));
+  }
+  CHECK(quantized(R"({"quant_method": "mxfp4"})").quantization == "mxfp4");
+  CHECK(quantized(R"({"quant_method": 8})").quantization == "8");
+  CHECK(quantized(R"("fp8")").quantization == "\"fp8\"");
+}
+
+TEST_CASE("The method fp8 with other blocks than 128 x 128 is refused with the field, what came and the way out") {
+  const auto refusal_of = [](const std::string& block) {
+    const auto type = warmup::weight_type(quantized(R"({"quant_method": "fp8")" + block + "}"));
+    REQUIRE_FALSE(type);
+    CHECK(type.error().code == ErrorCode::unsupported);
+    CHECK(type.error().message.find("the FP8 kernels are for [128,128] alone") != std::string::npos);
+    CHECK(type.error().message.find("--dtype bf16") != std::string::npos);
+    return type.error().message;
+  };
+  CHECK_THAT(refusal_of(R"(, "weight_block_size": [64, 128])"),
+             StartsWith("quantization_config.weight_block_size is [64,128]; "));
+  for (const char* wrong : {"128", R"("128x128")", "[128]", "[128,128,128]", "[]", "{}", "[128.5,128]", "true",
+                            R"(["128","128"])", "[-128,128]", "18446744073709551616"}) {
+    INFO(wrong);
+    CHECK_THAT(refusal_of(std::string(R"(, "weight_block_size": )") + wrong),
+               StartsWith("quantization_config.weight_block_size is "));
+  }
+  CHECK_THAT(refusal_of(R"(, "weight_block_size": [[128], [128]])"),
+             StartsWith("quantization_config.weight_block_size is a nested array; "));
+  for (const char* none : {"", R"(, "weight_block_size": null)"}) {
+    CHECK_THAT(refusal_of(none), StartsWith("quantization_config.weight_block_size is missing"));
+  }
+}
+
+TEST_CASE("quantization_config is read from text_config and the top level, which must not disagree") {
+  const auto model = [](const std::string& top, const std::string& nested) {
+    const auto field = [](const std::string& value) {
+      return value.empty() ? std::string() : R"("quantization_config": )" + value + ", ";
+    };
+    return std::string("{") + field(top) + R"("text_config": {)" + field(nested) +
+           R"("num_experts": 8, "hidden_size": 128, "moe_intermediate_size": 128}})";
+  };
+  const std::string fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 128]})";
+  for (const auto& [top, nested] :
+       std::vector<std::pair<std::string, std::string>>{{fp8, ""}, {"", fp8}, {fp8, fp8}, {fp8, "{}"}, {"null", fp8}}) {
+    INFO(top << " and " << nested);
+    const auto type = warmup::weight_type(parsed(model(top, nested)));
+    REQUIRE(type);
+    CHECK((*type == DataType::fp8));
+  }
+  CHECK(
+      message_of(model(R"({"quant_method": "awq"})", fp8)) ==
+      "m.json: text_config.quantization_config is fp8 with weight_block_size [128,128] but quantization_config is awq");
+  CHECK(
+      message_of(model(R"({"quant_method": "fp8", "weight_block_size": [64, 64]})", fp8)) ==
+      "m.json: text_config.quantization_config is fp8 with weight_block_size [128,128] but quantization_config is fp8 "
+      "with weight_block_size [64,64]");
 }
 
 TEST_CASE("A directory, a missing file and an unreadable file are errors that name it") {
@@ -286,6 +370,20 @@ TEST_CASE("A model's two GEMMs appear once per layout, divided over the ranks") 
   CHECK(*problems == expected);
 }
 
+TEST_CASE("A model's GEMMs appear once per type of operands") {
+  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
+  const auto problems =
+      warmup::problems_of(shape, {8, 1}, {Layout::masked, Layout::contiguous}, {DataType::fp8, DataType::bf16});
+  REQUIRE(problems);
+  REQUIRE(problems->size() == 8);
+  for (const DataType type : {DataType::fp8, DataType::bf16}) {
+    for (const Layout layout : {Layout::masked, Layout::contiguous}) {
+      CHECK(std::count(problems->begin(), problems->end(), Problem{type, layout, 4096, 7168, 32}) == 1);
+      CHECK(std::count(problems->begin(), problems->end(), Problem{type, layout, 7168, 2048, 32}) == 1);
+    }
+  }
+}
+
 TEST_CASE("Ranks that do not divide are refused with both numbers") {
   const MoeShape shape{"mixtral", "", 4096, 14336, 8};
   const auto message = [&](warmup::Parallelism parallelism) {
@@ -312,4 +410,41 @@ TEST_CASE("A width that the ranks split too finely for N or K is refused with th
              StartsWith("expert width 14336 over --tp 256 gives K = 56: K must be a multiple of 64"));
   CHECK_THAT(message(100, 1), StartsWith("expert width 100 over --tp 1 gives K = 100: K must be a multiple of 64"));
   CHECK(warmup::problems_of({"", "", 2048, 512, 8}, {1, 8}, {Layout::masked}));
+}
+
+TEST_CASE("A width that FP8 kernels do not take is refused with the width that it can be padded to") {
+  const auto message = [](std::int64_t width, std::int64_t ranks, const std::vector<DataType>& types) {
+    const auto problems = warmup::problems_of({"", "", 2048, width, 8}, {1, ranks}, {Layout::masked}, types);
+    REQUIRE_FALSE(problems);
+    CHECK(problems.error().code == ErrorCode::unsupported);
+    return problems.error().message;
+  };
+  CHECK(message(1536, 8, {DataType::fp8}) ==
+        "expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: K=192; padding the expert "
+        "width to 256 per rank mends it");
+  CHECK(message(1536, 8, {DataType::bf16, DataType::fp8}) == message(1536, 8, {DataType::fp8}));
+  CHECK(message(704, 1, {DataType::fp8}).find("to 768 per rank") != std::string::npos);
+  CHECK(message(2, 1, {DataType::fp8}).find("to 128 per rank") != std::string::npos);
+  CHECK(message(100, 1, {DataType::bf16}).find("to 128 per rank") != std::string::npos);
+  CHECK(warmup::problems_of({"", "", 2048, 1536, 8}, {1, 8}, {Layout::masked}, {DataType::bf16}));
+}
+
+TEST_CASE("A width that is padded as the refusal says is taken") {
+  for (const DataType type : {DataType::bf16, DataType::fp8}) {
+    for (std::int64_t width = 1; width <= 1024; ++width) {
+      const auto padded = warmup::padded_size(type, width);
+      REQUIRE(padded);
+      const std::int64_t step = type == DataType::fp8 ? 128 : 64;
+      REQUIRE(*padded == (width + step - 1) / step * step);
+      REQUIRE(warmup::problems_of({"", "", 2048, *padded, 8}, {1, 1}, {Layout::masked}, {type}));
+    }
+  }
+  CHECK_FALSE(warmup::padded_size(DataType::fp8, std::int64_t{1} << 31));
+}
+
+TEST_CASE("A width that is too large is not said to be mended by padding") {
+  const auto problems =
+      warmup::problems_of({"", "", 2048, std::int64_t{1} << 30, 8}, {1, 1}, {Layout::masked}, {DataType::fp8});
+  REQUIRE_FALSE(problems);
+  CHECK(problems.error().message.find("padding") == std::string::npos);
 }
