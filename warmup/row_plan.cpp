@@ -5,6 +5,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cubinet/scales.hpp"
+#include "jit/selector.hpp"
+
 namespace cubinet::warmup {
 namespace {
 
@@ -35,9 +38,13 @@ double RowPlan::flop() const {
 }
 
 double RowPlan::bytes() const {
-  const auto n = static_cast<double>(problem.n);
-  const auto k = static_cast<double>(problem.k);
-  return 2.0 * (static_cast<double>(problem.groups) * n * k + static_cast<double>(valid_rows()) * (n + k));
+  const std::int64_t element = jit::element_bytes(problem.data_type);
+  const std::int64_t rows_read = valid_rows();
+  std::int64_t bytes = element * problem.k * (problem.groups * problem.n + rows_read) + 2 * rows_read * problem.n;
+  if (problem.data_type == DataType::fp8) {
+    bytes += 4 * scale_blocks(problem.k) * (problem.groups * scale_blocks(problem.n) + rows_read);
+  }
+  return static_cast<double>(bytes);
 }
 
 std::vector<std::int32_t> contiguous_labels(const std::vector<std::int64_t>& sizes) {

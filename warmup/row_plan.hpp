@@ -27,7 +27,8 @@ struct RowPlan {
   [[nodiscard]] std::int64_t valid_rows() const;
   // 2 * valid rows * N * K.
   [[nodiscard]] double flop() const;
-  // What has to cross the memory bus at least once: the weights of every group, the valid rows of A and of D.
+  // What has to cross the memory bus at least once: the weights of every group, the valid rows of A and of D,
+  // and the scales of both operands where there are any.
   [[nodiscard]] double bytes() const;
 };
 

@@ -15,6 +15,14 @@ constexpr std::int64_t kThreads = 256;
 constexpr std::int64_t kColumnsPerTile = 128;
 constexpr std::int64_t kMostBlocks = 132 * 16;  // for kernels that stride over their work
 
+// What the tensor core may make of the sum over one block of 128 of K. It adds 32 products at a time to what it has,
+// all shifted to the largest exponent among them and cut below about 14 bits. The operands have sigma 128, so a block's
+// sum has sigma sqrt(128) * 128^2, about 2^17.5; the numbers that meet seldom reach 2^20, where the last of 14 bits is
+// worth 2^6. Only products far below the largest lose bits at all, a few units in four additions. 32 units are allowed:
+// 1/90 of the sum's sigma. The errors are cut off in one direction and therefore add up over the blocks as they are
+// scaled, not as their squares do; the FP32 sum over the blocks adds nothing that counts.
+constexpr float kFp8BlockSlack = 2048.0f;
+
 std::int64_t blocks_for(std::int64_t work) { return std::clamp<std::int64_t>(work, 1, kMostBlocks); }
 
 }  // namespace
@@ -25,6 +33,8 @@ double GroupSums::difference() const {
 }
 
 float GroupSums::largest_error() const { return std::bit_cast<float>(largest_error_bits); }
+
+float GroupSums::largest_share() const { return std::bit_cast<float>(largest_share_bits); }
 
 Expected<VerificationKernels> VerificationKernels::open(std::shared_ptr<const jit::DeviceContext> device,
                                                         jit::Compiler& compiler, cache::Cabinet* cabinet) {
@@ -45,9 +55,13 @@ VerificationKernels::VerificationKernels(std::shared_ptr<const jit::DeviceContex
 
 Expected<void> VerificationKernels::find_functions() {
   const std::pair<CUfunction*, const char*> entries[] = {{&fill_random_, "verification_fill_random"},
+                                                         {&fill_random_e4m3_, "verification_fill_random_e4m3"},
+                                                         {&fill_scales_, "verification_fill_scales"},
                                                          {&spoil_rows_, "verification_spoil_rows"},
                                                          {&check_product_, "verification_check_product"},
+                                                         {&check_fp8_product_, "verification_check_fp8_product"},
                                                          {&count_writes_, "verification_count_writes"},
+                                                         {&count_differences_, "verification_count_differences"},
                                                          {&empty_, "verification_empty"}};
   for (const auto& [function, name] : entries) {
     const auto found = module_.function(name);
@@ -65,22 +79,38 @@ Expected<void> VerificationKernels::launch(CUfunction function, std::int64_t blo
                       "launching a verification kernel");
 }
 
-Expected<void> VerificationKernels::fill_random(CUdeviceptr out, std::int64_t count, std::uint64_t seed,
+Expected<void> VerificationKernels::fill_random(CUdeviceptr out, DataType type, std::int64_t count, std::uint64_t seed,
                                                 CUstream stream) const {
   if (count == 0) return {};
   long long elements = count;
   unsigned long long stream_seed = seed;
   unsigned long long first = 0;
-  void* parameters[] = {&out, &elements, &stream_seed, &first};
-  return launch(fill_random_, blocks_for(count / (8 * kThreads)), 1, parameters, stream);
+  void* parameters[] = {&out, &elements, &stream_seed, &first};  // the kernel for e4m3 takes the first three
+  return launch(type == DataType::fp8 ? fill_random_e4m3_ : fill_random_, blocks_for(count / (8 * kThreads)), 1,
+                parameters, stream);
 }
 
-Expected<void> VerificationKernels::spoil_rows(CUdeviceptr a, CUdeviceptr valid, std::int64_t rows, std::int64_t k,
-                                               CUstream stream) const {
+Expected<void> VerificationKernels::fill_scales(const ScaleView& scales, std::int64_t groups, std::int64_t blocks,
+                                                CUdeviceptr valid, std::uint64_t seed, Garbage garbage,
+                                                CUstream stream) const {
+  const std::int64_t count = groups * scales.stored_rows * blocks;
+  if (count == 0) return {};
+  ScaleView view = scales;
+  long long group_count = groups;
+  long long block_count = blocks;
+  unsigned long long stream_seed = seed;
+  auto kind = static_cast<int>(garbage);
+  void* parameters[] = {&view, &group_count, &block_count, &valid, &stream_seed, &kind};
+  return launch(fill_scales_, blocks_for(count / kThreads), 1, parameters, stream);
+}
+
+Expected<void> VerificationKernels::spoil_rows(CUdeviceptr a, CUdeviceptr valid, std::int64_t rows,
+                                               std::int64_t row_bytes, Garbage garbage, CUstream stream) const {
   if (rows == 0) return {};
   long long row_count = rows;
-  long long width = k;
-  void* parameters[] = {&a, &valid, &row_count, &width};
+  long long pairs = row_bytes / 2;
+  auto kind = static_cast<int>(garbage);
+  void* parameters[] = {&a, &valid, &row_count, &pairs, &kind};
   return launch(spoil_rows_, blocks_for(rows), 1, parameters, stream);
 }
 
@@ -89,11 +119,16 @@ Expected<void> VerificationKernels::check_product(const Product& product, CUdevi
   Product p = product;
   long long n = product.n;
   long long k = product.k;
+  const std::int64_t column_tiles = (product.n + kColumnsPerTile - 1) / kColumnsPerTile;
+  if (p.type == DataType::fp8) {
+    float slack = kFp8BlockSlack;
+    void* parameters[] = {&p.a, &p.b, &p.a_scales, &p.b_scales, &p.d, &p.rows, &p.tiles, &n, &k, &slack, &sums};
+    return launch(check_fp8_product_, product.tile_count, column_tiles, parameters, stream);
+  }
   // The sum of K products of sigma 1 has sigma sqrt(K); FP32 sums in two orders differ by far less than 1/2048 of it.
   auto slack = std::sqrt(static_cast<float>(product.k)) / 2048.0f;
   void* parameters[] = {&p.a, &p.b, &p.d, &p.rows, &p.tiles, &n, &k, &slack, &sums};
-  return launch(check_product_, product.tile_count, (product.n + kColumnsPerTile - 1) / kColumnsPerTile, parameters,
-                stream);
+  return launch(check_product_, product.tile_count, column_tiles, parameters, stream);
 }
 
 Expected<void> VerificationKernels::count_writes(CUdeviceptr d, CUdeviceptr valid, std::int64_t rows, std::int64_t n,
@@ -104,6 +139,16 @@ Expected<void> VerificationKernels::count_writes(CUdeviceptr d, CUdeviceptr vali
   unsigned pattern = poison;
   void* parameters[] = {&d, &valid, &row_count, &width, &pattern, &counts};
   return launch(count_writes_, blocks_for(rows), 1, parameters, stream);
+}
+
+Expected<void> VerificationKernels::count_differences(CUdeviceptr one, CUdeviceptr other, CUdeviceptr valid,
+                                                      std::int64_t rows, std::int64_t n, CUdeviceptr count,
+                                                      CUstream stream) const {
+  if (rows == 0) return {};
+  long long row_count = rows;
+  long long width = n;
+  void* parameters[] = {&one, &other, &valid, &row_count, &width, &count};
+  return launch(count_differences_, blocks_for(rows), 1, parameters, stream);
 }
 
 Expected<void> VerificationKernels::empty(int blocks, CUstream stream) const {

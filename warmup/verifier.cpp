@@ -11,48 +11,41 @@
 namespace cubinet::warmup {
 namespace {
 
-// Bands before and after each operand, in elements. That of the output takes a whole tile of 256 rows written past the
-// end at N up to 8192.
-constexpr std::int64_t kBand = std::int64_t{2} << 20;
 // A NaN that no arithmetic unit makes, so that it is told from a NaN that was computed.
 constexpr std::uint16_t kPoison = 0xffa5;
-constexpr std::uint16_t kNan = 0x7fff;
-// Where kernels count: inside the output, in the band before it and in the band after it.
-constexpr std::size_t kWriteCounters = 3;
-
-CUdeviceptr after_band(const DeviceBuffer& buffer) { return buffer.address() + 2 * kBand; }
-
-std::size_t bytes_with_bands(std::int64_t elements) { return static_cast<std::size_t>(2 * (elements + 2 * kBand)); }
+// Where kernels count: inside the output, in the bands before and after it, in those of the workspace.
+constexpr std::size_t kWriteCounters = 5;
 
 void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-std::int64_t weight_count(const Problem& p) { return p.groups * p.n * p.k; }
+std::int64_t output_bytes(const RowPlan& plan) { return 2 * plan.rows * plan.problem.n; }
 
-std::string complaint_about(const GroupSums& sums, std::size_t group) {
+std::string complaint_about(const GroupSums& sums, std::size_t group, double allowed) {
   if (sums.nans > 0) return fmt::format("group {}: {} of {} elements are NaN", group, sums.nans, sums.compared);
-  if (!(sums.difference() < kAllowedDifference)) {
+  if (!(sums.difference() < allowed)) {
     return fmt::format("group {}: differs from the reference by {:.3g}, {:.0e} is allowed", group, sums.difference(),
-                       kAllowedDifference);
+                       allowed);
   }
   if (sums.outliers > 0) {
-    return fmt::format("group {}: {} of {} elements are wrong, by up to {:.3g}", group, sums.outliers, sums.compared,
-                       sums.largest_error());
+    return fmt::format("group {}: {} of {} elements are wrong, by up to {:.3g}, {:.3g} times what is allowed", group,
+                       sums.outliers, sums.compared, sums.largest_error(), sums.largest_share());
   }
   return {};
 }
 
 // `listed`: elements that were to be compared. A reference that did not run must not pass for agreement.
-std::string complaint_about(const Verdict& verdict, std::uint64_t listed) {
+std::string complaint_about(const Verdict& verdict, std::uint64_t listed, double allowed) {
   std::uint64_t compared = 0;
   for (const GroupSums& sums : verdict.groups) compared += sums.compared;
   if (compared != listed) return fmt::format("the reference compared {} of {} elements", compared, listed);
-  if (verdict.guard_writes > 0) return fmt::format("{} elements written outside the output", verdict.guard_writes);
+  if (verdict.guard_writes > 0)
+    return fmt::format("{} elements written outside the output or the workspace", verdict.guard_writes);
   if (verdict.writes.stray > 0) return fmt::format("{} elements written in rows not valid", verdict.writes.stray);
   if (verdict.writes.unwritten > 0) {
     return fmt::format("{} elements of valid rows not written", verdict.writes.unwritten);
   }
   for (std::size_t group = 0; group < verdict.groups.size(); ++group) {
-    auto complaint = complaint_about(verdict.groups[group], group);
+    auto complaint = complaint_about(verdict.groups[group], group, allowed);
     if (!complaint.empty()) return complaint;
   }
   return {};
@@ -77,22 +70,35 @@ Verifier::Verifier(std::shared_ptr<const jit::Driver> driver, VerificationKernel
       stream_(std::move(stream)),
       options_(std::move(options)) {}
 
-Expected<void> Verifier::reserve(std::int64_t a, std::int64_t b, std::int64_t d) {
-  return a_.reserve(*driver_, bytes_with_bands(a))
-      .and_then([&] { return b_.reserve(*driver_, bytes_with_bands(b)); })
-      .and_then([&] { return d_.reserve(*driver_, bytes_with_bands(d)); })
-      .and_then([&] { return kernels_.fill_random(after_band(a_), a, options_.seed, stream()); })
-      .and_then([&] { return kernels_.fill_random(after_band(b_), b, options_.seed + 1, stream()); });
+OperandMemory& Verifier::operands() { return plan_.problem.data_type == DataType::fp8 ? fp8_ : bf16_; }
+
+const OperandMemory& Verifier::operands() const { return plan_.problem.data_type == DataType::fp8 ? fp8_ : bf16_; }
+
+Expected<void> Verifier::reserve_for(const RowPlan& plan) {
+  plan_ = plan;
+  return operands()
+      .reserve(*driver_, plan_)
+      .and_then([&] { return reserve_with_bands(d_, *driver_, output_bytes(plan_)); })
+      .and_then([&] { return reserve_with_bands(workspace_, *driver_, workspace_bytes(plan_)); });
 }
 
-Expected<void> Verifier::load(const RowPlan& plan, Operands operands) {
-  plan_ = plan;
-  const Problem& p = plan_.problem;
-  return a_.reserve(*driver_, bytes_with_bands(plan.rows * p.k))
-      .and_then([&] { return b_.reserve(*driver_, bytes_with_bands(weight_count(p))); })
-      .and_then([&] { return d_.reserve(*driver_, bytes_with_bands(plan.rows * p.n)); })
-      .and_then([&] { return upload_rows(); })
-      .and_then([&] { return operands == Operands::fresh ? fill_operands() : Expected<void>{}; });
+Expected<void> Verifier::reserve(const std::vector<RowPlan>& plans) {
+  for (const RowPlan& plan : plans) {
+    if (const auto status = reserve_for(plan); !status) return status;
+  }
+  // Filled once there is room for all: growth loses what was there.
+  for (const RowPlan& plan : plans) {
+    plan_ = plan;
+    if (const auto status = operands().fill(filler(), plan_, options_.seed); !status) return status;
+  }
+  return {};
+}
+
+Expected<void> Verifier::load(const RowPlan& plan, Operands kind) {
+  return reserve_for(plan).and_then([&] { return upload_rows(); }).and_then([&] {
+    if (kind == Operands::fresh) return fill_operands();
+    return operands().fill_scales(filler(), plan_, valid_.address(), scale_seed_, Garbage::harsh);
+  });
 }
 
 Expected<void> Verifier::change_rows(const RowPlan& plan) {
@@ -109,25 +115,18 @@ Expected<void> Verifier::upload_rows() {
 }
 
 Expected<void> Verifier::fill_operands() {
-  const Problem& p = plan_.problem;
-  const std::pair<const DeviceBuffer*, std::int64_t> operands[] = {{&a_, plan_.rows * p.k}, {&b_, weight_count(p)}};
-  Expected<void> status;
-  for (const auto& [buffer, elements] : operands) {
-    const std::uint64_t seed = options_.seed + 2 + loads_++;
-    const CUdeviceptr end = after_band(*buffer) + static_cast<CUdeviceptr>(2 * elements);
-    status = std::move(status)
-                 .and_then([&, band = buffer->address()] {
-                   return driver_->check(driver_->cuMemsetD16Async(band, kNan, kBand, stream()), "filling a band");
-                 })
-                 .and_then([&, end] {
-                   return driver_->check(driver_->cuMemsetD16Async(end, kNan, kBand, stream()), "filling a band");
-                 })
-                 .and_then([&, data = after_band(*buffer), count = elements] {
-                   return kernels_.fill_random(data, count, seed, stream());
-                 });
-  }
-  return std::move(status).and_then(
-      [&] { return kernels_.spoil_rows(after_band(a_), valid_.address(), plan_.rows, p.k, stream()); });
+  const std::uint64_t seed = options_.seed + 2 + 4 * loads_++;
+  scale_seed_ = seed + 2;
+  return operands()
+      .fill_bands(filler(), plan_)
+      .and_then([&] { return operands().fill(filler(), plan_, seed); })
+      .and_then([&] { return change_padding(Garbage::harsh); });
+}
+
+Expected<void> Verifier::change_padding(Garbage garbage) {
+  return operands().spoil(filler(), plan_, valid_.address(), garbage).and_then([&] {
+    return operands().fill_scales(filler(), plan_, valid_.address(), scale_seed_, garbage);
+  });
 }
 
 Expected<void> Verifier::upload(DeviceBuffer& buffer, const void* data, std::size_t bytes) {
@@ -138,15 +137,33 @@ Expected<void> Verifier::upload(DeviceBuffer& buffer, const void* data, std::siz
   });
 }
 
-ContiguousArguments Verifier::contiguous_arguments() const {
-  return {pointer(after_band(a_)), pointer(after_band(b_)), pointer(after_band(d_)),
-          static_cast<const std::int32_t*>(pointer(selectors_.address())), plan_.rows};
+template <class Arguments>
+Arguments Verifier::common_arguments(ScaleOrder order) const {
+  Arguments arguments;
+  arguments.a = pointer(operands().a());
+  arguments.b = pointer(operands().b());
+  arguments.d = pointer(after_band(d_));
+  arguments.a_scales = operands().a_scales(plan_, order);
+  arguments.b_scales = operands().b_scales(plan_);
+  if (plan_.problem.data_type == DataType::fp8 && order == ScaleOrder::row_major) {
+    arguments.workspace = {pointer(after_band(workspace_)), workspace_bytes(plan_)};
+  }
+  return arguments;
 }
 
-MaskedArguments Verifier::masked_arguments(std::int64_t expected_m) const {
-  return {pointer(after_band(a_)), pointer(after_band(b_)),
-          pointer(after_band(d_)), static_cast<const std::int32_t*>(pointer(selectors_.address())),
-          plan_.capacity,          expected_m};
+ContiguousArguments Verifier::contiguous_arguments(ScaleOrder order) const {
+  auto arguments = common_arguments<ContiguousArguments>(order);
+  arguments.m_indices = static_cast<const std::int32_t*>(pointer(selectors_.address()));
+  arguments.m = plan_.rows;
+  return arguments;
+}
+
+MaskedArguments Verifier::masked_arguments(std::int64_t expected_m, ScaleOrder order) const {
+  auto arguments = common_arguments<MaskedArguments>(order);
+  arguments.masked_m = static_cast<const std::int32_t*>(pointer(selectors_.address()));
+  arguments.capacity = plan_.capacity;
+  arguments.expected_m = expected_m;
+  return arguments;
 }
 
 Expected<Verdict> Verifier::run(const std::string& what, const Launch& launch, std::int64_t step) {
@@ -156,8 +173,34 @@ Expected<Verdict> Verifier::run(const std::string& what, const Launch& launch, s
 }
 
 Expected<void> Verifier::poison() {
-  const auto elements = static_cast<std::size_t>(plan_.rows * plan_.problem.n + 2 * kBand);
-  return driver_->check(driver_->cuMemsetD16Async(d_.address(), kPoison, elements, stream()), "poisoning the output");
+  const auto fill = [&](const DeviceBuffer& buffer, std::int64_t bytes) {
+    const auto pairs = static_cast<std::size_t>(bytes / 2 + kBandBytes);
+    return driver_->check(driver_->cuMemsetD16Async(buffer.address(), kPoison, pairs, stream()), "poisoning a buffer");
+  };
+  return fill(d_, output_bytes(plan_)).and_then([&] { return fill(workspace_, workspace_bytes(plan_)); });
+}
+
+Expected<void> Verifier::set_output_aside() {
+  std::swap(d_, aside_);
+  return reserve_with_bands(d_, *driver_, output_bytes(plan_));
+}
+
+Expected<std::uint64_t> Verifier::count_differences() {
+  if (aside_.bytes() < static_cast<std::size_t>(output_bytes(plan_))) {
+    throw std::logic_error("count_differences: no output of this plan was set aside");
+  }
+  std::uint64_t count = 0;
+  return upload(counts_, &count, sizeof count)
+      .and_then([&] {
+        return kernels_.count_differences(after_band(d_), after_band(aside_), valid_.address(), plan_.rows,
+                                          plan_.problem.n, counts_.address(), stream());
+      })
+      .and_then([&] {
+        return driver_->check(driver_->cuMemcpyDtoHAsync(&count, counts_.address(), sizeof count, stream()),
+                              "reading the count");
+      })
+      .and_then([&] { return wait("comparing two outputs"); })
+      .map([&] { return count; });
 }
 
 Expected<void> Verifier::wait(const std::string& what) const { return wait(what, stream()); }
@@ -190,28 +233,41 @@ Expected<void> Verifier::compare(std::int64_t step) {
       .and_then([&] { return upload(rows_, tiles.rows.data(), tiles.rows.size() * sizeof(std::int32_t)); })
       .and_then([&] { return upload(tiles_, tiles.tiles.data(), tiles.tiles.size() * sizeof(RowTile)); })
       .and_then([&] {
-        const auto count = static_cast<std::int64_t>(tiles.tiles.size());
-        return kernels_.check_product({after_band(a_), after_band(b_), after_band(d_), rows_.address(),
-                                       tiles_.address(), count, plan_.problem.n, plan_.problem.k},
-                                      sums_.address(), stream());
+        VerificationKernels::Product product;
+        product.type = plan_.problem.data_type;
+        product.a = operands().a();
+        product.b = operands().b();
+        product.d = after_band(d_);
+        product.a_scales = operands().a_view(plan_, ScaleOrder::column_major);
+        product.b_scales = operands().b_view(plan_);
+        product.rows = rows_.address();
+        product.tiles = tiles_.address();
+        product.tile_count = static_cast<std::int64_t>(tiles.tiles.size());
+        product.n = plan_.problem.n;
+        product.k = plan_.problem.k;
+        return kernels_.check_product(product, sums_.address(), stream());
       });
 }
 
 Expected<void> Verifier::count_writes() {
   const WriteCounts zero[kWriteCounters];
-  const std::int64_t n = plan_.problem.n;
-  const CUdeviceptr data = after_band(d_);
-  const CUdeviceptr end = data + static_cast<CUdeviceptr>(2 * plan_.rows * n);
-  constexpr std::int64_t band_rows = 2048;  // any cut of a band into rows will do
   const auto counter = [&](std::size_t index) { return counts_.address() + index * sizeof(WriteCounts); };
+  const auto count_in_bands = [&](const DeviceBuffer& buffer, std::int64_t bytes, std::size_t index) {
+    constexpr std::int64_t rows = 2048;  // any cut of a band into rows will do
+    const auto in_band = [&](CUdeviceptr band, CUdeviceptr counts) {
+      return kernels_.count_writes(band, 0, rows, kBandBytes / 2 / rows, kPoison, counts, stream());
+    };
+    return in_band(buffer.address(), counter(index)).and_then([&] {
+      return in_band(after_band(buffer) + static_cast<CUdeviceptr>(bytes), counter(index + 1));
+    });
+  };
   return upload(counts_, zero, sizeof zero)
-      .and_then(
-          [&] { return kernels_.count_writes(data, valid_.address(), plan_.rows, n, kPoison, counter(0), stream()); })
       .and_then([&] {
-        return kernels_.count_writes(d_.address(), 0, band_rows, kBand / band_rows, kPoison, counter(1), stream());
+        return kernels_.count_writes(after_band(d_), valid_.address(), plan_.rows, plan_.problem.n, kPoison, counter(0),
+                                     stream());
       })
-      .and_then(
-          [&] { return kernels_.count_writes(end, 0, band_rows, kBand / band_rows, kPoison, counter(2), stream()); });
+      .and_then([&] { return count_in_bands(d_, output_bytes(plan_), 1); })
+      .and_then([&] { return count_in_bands(workspace_, workspace_bytes(plan_), 3); });
 }
 
 Expected<Verdict> Verifier::read_verdict() {
@@ -229,12 +285,13 @@ Expected<Verdict> Verifier::read_verdict() {
           .and_then([&] { return wait("reading the verdict"); });
   if (!status) return tl::make_unexpected(status.error());
   verdict.writes = counts[0];
-  verdict.guard_writes = counts[1].stray + counts[2].stray;
+  for (std::size_t i = 1; i < kWriteCounters; ++i) verdict.guard_writes += counts[i].stray;
   for (const GroupSums& sums : verdict.groups) {
     verdict.worst_difference = std::max(verdict.worst_difference, sums.difference());
     verdict.largest_error = std::max(verdict.largest_error, sums.largest_error());
+    verdict.largest_share = std::max(verdict.largest_share, sums.largest_share());
   }
-  verdict.complaint = complaint_about(verdict, listed_);
+  verdict.complaint = complaint_about(verdict, listed_, allowed_difference(plan_.problem.data_type));
   return verdict;
 }
 

@@ -5,6 +5,8 @@
 //   auto launch_it = [&](CUstream stream) { return launch(verifier->contiguous_arguments(), stream); };
 //   auto verdict = verifier->run("some kernel", launch_it);
 //   if (!verdict->right()) ... verdict->complaint
+//
+// FP8 problems come with random scales, in either order.
 #pragma once
 
 #include <chrono>
@@ -16,6 +18,7 @@
 
 #include "cubinet/cubinet.hpp"
 #include "warmup/device_resources.hpp"
+#include "warmup/operand_memory.hpp"
 #include "warmup/row_plan.hpp"
 #include "warmup/verification_kernels.hpp"
 
@@ -29,16 +32,17 @@ struct VerifierOptions {
   std::function<void(const std::string& what)> on_hang;
 };
 
-// What is allowed of 1 - 2<x,y>/(<x,x>+<y,y>) per group, for bf16.
-inline constexpr double kAllowedDifference = 1e-5;
+// What is allowed of 1 - 2<x,y>/(<x,x>+<y,y>) per group.
+constexpr double allowed_difference(DataType type) { return type == DataType::fp8 ? 1e-3 : 1e-5; }
 
 struct Verdict {
   std::vector<GroupSums> groups;
   WriteCounts writes;              // in the output itself
-  std::uint64_t guard_writes = 0;  // elements changed in the bands before and after it
+  std::uint64_t guard_writes = 0;  // elements changed in the bands before and after it, and those of the workspace
   double worst_difference = 0;     // over the groups
   float largest_error = 0;
-  std::string complaint;  // what is wrong first; empty when nothing is
+  float largest_share = 0;  // of what rounding explains, over the elements: above 1 an element is wrong
+  std::string complaint;    // what is wrong first; empty when nothing is
 
   [[nodiscard]] bool right() const { return complaint.empty(); }
 };
@@ -49,28 +53,39 @@ class Verifier {
  public:
   using Launch = std::function<Expected<void>(CUstream)>;
   // fresh: new random operands, spoiled with NaN, infinity and huge numbers in every row that is not valid and in
-  // bands around them. keep: whatever the buffers hold, for timing one case after another.
+  // bands around them. keep: whatever the buffers hold, for timing one case after another; scales are made anew.
   enum class Operands { fresh, keep };
 
   static Expected<Verifier> open(const std::shared_ptr<const jit::DeviceContext>& device, jit::Compiler& compiler,
                                  cache::Cabinet* cabinet, VerifierOptions options);
 
-  // Room for operands of so many elements, filled with random numbers.
-  Expected<void> reserve(std::int64_t a, std::int64_t b, std::int64_t d);
+  // Room for any of the plans, each data type in memory of its own, filled with random numbers.
+  Expected<void> reserve(const std::vector<RowPlan>& plans);
 
   // Takes up a plan: room, operands, m_indices or masked_m. What earlier arguments pointed at is lost.
   Expected<void> load(const RowPlan& plan, Operands operands = Operands::fresh);
 
-  // Arguments of the plan that was loaded. Precondition: its layout is the one asked for.
-  [[nodiscard]] ContiguousArguments contiguous_arguments() const;
-  [[nodiscard]] MaskedArguments masked_arguments(std::int64_t expected_m) const;
+  // Arguments of the plan that was loaded, FP8 ones with scales in the order asked for and, if that is row-major, a
+  // workspace. Precondition: its layout is the one asked for.
+  [[nodiscard]] ContiguousArguments contiguous_arguments(ScaleOrder order = ScaleOrder::column_major) const;
+  [[nodiscard]] MaskedArguments masked_arguments(std::int64_t expected_m,
+                                                 ScaleOrder order = ScaleOrder::column_major) const;
 
   // Changes the counts or labels of the loaded plan (same layout, groups and rows), as between two replays of a graph.
   // Rows that become valid get random numbers, the others are spoiled.
   Expected<void> change_rows(const RowPlan& plan);
 
+  // Puts other garbage, or zeros, into the rows that are not valid and their scales. The valid ones stay.
+  Expected<void> change_padding(Garbage garbage);
+
   // Poisons the output, launches on stream(), waits, judges every valid row (or every step-th of a group).
   Expected<Verdict> run(const std::string& what, const Launch& launch, std::int64_t step = 1);
+
+  // Sets the output aside, to be compared with a later one of the same plan. The next one gets other memory, so
+  // arguments are to be asked for anew.
+  Expected<void> set_output_aside();
+  // How many elements of valid rows differ, in any bit, from the output that was set aside.
+  Expected<std::uint64_t> count_differences();
 
   // The parts of run().
   Expected<void> poison();
@@ -84,6 +99,12 @@ class Verifier {
  private:
   Verifier(std::shared_ptr<const jit::Driver> driver, VerificationKernels kernels, DeviceStream stream,
            VerifierOptions options);
+  [[nodiscard]] Filler filler() const { return {*driver_, kernels_, stream_.get()}; }
+  [[nodiscard]] OperandMemory& operands();
+  [[nodiscard]] const OperandMemory& operands() const;
+  template <class Arguments>
+  [[nodiscard]] Arguments common_arguments(ScaleOrder order) const;
+  Expected<void> reserve_for(const RowPlan& plan);
   Expected<void> fill_operands();
   Expected<void> upload(DeviceBuffer& buffer, const void* data, std::size_t bytes);
   Expected<void> upload_rows();
@@ -95,10 +116,12 @@ class Verifier {
   VerificationKernels kernels_;
   DeviceStream stream_;
   VerifierOptions options_;
-  std::uint64_t loads_ = 0;   // makes the operands of each load their own
+  std::uint64_t loads_ = 0;  // makes the operands of each load their own
+  std::uint64_t scale_seed_ = 0;
   std::uint64_t listed_ = 0;  // elements that the latest comparison was told to look at
   RowPlan plan_;
-  DeviceBuffer a_, b_, d_, selectors_, valid_, rows_, tiles_, sums_, counts_;
+  OperandMemory bf16_, fp8_;
+  DeviceBuffer d_, aside_, workspace_, selectors_, valid_, rows_, tiles_, sums_, counts_;
 };
 
 }  // namespace cubinet::warmup

@@ -29,6 +29,12 @@ TEST_CASE("exactly the labelled rows of a contiguous plan are valid") {
   CHECK(plan.bytes() == 2.0 * (3 * 16 * 64 + 3 * (16 + 64)));
 }
 
+TEST_CASE("an FP8 plan counts one byte per operand element, and the scales") {
+  const auto plan = contiguous_plan({DataType::fp8, Layout::contiguous, 136, 256, 3}, {0, -1, 2, 2, -1});
+  CHECK(plan.flop() == 2.0 * 3 * 136 * 256);
+  CHECK(plan.bytes() == 3 * 136 * 256 + 3 * 256 + 2 * 3 * 136 + 4 * (3 * 2 * 2 + 3 * 2));
+}
+
 TEST_CASE("exactly the heads of a masked plan's groups are valid") {
   const auto plan = masked_plan(kMasked, {2, 0, 1}, 2);
   CHECK(plan.rows == 6);
