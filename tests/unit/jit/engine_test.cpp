@@ -15,6 +15,7 @@ using namespace cubinet;
 namespace {
 
 constexpr Problem kProblem{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
+constexpr Problem kQuantizedProblem{.data_type = DataType::fp8, .layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
 constexpr MRange kRange{1, 16384};
 
 // Outside things of one engine: they outlive it, and count.
@@ -240,4 +241,84 @@ TEST_CASE("A cabinet that cannot be used is a warning in the report") {
   REQUIRE(engine.prepare(kProblem, kRange, &report));
   CHECK(report.warning == "/x is no cabinet");
   CHECK(report.compiled > 0);
+}
+
+TEST_CASE("An FP8 problem is prepared with the kernels that quantise, which are counted and found like the others") {
+  const test::TempFolder folder;
+  World world;
+  const std::int64_t kernels = count_kernels(kQuantizedProblem, kRange) + 1;
+  PrepareReport report;
+  {
+    jit::Engine engine(parts_with_cabinet(world, folder));
+    REQUIRE(engine.prepare(kQuantizedProblem, kRange, &report));
+    CHECK(report.compiled == kernels);
+    CHECK(report.found == 0);
+    REQUIRE(engine.prepare(kQuantizedProblem, kRange, &report));
+    CHECK(report.compiled == 0);
+    CHECK(report.found == kernels);
+    REQUIRE(engine.prepare_quantizer(&report));
+    CHECK(report.compiled == 0);
+    CHECK(report.found == 1);
+  }
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  REQUIRE(engine.prepare(kQuantizedProblem, kRange, &report));
+  CHECK(report.compiled == 0);
+  CHECK(report.found == kernels);
+  CHECK(world.calls == kernels);
+}
+
+TEST_CASE("A BF16 problem is prepared without the kernels that quantise") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  REQUIRE(engine.prepare(kProblem, kRange, nullptr));
+  for (const std::string& name : test::fake_device().entry_points) CHECK(name == "bf16_grouped_masked");
+}
+
+TEST_CASE("The quantiser is compiled once, from the cabinet afterwards, and loaded once") {
+  const test::TempFolder folder;
+  World world;
+  PrepareReport report;
+  {
+    jit::Engine engine(parts_with_cabinet(world, folder));
+    REQUIRE(engine.prepare_quantizer(&report));
+    CHECK(report.compiled == 1);
+    CHECK(report.found == 0);
+    CHECK(report.milliseconds > 0);
+    REQUIRE(engine.prepare_quantizer(&report));
+    CHECK(report.found == 1);
+    CHECK(test::fake_device().loaded.size() == 1);
+  }
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  REQUIRE(engine.prepare_quantizer(&report));
+  CHECK(report.compiled == 0);
+  CHECK(report.found == 1);
+  CHECK(world.calls == 1);
+}
+
+TEST_CASE("A quantiser outlives its engine") {
+  World world;
+  auto engine = std::make_unique<jit::Engine>(parts_for(world));
+  auto quantizer = std::make_unique<jit::PreparedQuantizer>(*engine->prepare_quantizer(nullptr));
+  engine.reset();
+  CHECK(test::fake_device().unloaded == 0);
+  CHECK(test::fake_device().retained == 1);
+  quantizer.reset();
+  CHECK(test::fake_device().unloaded == 1);
+  CHECK(test::fake_device().retained == 0);
+}
+
+TEST_CASE("A quantiser that cannot be had is an error with the reason") {
+  World world;
+  world.installed = false;
+  jit::Engine engine(parts_for(world));
+  const auto missing = engine.prepare_quantizer(nullptr);
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == ErrorCode::compiler_missing);
+  world.installed = world.fails = true;
+  const auto failed = engine.prepare_quantizer(nullptr);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::compile_failed);
+  CHECK(failed.error().message.find("fp8_quantization") != std::string::npos);
+  world.fails = false;
+  CHECK(engine.prepare_quantizer(nullptr));
 }

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace cubinet::test {
 namespace {
@@ -52,7 +54,31 @@ void keep_contexts(jit::Driver& driver) {
   };
 }
 
-// Every library is its number, from 1; its kernel and function are the same number.
+// Functions of libraries are numbered from here, so that they differ from those that a test makes up.
+constexpr std::uintptr_t first_function = 0x10000;
+
+std::string name_of(CUfunction function) {
+  const auto number = reinterpret_cast<std::uintptr_t>(function);
+  return number >= first_function ? device.entry_points.at(number - first_function) : "";
+}
+
+std::size_t parameter_count(const std::string& name) {
+  if (name == "fp8_quantize_rows") return 9;
+  return name == "fp8_quantize_weights" || name == "fp8_transpose_scales" ? 6 : 0;
+}
+
+CUresult note_launch(CUfunction function, unsigned ctas, unsigned threads, CUstream stream, void** parameters) {
+  ++device.launches;
+  device.launched = function;
+  device.stream = stream;
+  FakeLaunch launch{function, name_of(function), ctas, threads, stream, {}};
+  launch.parameters.resize(parameter_count(launch.name));
+  for (std::size_t i = 0; i < launch.parameters.size(); ++i) std::memcpy(&launch.parameters[i], parameters[i], 8);
+  device.history.push_back(std::move(launch));
+  return device.launch_result;
+}
+
+// Every library is its number, from 1.
 void load_and_launch(jit::Driver& driver) {
   driver.cuLibraryLoadData = [](CUlibrary* library, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*,
                                 void**, unsigned) {
@@ -60,8 +86,9 @@ void load_and_launch(jit::Driver& driver) {
     return *library = handle<CUlibrary>(device.loaded.size()), CUDA_SUCCESS;
   };
   driver.cuLibraryUnload = [](CUlibrary) { return ++device.unloaded, CUDA_SUCCESS; };
-  driver.cuLibraryGetKernel = [](CUkernel* kernel, CUlibrary library, const char*) {
-    return *kernel = reinterpret_cast<CUkernel>(library), CUDA_SUCCESS;
+  driver.cuLibraryGetKernel = [](CUkernel* kernel, CUlibrary, const char* name) {
+    device.entry_points.emplace_back(name);
+    return *kernel = handle<CUkernel>(first_function + device.entry_points.size() - 1), CUDA_SUCCESS;
   };
   driver.cuKernelGetFunction = [](CUfunction* function, CUkernel kernel) {
     return *function = reinterpret_cast<CUfunction>(kernel), CUDA_SUCCESS;
@@ -72,10 +99,11 @@ void load_and_launch(jit::Driver& driver) {
                                      CUtensorMapSwizzle, CUtensorMapL2promotion,
                                      CUtensorMapFloatOOBfill) { return CUDA_SUCCESS; };
   driver.cuLaunchKernelEx = [](const CUlaunchConfig* launch, CUfunction function, void**, void**) {
-    ++device.launches;
-    device.launched = function;
-    device.stream = launch->hStream;
-    return device.launch_result;
+    return note_launch(function, launch->gridDimX, launch->blockDimX, launch->hStream, nullptr);
+  };
+  driver.cuLaunchKernel = [](CUfunction function, unsigned ctas, unsigned, unsigned, unsigned threads, unsigned,
+                             unsigned, unsigned, CUstream stream, void** parameters, void**) {
+    return note_launch(function, ctas, threads, stream, parameters);
   };
 }
 

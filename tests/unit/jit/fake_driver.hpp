@@ -1,6 +1,7 @@
 // A driver without a device: a table of functions that note what they are asked.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,16 @@
 #include "jit/driver.hpp"
 
 namespace cubinet::test {
+
+// A launch as the driver saw it.
+struct FakeLaunch {
+  CUfunction function = nullptr;
+  std::string name;                       // of the entry point; empty for a function that no library gave out
+  unsigned ctas = 0;
+  unsigned threads = 0;
+  CUstream stream = nullptr;
+  std::vector<std::uint64_t> parameters;  // of the entry points of fp8_quantization, which take 8 bytes each
+};
 
 // What the fake driver saw and answers. One at a time; reset by make_fake_driver().
 struct FakeDevice {
@@ -20,6 +31,8 @@ struct FakeDevice {
   int retained = 0;                       // primary contexts
   std::vector<std::string> loaded;        // payloads handed to the driver
   int unloaded = 0;
+  std::vector<std::string> entry_points;  // asked for, in this order
+  std::vector<FakeLaunch> history;        // every launch
   int launches = 0;
   CUfunction launched = nullptr;          // by the latest launch
   CUstream stream = nullptr;              // of the latest launch

@@ -145,10 +145,17 @@ TEST_CASE("Groups are no part of a specialization, and the layout chooses the fa
   CHECK(jit::spec_for(problem, config, "sm_90a").family == "bf16_grouped_contiguous");
 }
 
-TEST_CASE("The family that checks others takes no constants") {
-  const auto spec = jit::verification_spec("sm_90a");
-  CHECK(jit::source_of(spec) == "#include \"verification.cuh\"\n");
-  CHECK(jit::record_of(spec, "13.0").find(R"("constants":{},"family":"verification")") != std::string::npos);
+TEST_CASE("The families that check others and that quantise take no constants") {
+  for (const auto& spec : {jit::verification_spec("sm_90a"), jit::quantization_spec("sm_90a")}) {
+    INFO(spec.family);
+    CHECK_FALSE(jit::takes_constants(spec));
+    CHECK(jit::source_of(spec) == "#include \"" + spec.family + ".cuh\"\n");
+    const std::string record = jit::record_of(spec, "13.0");
+    CHECK(record.find(R"("constants":{},"family":")" + spec.family + '"') != std::string::npos);
+  }
+  CHECK(jit::verification_spec("sm_90a").family == "verification");
+  CHECK(jit::quantization_spec("sm_90a").family == "fp8_quantization");
+  CHECK(jit::takes_constants(golden_spec()));
 }
 
 TEST_CASE("Architectures are an exact list, which the refusal names") {

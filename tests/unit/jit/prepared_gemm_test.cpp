@@ -42,14 +42,27 @@ jit::PreparedGemm prepared(const Problem& problem) {
 
 const void* aligned_pointer() { return reinterpret_cast<const void*>(0x10000); }
 
+template <class Arguments>
+Arguments with_operands() {
+  Arguments arguments;
+  arguments.a = arguments.b = aligned_pointer();
+  arguments.d = const_cast<void*>(aligned_pointer());
+  return arguments;
+}
+
 ContiguousArguments contiguous_arguments(std::int64_t m) {
-  return {aligned_pointer(), aligned_pointer(), const_cast<void*>(aligned_pointer()),
-          static_cast<const std::int32_t*>(aligned_pointer()), m};
+  auto arguments = with_operands<ContiguousArguments>();
+  arguments.m_indices = static_cast<const std::int32_t*>(aligned_pointer());
+  arguments.m = m;
+  return arguments;
 }
 
 MaskedArguments masked_arguments(std::int64_t capacity, std::int64_t expected_m) {
-  return {aligned_pointer(), aligned_pointer(), const_cast<void*>(aligned_pointer()),
-          static_cast<const std::int32_t*>(aligned_pointer()), capacity, expected_m};
+  auto arguments = with_operands<MaskedArguments>();
+  arguments.masked_m = static_cast<const std::int32_t*>(aligned_pointer());
+  arguments.capacity = capacity;
+  arguments.expected_m = expected_m;
+  return arguments;
 }
 
 ErrorCode code_of(const Expected<void>& outcome) {

@@ -73,11 +73,25 @@ TEST_CASE("The host asks for the threads and the shared memory that the template
   }
 }
 
-TEST_CASE("The kernels that check others compile without spills") {
+TEST_CASE("The kernels that check others and those that quantise compile without spills") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
-  const auto kernel = (*nvrtc)->compile(jit::verification_spec("sm_90a"));
+  for (const auto& spec : {jit::verification_spec("sm_90a"), jit::quantization_spec("sm_90a")}) {
+    const auto kernel = (*nvrtc)->compile(spec);
+    INFO(spec.family << (kernel ? kernel->log : kernel.error().detail));
+    REQUIRE(kernel);
+    CHECK(kernel->resources.spill_bytes == 0);
+    CHECK(kernel->kernel_names.size() > 1);
+  }
+}
+
+TEST_CASE("The quantisation has the entry points that the host asks for") {
+  auto nvrtc = jit::NvrtcCompiler::open({});
+  REQUIRE(nvrtc);
+  const auto kernel = (*nvrtc)->compile(jit::quantization_spec("sm_90a"));
   REQUIRE(kernel);
-  CHECK(kernel->resources.spill_bytes == 0);
-  CHECK(kernel->kernel_names.size() > 1);
+  const std::set<std::string> names(kernel->kernel_names.begin(), kernel->kernel_names.end());
+  CHECK(names == std::set<std::string>{"fp8_quantize_rows", "fp8_quantize_weights", "fp8_transpose_scales"});
+  // At least two CTAs of 256 threads on an SM, so that the loads of one hide the arithmetic of the other.
+  CHECK(kernel->resources.registers <= 128);
 }

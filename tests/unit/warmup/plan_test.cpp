@@ -211,3 +211,44 @@ TEST_CASE("An unknown architecture is refused by name, and sm_90 is one") {
     CHECK(message.find("sm_90a") != std::string::npos);
   }
 }
+
+TEST_CASE("A plan holds the kernels that quantise once where it has an FP8 problem, and not where it has none") {
+  const Problem bf16 = problem_of(Layout::masked, 1024, 512, 4);
+  const Problem contiguous{DataType::fp8, Layout::contiguous, 1024, 512, 4};
+  const Problem masked{DataType::fp8, Layout::masked, 576, 256, 8};
+  const auto quantization = [](const Plan& plan) {
+    std::vector<PlannedKernel> found;
+    for (const PlannedKernel& kernel : plan.kernels) {
+      if (kernel.spec == jit::quantization_spec("sm_90a")) found.push_back(kernel);
+    }
+    return found;
+  };
+  const MRange range{7, 4096};
+  CHECK(quantization(planned({{bf16}, range, "sm_90a", {}})).empty());
+  const auto found = quantization(planned({{contiguous, bf16, masked, contiguous}, range, "sm_90a", {}}));
+  REQUIRE(found.size() == 1);
+  REQUIRE(found.front().uses.size() == 2);
+  CHECK(found.front().uses[0].problem == contiguous);
+  CHECK(found.front().uses[1].problem == masked);
+  for (const auto& use : found.front().uses) CHECK(use.m_ranges == std::vector<MRange>{range});
+}
+
+TEST_CASE("Besides the kernels that quantise, a plan of FP8 problems is exact") {
+  const std::vector<Problem> problems{{DataType::fp8, Layout::contiguous, 4096, 7168, 32},
+                                      {DataType::fp8, Layout::masked, 4096, 7168, 32},
+                                      {DataType::fp8, Layout::masked, 2112, 128, 3}};
+  const PlanRequest request{problems, usual_range, "sm_90a", {}};
+  Plan plan = planned(request);
+  std::erase_if(plan.kernels, [](const PlannedKernel& kernel) { return !jit::takes_constants(kernel.spec); });
+  CHECK((uses_of(plan) == walked(request)));
+}
+
+TEST_CASE("FP8 and BF16 problems of one shape share no kernel") {
+  Problem problem = problem_of(Layout::masked, 1024, 512, 4);
+  const auto count = [](const std::vector<Problem>& problems) {
+    return planned({problems, usual_range, "sm_90a", {}}).kernels.size();
+  };
+  const Problem bf16 = problem;
+  problem.data_type = DataType::fp8;
+  CHECK(count({bf16, problem}) == count({bf16}) + count({problem}));
+}

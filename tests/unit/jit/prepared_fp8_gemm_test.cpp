@@ -1,0 +1,198 @@
+// What a GEMM of FP8 operands does before its launch: scales are checked, and transposed where they are row-major.
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "catch.hpp"
+#include "fake_driver.hpp"
+#include "jit/prepared_gemm.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+using Names = std::vector<std::string>;
+using Parameters = std::vector<std::uint64_t>;
+
+constexpr Problem kContiguous{DataType::fp8, Layout::contiguous, 576, 512, 2};
+constexpr Problem kMasked{DataType::fp8, Layout::masked, 576, 512, 2};
+
+constexpr std::uint64_t kOperand = 0x10000;
+constexpr std::uint64_t kRows = 0x20000;  // m_indices, masked_m
+constexpr std::uint64_t kScales = 0x30000;
+constexpr std::uint64_t kWorkspace = 0x1000000;
+
+void* address(std::uint64_t number) { return reinterpret_cast<void*>(number); }
+
+const float* floats(std::uint64_t number) { return static_cast<const float*>(address(number)); }
+
+template <class T>
+T must(Expected<T> value) {
+  if (!value) throw std::runtime_error(value.error().message);
+  return std::move(*value);
+}
+
+// One kernel for every M.
+jit::PreparedGemm prepared(const Problem& problem) {
+  const auto device = test::make_fake_context();
+  const jit::KernelSpec spec = jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
+  auto kernel = std::make_shared<jit::LoadedKernel>(must(jit::load_kernel(device, spec, "cubin")));
+  auto quantization = std::make_shared<jit::QuantizationKernels>(
+      must(jit::QuantizationKernels::load(device, "cubin", "sm_90a")));
+  return {device, problem, {{{1, 1 << 20}, std::move(kernel)}}, std::move(quantization)};
+}
+
+// Everything but the rows; the weights' scales are right.
+template <class Arguments>
+Arguments with_scales(const ScaleTensor& a_scales, std::int64_t workspace_bytes) {
+  Arguments arguments;
+  arguments.a = arguments.b = arguments.d = address(kOperand);
+  arguments.a_scales = a_scales;
+  arguments.b_scales = weight_scales(floats(kScales), 2, 576, 512);
+  arguments.workspace = {address(kWorkspace), workspace_bytes};
+  return arguments;
+}
+
+ContiguousArguments contiguous_arguments(std::int64_t m, const ScaleTensor& a_scales) {
+  auto arguments = with_scales<ContiguousArguments>(a_scales, scale_workspace_bytes(1, m, 512));
+  arguments.m_indices = static_cast<const std::int32_t*>(address(kRows));
+  arguments.m = m;
+  return arguments;
+}
+
+MaskedArguments masked_arguments(std::int64_t capacity, const ScaleTensor& a_scales) {
+  auto arguments = with_scales<MaskedArguments>(a_scales, scale_workspace_bytes(2, capacity, 512));
+  arguments.masked_m = static_cast<const std::int32_t*>(address(kRows));
+  arguments.capacity = capacity;
+  arguments.expected_m = 8;
+  return arguments;
+}
+
+Names launched() {
+  Names names;
+  for (const auto& launch : test::fake_device().history) names.push_back(launch.name);
+  return names;
+}
+
+template <class Arguments>
+std::string refusal(const Arguments& arguments, ErrorCode code = ErrorCode::invalid_argument) {
+  const auto outcome = prepared(std::is_same_v<Arguments, MaskedArguments> ? kMasked : kContiguous)
+                           .launch(arguments, nullptr);
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().code == code);
+  CHECK(test::fake_device().history.empty());
+  CHECK(test::fake_device().pushes == test::fake_device().pops);
+  return outcome.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("Scales as the kernels read them are launched with at once, and need no workspace") {
+  const auto contiguous = prepared(kContiguous);
+  auto arguments = contiguous_arguments(5, column_major_scales(floats(kScales), 5, 512));
+  arguments.workspace = {};
+  REQUIRE(contiguous.launch(arguments, nullptr));
+  CHECK(launched() == Names{"fp8_grouped_contiguous"});
+  const auto masked = prepared(kMasked);
+  auto others = masked_arguments(5, column_major_scales(floats(kScales), 5, 512, 2));
+  others.workspace = {};
+  REQUIRE(masked.launch(others, nullptr));
+  CHECK(launched() == Names{"fp8_grouped_masked"});
+}
+
+TEST_CASE("Row-major scales are transposed into the workspace before the GEMM, on the same stream") {
+  const auto gemm = prepared(kContiguous);
+  auto* const stream = reinterpret_cast<CUstream>(0x77);
+  REQUIRE(gemm.launch(contiguous_arguments(70, row_major_scales(floats(kScales), 70, 512)), stream));
+  CHECK(launched() == Names{"fp8_transpose_scales", "fp8_grouped_contiguous"});
+  const auto& transposition = test::fake_device().history.front();
+  CHECK(transposition.parameters == Parameters{kScales, kWorkspace, 0, 1, 70, 4});
+  CHECK(transposition.ctas == 2);
+  CHECK(transposition.threads == 256);
+  CHECK(transposition.stream == stream);
+  CHECK(test::fake_device().history.back().stream == stream);
+}
+
+TEST_CASE("Row-major scales of the masked layout are transposed per group, as far as its rows are valid") {
+  const auto gemm = prepared(kMasked);
+  REQUIRE(gemm.launch(masked_arguments(70, row_major_scales(floats(kScales), 70, 512, 2)), nullptr));
+  CHECK(launched() == Names{"fp8_transpose_scales", "fp8_grouped_masked"});
+  CHECK(test::fake_device().history.front().parameters == Parameters{kScales, kWorkspace, kRows, 2, 70, 4});
+  CHECK(test::fake_device().history.front().ctas == 4);
+}
+
+TEST_CASE("A single row is transposed or not as the stride of its blocks says") {
+  const auto gemm = prepared(kContiguous);
+  REQUIRE(gemm.launch(contiguous_arguments(1, column_major_scales(floats(kScales), 1, 512)), nullptr));
+  CHECK(launched() == Names{"fp8_grouped_contiguous"});
+  test::fake_device().history.clear();
+  REQUIRE(gemm.launch(contiguous_arguments(1, row_major_scales(floats(kScales), 1, 512)), nullptr));
+  CHECK(launched() == Names{"fp8_transpose_scales", "fp8_grouped_contiguous"});
+}
+
+TEST_CASE("A workspace that is missing, too small or misaligned is refused with what is needed") {
+  const ScaleTensor row_major = row_major_scales(floats(kScales), 5, 512);
+  auto arguments = contiguous_arguments(5, row_major);
+  arguments.workspace = {};
+  CHECK(refusal(arguments) == "workspace is null: row-major a_scales need 128 bytes to be transposed into");
+  arguments.workspace = {address(kWorkspace), 127};
+  CHECK(refusal(arguments) == "workspace has 127 bytes: row-major a_scales need 128 bytes to be transposed into");
+  arguments.workspace = {address(kWorkspace + 4), 128};
+  CHECK(refusal(arguments) == "workspace is not aligned to 16 bytes");
+  auto others = masked_arguments(5, row_major_scales(floats(kScales), 5, 512, 2));
+  others.workspace.bytes -= 1;
+  CHECK(refusal(others) == "workspace has 255 bytes: row-major a_scales need 256 bytes to be transposed into");
+}
+
+TEST_CASE("A workspace that overlaps the scales is refused, one that touches them is not") {
+  const std::int64_t bytes = 4 * 5 * 4;  // of the row-major scales
+  auto arguments = contiguous_arguments(5, row_major_scales(floats(kScales), 5, 512));
+  for (const std::int64_t offset : {std::int64_t{0}, std::int64_t{-112}, bytes - 16}) {
+    arguments.workspace.data = address(kScales + static_cast<std::uint64_t>(offset));
+    CHECK(refusal(arguments) == "workspace overlaps a_scales, which are transposed into it");
+  }
+  for (const std::int64_t offset : {std::int64_t{-128}, bytes}) {
+    arguments.workspace.data = address(kScales + static_cast<std::uint64_t>(offset));
+    CHECK(prepared(kContiguous).launch(arguments, nullptr));
+  }
+}
+
+TEST_CASE("Wrong scales of either operand are refused by the operand's name") {
+  CHECK(refusal(contiguous_arguments(5, {})) ==
+        "a_scales is missing: expected FP32 scales (rows, K / 128) = (5, 4)");
+  CHECK(refusal(contiguous_arguments(6, row_major_scales(floats(kScales), 5, 512))) ==
+        "a_scales has shape (5, 4): expected FP32 scales (rows, K / 128) = (6, 4)");
+  auto arguments = masked_arguments(5, column_major_scales(floats(kScales), 5, 512, 2));
+  arguments.b_scales = weight_scales(floats(kScales), 2, 512, 512);
+  CHECK(refusal(arguments) ==
+        "b_scales has shape (2, 4, 4): expected FP32 scales (groups, ceil(N / 128), K / 128) = (2, 5, 4)");
+  arguments = masked_arguments(5, column_major_scales(floats(kScales), 5, 512, 2));
+  arguments.a_scales.type = ScaleType::ue8m0;
+  CHECK(refusal(arguments, ErrorCode::unsupported).find("a_scales holds UE8M0 scales") == 0);
+}
+
+TEST_CASE("Scales for a BF16 GEMM are refused") {
+  Problem problem = kContiguous;
+  problem.data_type = DataType::bf16;
+  auto arguments = contiguous_arguments(5, row_major_scales(floats(kScales), 5, 512));
+  CHECK_FALSE(prepared(problem).launch(arguments, nullptr));
+  arguments.a_scales = arguments.b_scales = {};
+  CHECK(prepared(problem).launch(arguments, nullptr));
+  CHECK(launched() == Names{"bf16_grouped_contiguous"});
+}
+
+TEST_CASE("No rows launch nothing and need no scales") {
+  CHECK(prepared(kContiguous).launch(ContiguousArguments{}, nullptr));
+  CHECK(prepared(kMasked).launch(MaskedArguments{}, nullptr));
+  CHECK(test::fake_device().history.empty());
+}
+
+TEST_CASE("Where the transposition cannot be launched the GEMM is not") {
+  const auto gemm = prepared(kContiguous);
+  test::fake_device().launch_result = CUDA_ERROR_LAUNCH_FAILED;
+  const auto outcome = gemm.launch(contiguous_arguments(5, row_major_scales(floats(kScales), 5, 512)), nullptr);
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().code == ErrorCode::driver_failed);
+  CHECK(outcome.error().message.find("launching fp8_transpose_scales") == 0);
+  CHECK(launched() == Names{"fp8_transpose_scales"});
+}
