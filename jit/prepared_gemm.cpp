@@ -63,7 +63,8 @@ bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_
 Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, const void* source,
                                std::int64_t source_bytes) {
   if (workspace.data == nullptr || workspace.bytes < needed) {
-    const std::string given = workspace.data == nullptr ? "is null" : "has " + std::to_string(workspace.bytes) + " bytes";
+    const std::string given =
+        workspace.data == nullptr ? "is null" : "has " + std::to_string(workspace.bytes) + " bytes";
     return fail(ErrorCode::invalid_argument, "workspace " + given + ": row-major a_scales need " +
                                                  std::to_string(needed) + " bytes to be transposed into");
   }

@@ -45,11 +45,13 @@ bool same_strides(const ScaleTensor& scales, const ScaleTensor& wanted) {
 
 // Everything but the strides and the alignment, which depend on the layout. `meaning` says the shape in symbols.
 Expected<void> check_form(const char* name, const ScaleTensor& scales, const ScaleTensor& wanted, const char* meaning) {
-  const auto expected = [&] { return fmt::format("expected FP32 scales {} = {}", meaning, text(wanted.shape, wanted.rank)); };
+  const auto expected = [&] {
+    return fmt::format("expected FP32 scales {} = {}", meaning, text(wanted.shape, wanted.rank));
+  };
   if (scales.rank == 0) return refuse(name, " is missing: " + expected());
   if (scales.type == ScaleType::ue8m0) {
-    return fail(ErrorCode::unsupported, fmt::format("{} holds UE8M0 scales, which belong to sm_100; sm_90 takes FP32: {}",
-                                                    name, expected()));
+    return fail(ErrorCode::unsupported,
+                fmt::format("{} holds UE8M0 scales, which belong to sm_100; sm_90 takes FP32: {}", name, expected()));
   }
   if (scales.type != ScaleType::fp32) return refuse(name, " is of an unknown type: " + expected());
   if (scales.rank != wanted.rank) return refuse(name, fmt::format(" has rank {}: {}", scales.rank, expected()));

@@ -2,7 +2,7 @@
 // which a quantiser writes them to the one in which the kernels read them.
 //
 // Family "fp8_quantization", taken as it is: every size is a run-time value. All entry points have 256 threads, stride
-// over their work with any grid, and count in 64 bits. A scale is max(amax, 1e-10) / 448, and an element the quotient by
+// over their work with any grid, and count in 64 bits. A scale is max(amax, 1e-10) / 448, and an element is divided by
 // it; both are true divisions, so that a host gets the same bits.
 #pragma once
 

@@ -15,7 +15,7 @@ using namespace cubinet;
 namespace {
 
 constexpr Problem kProblem{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
-constexpr Problem kQuantizedProblem{.data_type = DataType::fp8, .layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
+constexpr Problem kQuantizedProblem{DataType::fp8, Layout::masked, 512, 256, 4};
 constexpr MRange kRange{1, 16384};
 
 // Outside things of one engine: they outlive it, and count.

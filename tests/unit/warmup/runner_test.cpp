@@ -111,6 +111,19 @@ TEST_CASE("The kernels that take longest to compile are started first") {
   CHECK(weights.front() > weights.back());
 }
 
+TEST_CASE("A kernel without a configuration is warmed with the rest, after those that take longer") {
+  Plan plan = plan_of(2);
+  const jit::KernelSpec quantization = jit::quantization_spec("sm_90a");
+  plan.kernels.insert(plan.kernels.begin(), {quantization, plan.kernels.front().uses});
+  FakeCompiler compiler;
+  std::vector<jit::KernelSpec> order;
+  const Report report =
+      warm(plan, compiler, nullptr, 1, [&](const warmup::Step& step) { order.push_back(step.latest); });
+  CHECK(report.compiled == 3);
+  REQUIRE(order.size() == 3);
+  CHECK((order.back() == quantization));
+}
+
 TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(5);
