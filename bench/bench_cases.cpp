@@ -6,6 +6,7 @@
 #include <fstream>
 #include <numeric>
 #include <random>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -15,8 +16,10 @@ namespace cubinet::bench {
 namespace {
 
 Case case_of(const nlohmann::json& record) {
-  const bool masked = record.at("kind") == "masked_bf16";
+  const std::string kind = record.at("kind");
+  const bool masked = kind.rfind("masked", 0) == 0;
   Case c;
+  c.problem.data_type = kind.ends_with("fp8") ? DataType::fp8 : DataType::bf16;
   c.problem.layout = masked ? Layout::masked : Layout::contiguous;
   c.problem.groups = record.at("g");
   c.problem.n = record.at("n");
@@ -26,7 +29,8 @@ Case case_of(const nlohmann::json& record) {
   c.padded_m = masked ? 0 : record.at("M").get<std::int64_t>();
   c.capacity = masked ? record.at("max_m").get<std::int64_t>() : 0;
   c.peer_us = record.at("us");
-  c.group_class = fmt::format("{} g{} m{}", masked ? "masked" : "contig", c.problem.groups, c.rows_per_group);
+  c.group_class =
+      fmt::format("{} {} g{} m{}", type_name(c), masked ? "masked" : "contig", c.problem.groups, c.rows_per_group);
   c.name = fmt::format("{} n{} k{}", c.group_class, c.problem.n, c.problem.k);
   return c;
 }
@@ -85,16 +89,19 @@ void approach(std::vector<std::int64_t>& sizes, std::int64_t wanted, const Bound
 
 }  // namespace
 
+const char* type_name(const Case& c) { return c.problem.data_type == DataType::fp8 ? "fp8" : "bf16"; }
+
 std::int64_t Case::selecting_m() const { return problem.layout == Layout::masked ? rows_per_group : padded_m; }
 
 Expected<std::vector<Case>> read_cases(const std::filesystem::path& file) {
   std::ifstream in(file);
   if (!in) return fail(ErrorCode::not_found, "cannot open " + file.string());
+  const std::set<std::string> kinds{"contig_bf16", "masked_bf16", "contig_fp8", "masked_fp8"};
   try {
     std::vector<Case> cases;
     for (const auto& record : nlohmann::json::parse(in)) {
       const std::string kind = record.at("kind");
-      if (kind == "contig_bf16" || kind == "masked_bf16") cases.push_back(case_of(record));
+      if (kinds.contains(kind)) cases.push_back(case_of(record));
     }
     return cases;
   } catch (const nlohmann::json::exception& problem) {

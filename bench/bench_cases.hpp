@@ -12,8 +12,8 @@
 namespace cubinet::bench {
 
 struct Case {
-  std::string name;         // "contig g32 m128 n4096 k7168"
-  std::string group_class;  // "contig g32 m128": cases that differ in N and K alone
+  std::string name;         // "bf16 contig g32 m128 n4096 k7168"
+  std::string group_class;  // "bf16 contig g32 m128": cases that differ in N and K alone
   Problem problem;
   std::int64_t rows_per_group = 0;  // the record's m or em
   std::int64_t valid = 0;
@@ -25,7 +25,10 @@ struct Case {
   [[nodiscard]] std::int64_t selecting_m() const;
 };
 
-// The BF16 cases of a record file, in its order. See cases/README.md for the format.
+// "bf16" or "fp8".
+const char* type_name(const Case& c);
+
+// The BF16 and FP8 cases of a record file, in its order. See cases/README.md for the format.
 Expected<std::vector<Case>> read_cases(const std::filesystem::path& file);
 
 // Cases whose name holds every word of `filter` as a word ("masked g32" but not "g3"); all when it is empty.

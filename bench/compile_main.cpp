@@ -1,6 +1,7 @@
 // cubinet_bench_compile: how long NVRTC takes for the kernels of a problem or a model, beside ptxas alone.
 // Exit codes: 0 done, 1 an error, 2 wrong usage. Needs no GPU.
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -22,6 +23,7 @@ struct Arguments {
   std::string model;
   warmup::Parallelism parallelism;
   std::int64_t m_max = 16384;
+  std::vector<DataType> types{DataType::bf16};
   std::vector<int> jobs{1, 2};
   int times = 3;
   std::string json;
@@ -35,6 +37,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--model", arguments.model, "A model's config.json in the place of one problem");
   app.add_option("--ep", arguments.parallelism.expert, "Expert parallelism of the model");
   app.add_option("--tp", arguments.parallelism.tensor, "Tensor parallelism of the model");
+  const std::map<std::string, DataType> types{{"bf16", DataType::bf16}, {"fp8", DataType::fp8}};
+  app.add_option("--dtype", arguments.types, "Types of the operands: bf16 (the default), fp8")
+      ->delimiter(',')
+      ->transform(CLI::CheckedTransformer(types));
   app.add_option("--m-max", arguments.m_max, "Largest M")->capture_default_str();
   app.add_option("--jobs", arguments.jobs, "Thread counts for the whole plan")->delimiter(',')->capture_default_str();
   app.add_option("--times", arguments.times, "Runs of which the fastest counts")->check(CLI::Range(1, 100));
@@ -46,14 +52,16 @@ Expected<warmup::Plan> plan_for(const Arguments& arguments) {
   warmup::PlanRequest request;
   request.range = {1, arguments.m_max};
   if (arguments.model.empty()) {
-    for (const Layout layout : layouts) {
-      request.problems.push_back({DataType::bf16, layout, arguments.n, arguments.k, arguments.groups});
+    for (const DataType type : arguments.types) {
+      for (const Layout layout : layouts) {
+        request.problems.push_back({type, layout, arguments.n, arguments.k, arguments.groups});
+      }
     }
     return warmup::make_plan(request);
   }
   const auto shape = warmup::read_model(arguments.model);
   if (!shape) return tl::make_unexpected(shape.error());
-  auto problems = warmup::problems_of(*shape, arguments.parallelism, layouts);
+  auto problems = warmup::problems_of(*shape, arguments.parallelism, layouts, arguments.types);
   if (!problems) return tl::make_unexpected(problems.error());
   request.problems = std::move(*problems);
   return warmup::make_plan(request);

@@ -38,13 +38,13 @@ struct Arguments {
 };
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.footer("Example: cubinet_bench_gemm --filter \"contig g32\" --config stages=5 --config cluster=2,band=8");
+  app.footer("Example: cubinet_bench_gemm --filter \"bf16 contig g32\" --config stages=5 --config cluster=2,band=8");
   app.add_option("--cases", arguments.cases, "Record file of the peer")->capture_default_str();
-  app.add_option("--filter", arguments.filters, "Words that a case's name must hold, as \"masked g32\"; again: or")
+  app.add_option("--filter", arguments.filters, "Words that a case's name must hold, as \"fp8 masked g32\"; again: or")
       ->allow_extra_args(false);
   app.add_option("--config", arguments.configs,
-                 "A variant to compare: [FILTER@]FIELD=NUMBER[,...] changes the selected configuration; fields: tokens "
-                 "step columns stages cluster band largest prefetch")
+                 "A variant to compare: [FILTER@]FIELD=NUMBER[,...] changes the selected configuration; fields:" +
+                     bench::variant_fields())
       ->allow_extra_args(false);
   app.add_flag("--only-variants", arguments.only_variants, "Leave the selected configuration out");
   app.add_option("--rounds", arguments.options.rounds, "Rounds over all cases")->check(CLI::Range(1, 100));

@@ -10,8 +10,13 @@
 namespace cubinet::bench {
 namespace {
 
-constexpr double kFlopPerSecond = 790e12;
+constexpr double kBf16FlopPerSecond = 790e12;
+constexpr double kFp8FlopPerSecond = 1323e12;
 constexpr double kBytesPerSecond = 4.67e12;
+
+double flop_per_second(const Measurement& m) {
+  return m.c.problem.data_type == DataType::fp8 ? kFp8FlopPerSecond : kBf16FlopPerSecond;
+}
 
 bool timed(const Measurement& m) { return !m.rounds_us.empty(); }
 
@@ -25,10 +30,10 @@ std::map<std::string, double> best_ratios(const std::vector<Measurement>& measur
 }
 
 std::string line(const Measurement& m, bool best) {
-  if (!timed(m)) return fmt::format("{:<32} not timed: {}  {} {}\n", m.c.name, m.check, m.config, m.variant);
+  if (!timed(m)) return fmt::format("{:<38} not timed: {}  {} {}\n", m.c.name, m.check, m.config, m.variant);
   const auto [low, high] = std::minmax_element(m.rounds_us.begin(), m.rounds_us.end());
   const double us = m.us();
-  return fmt::format("{:<32} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:6.3f}{} {:6.0f} {:6.0f} {:6.1f}%  {} {} {}\n", m.c.name,
+  return fmt::format("{:<38} {:9.2f} {:9.2f} {:9.2f} {:9.2f} {:6.3f}{} {:6.0f} {:6.0f} {:6.1f}%  {} {} {}\n", m.c.name,
                      us, *low, *high, m.c.peer_us, m.ratio(), best ? '*' : ' ', m.flop / us / 1e6, m.bytes / us / 1e3,
                      100 * m.share(), m.config, m.variant, m.check);
 }
@@ -43,9 +48,11 @@ struct Mean {
   [[nodiscard]] double value() const { return count == 0 ? 0 : std::exp(logs / count); }
 };
 
-// The keys under which a case's ratio is averaged: its class, its layout, all.
+// The keys under which a case's ratio is averaged: its class, its layout, all of its data type.
 std::vector<std::string> keys_of(const Case& c) {
-  return {c.group_class, c.problem.layout == Layout::masked ? "= masked" : "= contig", "= all"};
+  const std::string type = type_name(c);
+  return {c.group_class, "= " + type + (c.problem.layout == Layout::masked ? " masked" : " contig"),
+          "= " + type + " all"};
 }
 
 }  // namespace
@@ -59,15 +66,17 @@ double Measurement::us() const {
 
 double Measurement::ratio() const { return rounds_us.empty() ? 0 : c.peer_us / us(); }
 
+bool Measurement::compute_bound() const { return flop / flop_per_second(*this) > bytes / kBytesPerSecond; }
+
 double Measurement::share() const {
-  return rounds_us.empty() ? 0 : 1e6 * std::max(flop / kFlopPerSecond, bytes / kBytesPerSecond) / us();
+  return rounds_us.empty() ? 0 : 1e6 * std::max(flop / flop_per_second(*this), bytes / kBytesPerSecond) / us();
 }
 
 std::string table(const std::vector<Measurement>& measurements) {
   const auto best = best_ratios(measurements);
   std::map<std::string, int> timed_per_case;
   for (const auto& m : measurements) timed_per_case[m.c.name] += timed(m) ? 1 : 0;
-  std::string text = fmt::format("{:<32} {:>9} {:>9} {:>9} {:>9} {:>6}  {:>6} {:>6} {:>7}  {}\n", "case", "us", "min",
+  std::string text = fmt::format("{:<38} {:>9} {:>9} {:>9} {:>9} {:>6}  {:>6} {:>6} {:>7}  {}\n", "case", "us", "min",
                                  "max", "peer us", "ratio", "TF/s", "GB/s", "ceiling", "configuration");
   for (const auto& m : measurements) {
     const bool winner = timed(m) && timed_per_case[m.c.name] > 1 && m.ratio() >= best.at(m.c.name);
@@ -87,9 +96,9 @@ std::string geomeans(const std::vector<Measurement>& measurements) {
       of_best[key].add(best.at(m.c.name));
     }
   }
-  std::string text = fmt::format("{:<20} {:>6} {:>9} {:>9}\n", "geometric mean", "cases", "selected", "best");
+  std::string text = fmt::format("{:<25} {:>6} {:>9} {:>9}\n", "geometric mean", "cases", "selected", "best");
   for (const auto& [key, mean] : of_selected) {
-    text += fmt::format("{:<20} {:>6} {:>9.3f} {:>9.3f}\n", key, mean.count, mean.value(), of_best[key].value());
+    text += fmt::format("{:<25} {:>6} {:>9.3f} {:>9.3f}\n", key, mean.count, mean.value(), of_best[key].value());
   }
   return text;
 }
@@ -108,7 +117,8 @@ nlohmann::json to_json(const std::vector<Measurement>& measurements) {
                     {"bytes", m.bytes},
                     {"ceiling_share", m.share()},
                     {"check", m.check},
-                    {"difference", m.difference}});
+                    {"difference", m.difference},
+                    {"error_share", m.error_share}});
   }
   return list;
 }

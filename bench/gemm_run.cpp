@@ -16,8 +16,6 @@
 namespace cubinet::bench {
 namespace {
 
-constexpr double kFlopPerByte = 790e12 / 4.67e12;  // above: bound by compute
-
 void stop_hung(const std::string& what) {
   fmt::print(stderr, "HUNG: {}\n", what);
   std::fflush(stderr);
@@ -101,21 +99,12 @@ void Run::add_entry(const Case& c, const Choice& choice) {
   const auto& plan = plans_.back();
   Entry entry;
   entry.plan = plans_.size() - 1;
-  entry.measurement = {c, choice.variant, jit::name(choice.config), plan.flop(), plan.bytes(), {}, "unchecked", 0};
+  entry.measurement = {c, choice.variant, jit::name(choice.config), plan.flop(), plan.bytes(), {}, "unchecked", 0, 0};
   entry.spec = jit::spec_for(c.problem, choice.config, kArchitecture);
   entries_.push_back(std::move(entry));
 }
 
 Expected<void> Run::open_device() {
-  std::int64_t a = 0;
-  std::int64_t b = 0;
-  std::int64_t d = 0;
-  for (const auto& plan : plans_) {
-    const Problem& p = plan.problem;
-    a = std::max(a, plan.rows * p.k);
-    b = std::max(b, p.groups * p.n * p.k);
-    d = std::max(d, plan.rows * p.n);
-  }
   auto verifier = warmup::Verifier::open(session_.device, *session_.compiler, session_.cabinet_or_null(),
                                          {options_.seed, std::chrono::seconds(20), stop_hung});
   if (!verifier) return tl::make_unexpected(verifier.error());
@@ -123,7 +112,7 @@ Expected<void> Run::open_device() {
   auto watch = Stopwatch::make(session_.device->driver(), *verifier_);
   if (!watch) return tl::make_unexpected(watch.error());
   watch_ = std::move(*watch);
-  return verifier_->reserve(a, b, d);
+  return verifier_->reserve(plans_);
 }
 
 Expected<void> Run::compile() {
@@ -172,6 +161,7 @@ Expected<void> Run::check(Entry& entry) {
   const auto verdict = verifier_->run(m.c.name + " " + m.config, launch_of(entry));
   if (!verdict) return tl::make_unexpected(verdict.error());
   m.difference = verdict->worst_difference;
+  m.error_share = verdict->largest_share;
   m.check = verdict->right() ? "ok" : verdict->complaint;
   if (verdict->right()) return {};
   fmt::print(stderr, "WRONG {} {}: {}\n", m.c.name, m.config, m.check);
@@ -198,8 +188,7 @@ Expected<void> Run::time_all() {
 Expected<void> Run::time(Entry& entry) {
   Measurement& m = entry.measurement;
   if (const auto status = verifier_->load(plans_[entry.plan], warmup::Verifier::Operands::keep); !status) return status;
-  const bool compute_bound = m.flop > kFlopPerByte * m.bytes;
-  const int pause_ms = options_.pause_ms > 0 ? options_.pause_ms : compute_bound ? 150 : 50;
+  const int pause_ms = options_.pause_ms > 0 ? options_.pause_ms : m.compute_bound() ? 150 : 50;
   std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
   const auto us = watch_->steady_us(m.c.name + " " + m.config, launch_of(entry), options_.budget_ms);
   if (!us) return tl::make_unexpected(us.error());

@@ -31,14 +31,19 @@ Expected<std::pair<std::string, std::int32_t>> parse_field(const std::string& te
   std::int32_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (setters().count(key) == 0 || error != std::errc{} || end != digits.data() + digits.size()) {
-    std::string known;
-    for (const auto& entry : setters()) known += " " + entry.first;
-    return fail(ErrorCode::invalid_argument, "--config: \"" + text + "\" is not FIELD=NUMBER; fields:" + known);
+    return fail(ErrorCode::invalid_argument,
+                "--config: \"" + text + "\" is not FIELD=NUMBER; fields:" + variant_fields());
   }
   return std::pair(key, value);
 }
 
 }  // namespace
+
+std::string variant_fields() {
+  std::string fields;
+  for (const auto& entry : setters()) fields += " " + entry.first;
+  return fields;
+}
 
 jit::TileConfig Variant::applied_to(jit::TileConfig selected) const {
   for (const auto& [key, value] : fields) setters().at(key)(selected, value);

@@ -11,7 +11,7 @@
 namespace cubinet::bench {
 
 // "[FILTER@]FIELD=VALUE[,FIELD=VALUE...]": for the cases that match FILTER, the selected configuration with these
-// fields changed. Fields: tokens, step, columns, stages, cluster, band, largest, prefetch.
+// fields changed.
 struct Variant {
   std::string label;  // as given
   std::string filter;
@@ -19,6 +19,9 @@ struct Variant {
 
   [[nodiscard]] jit::TileConfig applied_to(jit::TileConfig selected) const;
 };
+
+// The fields, each after a blank: " band cluster ...".
+std::string variant_fields();
 
 // An error names what cannot be read and lists the fields.
 Expected<Variant> parse_variant(const std::string& text);

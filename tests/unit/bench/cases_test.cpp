@@ -1,4 +1,7 @@
 #include "bench_cases.hpp"
+
+#include <algorithm>
+
 #include "catch.hpp"
 
 namespace cubinet::bench {
@@ -12,7 +15,17 @@ std::vector<Case> recorded() {
 
 }  // namespace
 
-TEST_CASE("the record holds 54 BF16 cases, and no other is read") { CHECK(recorded().size() == 54); }
+TEST_CASE("the record holds 54 cases of each data type, and no other is read") {
+  const auto cases = recorded();
+  const auto fp8 = std::count_if(cases.begin(), cases.end(), [](const Case& c) { return matches(c, "fp8"); });
+  CHECK(fp8 == 54);
+  CHECK(cases.size() == 108);
+  for (const Case& c : cases) {
+    INFO(c.name);
+    CHECK(matches(c, c.problem.data_type == DataType::fp8 ? "fp8" : "bf16"));
+    CHECK(matches(c, c.problem.layout == Layout::masked ? "masked" : "contig"));
+  }
+}
 
 TEST_CASE("group sizes match the record's groups, valid rows and padded rows") {
   for (const Case& c : recorded()) {
@@ -42,7 +55,7 @@ TEST_CASE("group sizes lie in 0.7 to 1.3 of the recorded rows per group") {
 
 TEST_CASE("a filter takes whole words, all of them") {
   const Case c = recorded().front();
-  CHECK(c.name == "contig g4 m8192 n4096 k7168");
+  CHECK(c.name == "bf16 contig g4 m8192 n4096 k7168");
   CHECK(matches(c, ""));
   CHECK(matches(c, "k7168 contig"));
   CHECK_FALSE(matches(c, "contig m819"));
