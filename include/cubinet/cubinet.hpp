@@ -48,9 +48,9 @@ struct ContiguousArguments {
   void* d = nullptr;                         // bf16 (m, N); rows labelled -1 are not written
   const std::int32_t* m_indices = nullptr;   // (m): group of each row, -1 for padding; see Layout::contiguous
   std::int64_t m = 0;                        // 0 launches nothing
-  ScaleTensor a_scales;                      // FP8 only: (m, K / 128), in either layout
-  ScaleTensor b_scales;                      // FP8 only: (groups, scale_blocks(N), K / 128)
-  ScaleWorkspace workspace;                  // FP8 with row-major a_scales only
+  ScaleTensor a_scales{};                    // FP8 only: (m, K / 128), in either layout
+  ScaleTensor b_scales{};                    // FP8 only: (groups, scale_blocks(N), K / 128)
+  ScaleWorkspace workspace{};                // FP8 with row-major a_scales only
 };
 
 // Operands of one masked grouped GEMM, likewise.
@@ -61,9 +61,9 @@ struct MaskedArguments {
   const std::int32_t* masked_m = nullptr;    // (groups), read on the device
   std::int64_t capacity = 0;                 // >= 1; 0 launches nothing
   std::int64_t expected_m = 0;               // host hint, >= 1: tunes, never changes the result
-  ScaleTensor a_scales;                      // FP8 only: (groups, capacity, K / 128), in either layout
-  ScaleTensor b_scales;                      // FP8 only: (groups, scale_blocks(N), K / 128)
-  ScaleWorkspace workspace;                  // FP8 with row-major a_scales only
+  ScaleTensor a_scales{};                    // FP8 only: (groups, capacity, K / 128), in either layout
+  ScaleTensor b_scales{};                    // FP8 only: (groups, scale_blocks(N), K / 128)
+  ScaleWorkspace workspace{};                // FP8 with row-major a_scales only
 };
 
 // A prepared problem on one device: its kernels are loaded. A cheap value (shared, immutable state);
