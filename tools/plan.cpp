@@ -1,4 +1,5 @@
 // cubinet plan: which kernels a model or a shape needs, and why.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -21,11 +22,12 @@ struct PlanOptions {
 constexpr const char* plan_help =
     "Example:\n"
     "  cubinet plan --model config.json --ep 8 --m-max 8192\n"
-    "  cubinet plan --shape 4096,7168,32 --layout masked --json\n"
+    "  cubinet plan --shape 4096,7168,32 --dtype fp8 --layout masked --json\n"
     "JSON: {unique_kernels, arch, nvrtc, m_range, kernels[] {key, family, n, k, groups, m_ranges,\n"
     "config, uses[]}}, one element of kernels[] per key. A kernel does not depend on the number of\n"
     "groups, so it may serve several problems: uses[] lists {groups, m_ranges} of each, and groups and\n"
-    "m_ranges repeat the first. An m_range is [first, last], both included.";
+    "m_ranges repeat the first. An m_range is [first, last], both included. The family fp8_quantization,\n"
+    "one kernel for all FP8 problems of a plan, has n and k 0 and a config without constants.";
 
 Json ranges_array(const std::vector<MRange>& ranges) {
   Json array = Json::array();
@@ -36,7 +38,8 @@ Json ranges_array(const std::vector<MRange>& ranges) {
 Json kernel_object(const warmup::PlannedKernel& kernel, const std::string& key) {
   Json uses = Json::array();
   for (const warmup::PlannedUse& use : kernel.uses) {
-    uses.push_back(Json{{"groups", use.problem.groups}, {"m_ranges", ranges_array(use.m_ranges)}});
+    Json object{{"groups", use.problem.groups}, {"m_ranges", ranges_array(use.m_ranges)}};
+    if (std::find(uses.begin(), uses.end(), object) == uses.end()) uses.push_back(std::move(object));
   }
   const warmup::PlannedUse& first = kernel.uses.front();
   return Json{{"key", key},

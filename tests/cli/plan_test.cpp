@@ -10,6 +10,26 @@
 
 using namespace cubinet::cli;
 
+namespace {
+
+const std::set<std::string> bf16_families{"bf16_grouped_contiguous", "bf16_grouped_masked"};
+const std::set<std::string> fp8_families{"fp8_grouped_contiguous", "fp8_grouped_masked", "fp8_quantization"};
+
+std::set<std::string> families_of(const Outcome& outcome) {
+  std::set<std::string> families;
+  const auto plan = object_of(outcome);
+  for (const auto& kernel : plan.at("kernels")) families.insert(kernel.at("family").get<std::string>());
+  return families;
+}
+
+// A small model with this quantization_config.
+std::string model_with(const std::string& quantization_config) {
+  return R"({"num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128, "quantization_config": )" +
+         quantization_config + "}";
+}
+
+}  // namespace
+
 TEST_CASE("plan names each kernel once, with the fields that others read, and writes nothing") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run({"plan", "--model", example_model("qwen3-30b-a3b"), "--ep", "8", "--json"});
@@ -73,15 +93,95 @@ TEST_CASE("plan prints a table for people, whose keys are those of the object") 
   }
 }
 
-TEST_CASE("A quantized model is planned with bf16 kernels, and a note says so") {
+TEST_CASE("A model whose weights are FP8 in blocks of 128 x 128 is planned with FP8 kernels by itself") {
   const Sandbox sandbox;
-  const Outcome outcome = sandbox.run({"plan", "--model", example_model("deepseek-v3"), "--ep", "8", "--json"});
-  CHECK(outcome.exit_code == 0);
-  CHECK(outcome.err.find("quantized (fp8)") != std::string::npos);
-  const auto plan = object_of(outcome);
-  for (const auto& kernel : plan.at("kernels")) {
-    CHECK(kernel.at("family").get<std::string>().find("bf16_") == 0);
+  for (const char* model : {"deepseek-v3", "kimi-k2", "minimax-m2"}) {
+    INFO(model);
+    const Outcome outcome = sandbox.run({"plan", "--model", example_model(model), "--ep", "8", "--json"});
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.err.empty());
+    CHECK(families_of(outcome) == fp8_families);
   }
+  const Outcome same = sandbox.run({"plan", "--model", example_model("deepseek-v3"), "--ep", "8", "--json"});
+  const Outcome asked =
+      sandbox.run({"plan", "--model", example_model("deepseek-v3"), "--ep", "8", "--dtype", "fp8", "--json"});
+  CHECK(same.out == asked.out);
+}
+
+TEST_CASE("A model with other weights is planned with BF16 kernels by itself, and a note says how it is quantized") {
+  const Sandbox sandbox;
+  const std::string mxfp4 = sandbox.file("mxfp4.json", model_with(R"({"quant_method": "mxfp4"})"));
+  const Outcome other = sandbox.run({"plan", "--model", mxfp4, "--json"});
+  CHECK(other.exit_code == 0);
+  CHECK(other.err == "cubinet: note: " + mxfp4 + " is quantized (mxfp4); planning bf16 kernels of its shapes\n");
+  CHECK(families_of(other) == bf16_families);
+
+  const Outcome plain = sandbox.run({"plan", "--model", example_model("qwen3-30b-a3b"), "--json"});
+  CHECK(plain.err.empty());
+  CHECK(families_of(plain) == bf16_families);
+}
+
+TEST_CASE("--dtype decides, whatever the model's weights are") {
+  const Sandbox sandbox;
+  const std::string blocks_of_64 =
+      sandbox.file("64.json", model_with(R"({"quant_method": "fp8", "weight_block_size": [64, 64]})"));
+  std::set<std::string> both = bf16_families;
+  both.insert(fp8_families.begin(), fp8_families.end());
+  for (const std::string& model :
+       {example_model("deepseek-v3"), example_model("qwen3-30b-a3b"), example_model("glm-4.5"), blocks_of_64}) {
+    const auto families = [&](const std::string& types) {
+      return families_of(sandbox.run({"plan", "--model", model, "--dtype", types, "--json"}));
+    };
+    INFO(model);
+    CHECK(families("bf16") == bf16_families);
+    CHECK(families("fp8") == fp8_families);
+    CHECK(families("bf16,fp8") == both);
+    CHECK(families("fp8,bf16,fp8") == both);
+  }
+  const Outcome outcome = sandbox.run({"plan", "--model", example_model("deepseek-v3"), "--dtype", "bf16", "--json"});
+  CHECK(outcome.err.find("is quantized (fp8); planning bf16 kernels of its shapes") != std::string::npos);
+}
+
+TEST_CASE("A shape is planned in BF16 unless --dtype says otherwise") {
+  const Sandbox sandbox;
+  const Arguments shape{"plan", "--shape", "576,7168,32", "--json", "--m-max", "64"};
+  const auto families = [&](const Arguments& more) {
+    Arguments arguments = shape;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return families_of(sandbox.run(arguments));
+  };
+  CHECK(families({}) == bf16_families);
+  CHECK(families({"--dtype", "fp8"}) == fp8_families);
+  CHECK(families({"--dtype", "fp8", "--layout", "masked"}) ==
+        std::set<std::string>{"fp8_grouped_masked", "fp8_quantization"});
+}
+
+TEST_CASE("A plan with FP8 has the quantiser once, without N, K and configuration") {
+  const Sandbox sandbox;
+  const Arguments arguments{"plan",    "--shape", "576,7168,32", "--shape", "1024,2048,16", "--dtype", "bf16,fp8",
+                            "--m-min", "2",       "--m-max",     "64"};
+  Arguments with_json = arguments;
+  with_json.push_back("--json");
+  const auto plan = object_of(sandbox.run(with_json));
+  std::size_t seen = 0;
+  for (const auto& kernel : plan.at("kernels")) {
+    for (const char* field : {"key", "family", "n", "k", "groups", "m_ranges", "config", "uses"}) {
+      CHECK(kernel.contains(field));
+    }
+    if (kernel.at("family") != "fp8_quantization") continue;
+    ++seen;
+    CHECK(kernel.at("n") == 0);
+    CHECK(kernel.at("k") == 0);
+    CHECK(kernel.at("config") == nlohmann::json{{"name", ""}});
+  }
+  CHECK(seen == 1);
+  const std::string table = sandbox.run(arguments).out;
+  const std::size_t start = table.find("  fp8_quantization ");
+  REQUIRE(start != std::string::npos);
+  CHECK(table.find("  fp8_quantization ", start + 1) == std::string::npos);
+  const std::string line = table.substr(start, table.find('\n', start) - start);
+  CHECK(line.find("any") != std::string::npos);
+  CHECK(line.find('0') == std::string::npos);
 }
 
 TEST_CASE("Output that cannot be written is a failure") {

@@ -59,8 +59,11 @@ TEST_CASE("A wrong value is refused by the name of its flag, and nothing is writ
       {{"--shape", shape, "--num-sms", "0"}, "--num-sms"},
       {{"--shape", shape, "--arch", "sm_90"}, "sm_90a"},
       {{"--shape", shape, "--arch", "banana"}, "banana"},
-      {{"--shape", shape, "--dtype", "fp8"}, "fp8"},
-      {{"--shape", shape, "--dtype", "int4"}, "int4"},
+      {{"--shape", shape, "--dtype", "int4"}, "--dtype: 'int4' is neither bf16 nor fp8"},
+      {{"--shape", shape, "--dtype", "FP8"}, "'FP8'"},
+      {{"--shape", shape, "--dtype", "bf16,"}, "--dtype: ''"},
+      {{"--shape", shape, "--dtype", "bf16, fp8"}, "' fp8'"},
+      {{"--shape", shape, "--dtype", ""}, "--dtype: no type is named"},
       {{"--shape", shape, "--layout", "ragged"}, "ragged"},
       {{"--shape", shape, "--ep", "8"}, "--ep"},
       {{"--shape", shape, "--unknown"}, "--unknown"},
@@ -83,6 +86,46 @@ TEST_CASE("A shape that is none, or that the kernels do not take, is refused") {
   for (const char* shape : {"1024,2048,65537", "1024,2048,2147483648", "1024,2048,99999999999999999999"}) {
     check_refused(sandbox, {{"--shape", shape}, "groups must be from 1 to 65536"});
   }
+}
+
+TEST_CASE("A K that FP8 kernels do not take is refused with what it can be padded to") {
+  const Sandbox sandbox;
+  for (const char* types : {"fp8", "bf16,fp8"}) {
+    check_refused(sandbox,
+                  {{"--shape", "4096,192,8", "--dtype", types},
+                   "--shape: '4096,192,8': K must be a multiple of 128 for FP8: K=192; padding K to 256 mends"});
+  }
+  check_refused(sandbox, {{"--shape", "4096,100,8"}, "K must be a multiple of 64 for BF16: K=100; padding K to 128"});
+  const std::string minimax = example_model("minimax-m2");
+  const std::string by_itself = minimax +
+                                ": expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: "
+                                "K=192; padding the expert width to 256 per rank mends it";
+  check_refused(sandbox, {{"--model", minimax, "--tp", "8"}, by_itself});
+  for (const char* types : {"fp8", "bf16,fp8"}) {
+    check_refused(sandbox, {{"--model", example_model("qwen3-235b-a22b"), "--tp", "8", "--dtype", types},
+                            "padding the expert width to 256 per rank"});
+    check_refused(sandbox, {{"--model", example_model("gpt-oss-120b"), "--dtype", types},
+                            "hidden_size 2880: K must be a multiple of 128 for FP8: K=2880; padding it to 2944"});
+  }
+  CHECK(sandbox.run({"plan", "--model", minimax, "--tp", "8", "--dtype", "bf16"}).exit_code == 0);
+}
+
+TEST_CASE("FP8 weights in blocks that the kernels do not take are refused with the field, what came and a way out") {
+  const Sandbox sandbox;
+  const auto model = [&](const std::string& block) {
+    return sandbox.file("model.json",
+                        R"({"text_config": {"num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128,
+                            "quantization_config": {"quant_method": "fp8")" +
+                            block + "}}}");
+  };
+  const std::string way_out = "the FP8 kernels are for [128,128] alone; --dtype bf16 plans BF16 kernels of its shapes";
+  const std::string field = "model.json: quantization_config.weight_block_size is ";
+  for (const char* block : {"[64,64]", "[128]", "\"128\"", "128"}) {
+    const std::string file = model(std::string(R"(, "weight_block_size": )") + block);
+    check_refused(sandbox, {{"--model", file}, field + block + "; " + way_out});
+    CHECK(sandbox.run({"plan", "--model", file, "--dtype", "bf16"}).exit_code == 0);
+  }
+  check_refused(sandbox, {{"--model", model("")}, field + "missing (scales are per tensor); " + way_out});
 }
 
 TEST_CASE("A model that cannot be used is refused by name") {

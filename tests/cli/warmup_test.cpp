@@ -59,6 +59,34 @@ TEST_CASE("A second warmup compiles nothing, and the kernels are those of the pl
   CHECK(object_of(sandbox.run(small)).at("hits") == 1);
 }
 
+TEST_CASE("An FP8 warmup stores the kernels of the plan and the quantiser, and a second one compiles nothing") {
+  const Sandbox sandbox;
+  const Arguments request{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
+  const Outcome first = sandbox.run(with({"warmup"}, with(request, {"--json"})));
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  CHECK(object_of(first).at("compiled") == 2);
+  CHECK(first.err.find("fp8_grouped_masked N=128 K=128 ") != std::string::npos);
+  CHECK(first.err.find("fp8_quantization: compiled\n") != std::string::npos);
+  CHECK(object_of(sandbox.run(with({"warmup"}, with(request, {"--json"})))).at("hits") == 2);
+
+  const auto kernels = object_of(sandbox.run(with({"plan"}, with(request, {"--json"})))).at("kernels");
+  const auto entries = object_of(sandbox.run({"cache", "ls", "--json"})).at("entries");
+  REQUIRE(entries.size() == 2);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    for (const char* field : {"key", "family", "n", "k"}) CHECK(entries[i].at(field) == kernels.at(i).at(field));
+    CHECK(entries[i].at("config") == kernels.at(i).at("config").at("name"));
+  }
+  CHECK(entries[1].at("family") == "fp8_quantization");
+
+  const std::string table = sandbox.run({"cache", "ls"}).out;
+  const std::size_t row = table.find("fp8_quantization");
+  REQUIRE(row != std::string::npos);
+  CHECK(table.substr(row, table.find('\n', row) - row).find("  -  -  ") != std::string::npos);
+  const std::string shown = sandbox.run({"cache", "show", entries[1].at("key").get<std::string>()}).out;
+  CHECK(shown.find("N, K          -, -\nconfig        -\n") != std::string::npos);
+}
+
 TEST_CASE("The cache folder is the flag's, else the first that the environment names") {
   Sandbox sandbox;
   const auto chosen = [&](const Arguments& more) {
@@ -118,7 +146,8 @@ TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one t
   }
 }
 
-TEST_CASE("Progress goes to standard error as plain lines that say what became of each kernel, and --quiet silences it") {
+TEST_CASE(
+    "Progress goes to standard error as plain lines that say what became of each kernel, and --quiet silences it") {
   const Sandbox sandbox;
   const Outcome loud = sandbox.run(small);
   CHECK(loud.err.find("[1/1] bf16_grouped_masked N=128 K=128") == 0);
