@@ -11,6 +11,9 @@
 
 #include "jit/loader.hpp"
 #include "jit/selector.hpp"
+#include "util/cores.hpp"
+#include "warmup/plan.hpp"
+#include "warmup/runner.hpp"
 
 namespace cubinet::tests {
 namespace {
@@ -105,20 +108,76 @@ GroupedGemm Gpu::prepare(const Problem& problem, MRange range) {
   return std::move(gemm).value();
 }
 
+bool Gpu::wants(DataType type) const {
+  static const std::string wanted = from_environment("CUBINET_TEST_DTYPE", "");
+  return wanted.empty() || wanted == name(type);
+}
+
+void Gpu::compile_ahead(const std::vector<Problem>& problems) {
+  warmup::PlanRequest request;
+  request.problems = problems;
+  request.range = {1, kLargestM};
+  const auto plan = warmup::make_plan(request);
+  if (!plan) give_up("planning", plan.error());
+  const auto report = warmup::warm(*plan, *session_.compiler, session_.cabinet_or_null(), util::usable_cores(), {});
+  if (!report.failed.empty()) give_up("compiling", report.failed.front().error);
+}
+
+Quantizer Gpu::prepare_quantizer() {
+  auto quantizer = service_.prepare_quantizer();
+  if (!quantizer) give_up("preparing the quantiser", quantizer.error());
+  return std::move(quantizer).value();
+}
+
 std::string Gpu::complaint(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m) {
-  const auto verdict = verifier_.load(plan).and_then([&] {
-    return verifier_.run(describe(plan), [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream); });
+  auto said = judge(gemm, plan, expected_m);
+  if (said && said->empty() && plan.problem.data_type == DataType::fp8) said = compare_orders(gemm, plan, expected_m);
+  return said ? *said : said.error().message;
+}
+
+Expected<std::string> Gpu::judge(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m) {
+  return verifier_.load(plan)
+      .and_then([&] {
+        return verifier_.run(describe(plan),
+                             [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream); });
+      })
+      .map([](const warmup::Verdict& verdict) { return verdict.complaint; });
+}
+
+// Row-major scales against the output just judged. Of the reference a few rows are enough here; all writes count.
+Expected<std::string> Gpu::compare_orders(const GroupedGemm& gemm, const warmup::RowPlan& plan,
+                                          std::int64_t expected_m) {
+  const auto run = [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream, ScaleOrder::row_major); };
+  const auto verdict = verifier_.set_output_aside().and_then(
+      [&] { return verifier_.run(describe(plan) + " row-major scales", run, kLargestM); });
+  if (!verdict) return tl::make_unexpected(verdict.error());
+  if (!verdict->right()) return "row-major scales: " + verdict->complaint;
+  return verifier_.count_differences().map([](std::uint64_t count) {
+    return count == 0 ? std::string() : fmt::format("{} elements differ between the two orders of scales", count);
   });
-  return verdict ? verdict->complaint : verdict.error().message;
+}
+
+Expected<void> outcome(const Status& status) {
+  if (!status) return tl::make_unexpected(status.error());
+  return {};
 }
 
 Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier, std::int64_t expected_m,
-                      CUstream stream) {
-  const auto status = gemm.problem().layout == Layout::contiguous
-                          ? gemm.launch(verifier.contiguous_arguments(), stream)
-                          : gemm.launch(verifier.masked_arguments(expected_m), stream);
-  if (!status) return tl::make_unexpected(status.error());
-  return {};
+                      CUstream stream, ScaleOrder order) {
+  return outcome(gemm.problem().layout == Layout::contiguous
+                     ? gemm.launch(verifier.contiguous_arguments(order), stream)
+                     : gemm.launch(verifier.masked_arguments(expected_m, order), stream));
+}
+
+const char* name(DataType type) { return type == DataType::fp8 ? "fp8" : "bf16"; }
+
+const char* name(ScaleOrder order) { return order == ScaleOrder::row_major ? "row-major" : "column-major"; }
+
+std::int64_t depth(DataType type) { return 128 / jit::element_bytes(type); }
+
+std::vector<ScaleOrder> orders(DataType type) {
+  if (type == DataType::bf16) return {ScaleOrder::column_major};
+  return {ScaleOrder::column_major, ScaleOrder::row_major};
 }
 
 std::vector<std::int64_t> selecting_ms(const Problem& problem) {
@@ -129,7 +188,7 @@ std::vector<std::int64_t> selecting_ms(const Problem& problem) {
 
 std::string describe(const warmup::RowPlan& plan) {
   const Problem& p = plan.problem;
-  return fmt::format("{} n={} k={} groups={} rows={} capacity={} valid={}",
+  return fmt::format("{} {} n={} k={} groups={} rows={} capacity={} valid={}", name(p.data_type),
                      p.layout == Layout::masked ? "masked" : "contiguous", p.n, p.k, p.groups, plan.rows, plan.capacity,
                      plan.valid_rows());
 }

@@ -17,9 +17,11 @@ namespace cubinet::tests {
 using warmup::contiguous_labels;
 using warmup::contiguous_plan;
 using warmup::masked_plan;
+using warmup::ScaleOrder;
 
 // The device of this process, opened by the first test that asks. Read from the environment: CUBINET_TEST_CACHE (the
-// cabinet; by default a folder of temporary files), CUBINET_TEST_SEED, CUBINET_TEST_DEADLINE_S (of one launch, 20).
+// cabinet; by default a folder of temporary files), CUBINET_TEST_SEED, CUBINET_TEST_DEADLINE_S (of one launch, 20),
+// CUBINET_TEST_DTYPE (bf16 or fp8: leave the tests of the other type out).
 class Gpu {
  public:
   // Null with the reason when there is no driver, or no device that these kernels run on. Any other trouble throws.
@@ -30,6 +32,8 @@ class Gpu {
   [[nodiscard]] const jit::Driver& driver() const { return session_.device->driver(); }
   // Fresh for every process unless the environment gives it; printed once.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  // Whether tests of this type are wanted.
+  [[nodiscard]] bool wants(DataType type) const;
   // Another verifier, with buffers and a stream of its own.
   warmup::Verifier make_verifier();
   // Bytes of device memory that can still be had.
@@ -38,10 +42,19 @@ class Gpu {
   // The problem prepared for the range. Throws, with the compiler's log, when it cannot be had.
   GroupedGemm prepare(const Problem& problem, MRange range);
 
-  // Runs the plan on fresh operands and returns what is wrong; empty when nothing is.
+  // Compiles, with all cores, every kernel that the problems can select up to kLargestM, so that prepare() finds them.
+  void compile_ahead(const std::vector<Problem>& problems);
+
+  // The quantiser. Throws likewise.
+  Quantizer prepare_quantizer();
+
+  // Runs the plan on fresh operands and returns what is wrong; empty when nothing is. FP8 is run with scales in either
+  // order, and the outputs must agree to the bit.
   std::string complaint(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m = 1);
 
  private:
+  Expected<std::string> judge(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m);
+  Expected<std::string> compare_orders(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m);
   Gpu(warmup::GpuSession session, Service service, std::uint64_t seed);
   static std::unique_ptr<Gpu> open(std::string& reason);
 
@@ -57,12 +70,24 @@ constexpr std::int64_t kLargestM = 32768;
 
 // Puts a launch of the verifier's plan on a stream.
 Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier, std::int64_t expected_m,
-                      CUstream stream);
+                      CUstream stream, ScaleOrder order = ScaleOrder::column_major);
+
+// An outcome of the public interface as one of the library's own.
+Expected<void> outcome(const Status& status);
+
+const char* name(DataType type);
+const char* name(ScaleOrder order);
+
+// What K is a multiple of: 64 for bf16, 128 for fp8.
+std::int64_t depth(DataType type);
+
+// The orders of scales that a type's tests go through; bf16, which has none, is run once.
+std::vector<ScaleOrder> orders(DataType type);
 
 // One M of each configuration that the selector has for the problem up to kLargestM.
 std::vector<std::int64_t> selecting_ms(const Problem& problem);
 
-// "masked n=.. k=.. groups=.. rows=.. valid=..".
+// "fp8 masked n=.. k=.. groups=.. rows=.. valid=..".
 std::string describe(const warmup::RowPlan& plan);
 
 // The root of the source tree: where this was built, else the present folder.
@@ -84,6 +109,13 @@ class Dice {
 };
 
 }  // namespace cubinet::tests
+
+// `gpu_name` becomes the device, as below, and the test case is run once with `type` standing for each data type.
+#define CUBINET_GPU_AND_TYPE(gpu_name, type)                     \
+  CUBINET_GPU(gpu_name);                                         \
+  const DataType type = GENERATE(DataType::bf16, DataType::fp8); \
+  if (!(gpu_name).wants(type)) return;                           \
+  INFO(cubinet::tests::name(type))
 
 // `name` becomes the device; where there is none, the test case ends as skipped.
 #define CUBINET_GPU(name)                                                             \

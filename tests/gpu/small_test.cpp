@@ -6,8 +6,8 @@
 namespace cubinet::tests {
 
 TEST_CASE("small contiguous problems are computed right by every configuration", "[small]") {
-  CUBINET_GPU(gpu);
-  const Problem problem{DataType::bf16, Layout::contiguous, 392, 192, 2};
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const Problem problem{type, Layout::contiguous, 392, 3 * depth(type), 2};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
   for (const std::int64_t m : selecting_ms(problem)) {
     auto labels = contiguous_labels({65, 130});
@@ -19,8 +19,8 @@ TEST_CASE("small contiguous problems are computed right by every configuration",
 }
 
 TEST_CASE("small masked problems are computed right by every configuration", "[small]") {
-  CUBINET_GPU(gpu);
-  const Problem problem{DataType::bf16, Layout::masked, 392, 192, 3};
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const Problem problem{type, Layout::masked, 392, 3 * depth(type), 3};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
   const auto plan = masked_plan(problem, {17, 0, 131}, 133);
   for (const std::int64_t expected_m : selecting_ms(problem)) {

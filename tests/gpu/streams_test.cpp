@@ -4,14 +4,15 @@
 namespace cubinet::tests {
 namespace {
 
-// Poisons both outputs, puts `launches` launches on each stream in turn, waits once, judges both.
+// Poisons both outputs, puts `launches` launches on each stream in turn, waits once, judges both. The second stream's
+// scales, if there are any, are row-major.
 void check_together(warmup::Verifier& one, const GroupedGemm& gemm_one, warmup::Verifier& two,
                     const GroupedGemm& gemm_two, int launches) {
   REQUIRE(one.poison());
   REQUIRE(two.poison());
   for (int i = 0; i < launches; ++i) {
     REQUIRE(launch(gemm_one, one, 16, one.stream()));
-    REQUIRE(launch(gemm_two, two, 200, two.stream()));
+    REQUIRE(launch(gemm_two, two, 200, two.stream(), ScaleOrder::row_major));
   }
   REQUIRE(one.wait("first stream"));
   REQUIRE(two.wait("second stream"));
@@ -26,9 +27,9 @@ void check_together(warmup::Verifier& one, const GroupedGemm& gemm_one, warmup::
 }  // namespace
 
 TEST_CASE("one prepared problem runs on two streams at once", "[streams]") {
-  CUBINET_GPU(gpu);
+  CUBINET_GPU_AND_TYPE(gpu, type);
   auto other = gpu.make_verifier();
-  const Problem problem{DataType::bf16, Layout::contiguous, 1536, 1024, 4};
+  const Problem problem{type, Layout::contiguous, 1536, 1024, 4};
   const auto gemm = gpu.prepare(problem, {1, 8192});
   for (const std::int64_t rows : {90, 500}) {
     REQUIRE(gpu.verifier().load(contiguous_plan(problem, contiguous_labels({rows, 1, 0, 2 * rows}))));
@@ -38,10 +39,10 @@ TEST_CASE("one prepared problem runs on two streams at once", "[streams]") {
 }
 
 TEST_CASE("problems of both layouts run on two streams at once", "[streams]") {
-  CUBINET_GPU(gpu);
+  CUBINET_GPU_AND_TYPE(gpu, type);
   auto other = gpu.make_verifier();
-  const Problem contiguous{DataType::bf16, Layout::contiguous, 2048, 768, 4};
-  const Problem masked{DataType::bf16, Layout::masked, 2048, 768, 4};
+  const Problem contiguous{type, Layout::contiguous, 2048, 768, 4};
+  const Problem masked{type, Layout::masked, 2048, 768, 4};
   REQUIRE(gpu.verifier().load(contiguous_plan(contiguous, contiguous_labels({300, 1, 0, 222}))));
   REQUIRE(other.load(masked_plan(masked, {5, 0, 300, 129}, 301)));
   check_together(gpu.verifier(), gpu.prepare(contiguous, {1, 8192}), other, gpu.prepare(masked, {1, 4096}), 20);
