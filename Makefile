@@ -8,6 +8,8 @@ MODEL ?= examples/models/qwen3.5-35b-a3b/config.json
 EP ?= 8
 ARCH ?= sm_90a
 M_MAX ?= 16384
+# bf16, fp8 or bf16,fp8; left empty it is what the model's weights are.
+DTYPE ?=
 
 CUBINET = $(BUILD)/bin/cubinet
 CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -22,7 +24,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure
 warmup: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target bin/cubinet
 	$(CUBINET) warmup --model $(MODEL) --ep $(EP) --arch $(ARCH) --m-max $(M_MAX) \
-	  --dtype bf16 --layout contiguous,masked
+	  $(if $(DTYPE),--dtype $(DTYPE)) --layout contiguous,masked
 	$(CUBINET) cache ls
 	$(CUBINET) cache stats
 

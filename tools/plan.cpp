@@ -19,10 +19,12 @@ struct PlanOptions {
   bool json = false;
 };
 
-constexpr const char* plan_help =
+constexpr const char* plan_example =
     "Example:\n"
     "  cubinet plan --model config.json --ep 8 --m-max 8192\n"
-    "  cubinet plan --shape 4096,7168,32 --dtype fp8 --layout masked --json\n"
+    "  cubinet plan --shape 4096,7168,32 --dtype fp8 --layout masked --json\n";
+
+constexpr const char* plan_help =
     "JSON: {unique_kernels, arch, nvrtc, m_range, kernels[] {key, family, n, k, groups, m_ranges,\n"
     "config, uses[]}}, one element of kernels[] per key. A kernel does not depend on the number of\n"
     "groups, so it may serve several problems: uses[] lists {groups, m_ranges} of each, and groups and\n"
@@ -124,7 +126,7 @@ void add_plan(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<PlanOptions>();
   add_request_options(*command, options->request);
   command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(std::string(plan_help) + "\n" + exit_codes_help);
+  command->footer(std::string(plan_example) + types_help + plan_help + "\n" + exit_codes_help);
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

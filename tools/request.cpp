@@ -203,8 +203,7 @@ void add_request_options(CLI::App& app, RequestOptions& options) {
   add_number(app, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
   app.add_option(
          "--dtype", options.dtype,
-         "bf16, fp8, or both with a comma between them (default: fp8 for a model whose weights are quantized so, "
-         "with quant_method fp8 and a weight_block_size of [128,128], else bf16)")
+         "bf16, fp8, or both with a comma between them (default: what the model's weights are; bf16 for a shape)")
       ->type_name("TYPE")
       ->check([](const std::string& text) { return text.empty() ? "no type is named" : ""; }, "");
   app.add_option("--layout", options.layout, "contiguous, masked, or both with a comma between them")

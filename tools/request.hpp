@@ -27,6 +27,11 @@ struct RequestOptions {
   std::int64_t num_sms = 132;
 };
 
+// What --help of each subcommand says of the types, below its example.
+inline constexpr const char* types_help =
+    "Without --dtype a model is planned in fp8 where its quantization_config has quant_method fp8 and\n"
+    "weight_block_size [128,128], else in bf16.\n";
+
 // Adds the options to a subcommand; `options` must outlive it.
 void add_request_options(CLI::App& app, RequestOptions& options);
 

@@ -30,9 +30,12 @@ struct WarmupOptions {
 
 constexpr int most_jobs = 1024;
 
-constexpr const char* warmup_help =
+constexpr const char* warmup_example =
     "Example:\n"
     "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
+    "  cubinet warmup --model config.json --ep 8 --dtype bf16,fp8\n";
+
+constexpr const char* warmup_help =
     "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and\n"
     "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
     "JSON: {unique_kernels, compiled, stored, hits, failed, failures[] {key, family, code, message, log},\n"
@@ -179,7 +182,7 @@ void add_warmup(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--quiet", options->quiet, "No progress and no notes");
-  command->footer(std::string(warmup_help) + "\n" + exit_codes_help);
+  command->footer(std::string(warmup_example) + types_help + warmup_help + "\n" + exit_codes_help);
   command->callback([options, &exit_code] { exit_code = run_watched(*options); });
 }
 
