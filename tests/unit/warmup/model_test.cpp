@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -355,96 +354,4 @@ TEST_CASE("A file far larger than any configuration is not read") {
   std::ofstream(file) << "{}";
   fs::resize_file(file, std::uintmax_t{1} << 40);
   CHECK_FALSE(warmup::read_model(file));
-}
-
-TEST_CASE("A model's two GEMMs appear once per layout, divided over the ranks") {
-  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
-  const auto problems = warmup::problems_of(shape, {8, 2}, {Layout::masked, Layout::contiguous});
-  REQUIRE(problems);
-  const std::vector<Problem> expected{
-      {DataType::bf16, Layout::masked, 2048, 7168, 32},
-      {DataType::bf16, Layout::masked, 7168, 1024, 32},
-      {DataType::bf16, Layout::contiguous, 2048, 7168, 32},
-      {DataType::bf16, Layout::contiguous, 7168, 1024, 32},
-  };
-  CHECK(*problems == expected);
-}
-
-TEST_CASE("A model's GEMMs appear once per type of operands") {
-  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
-  const auto problems =
-      warmup::problems_of(shape, {8, 1}, {Layout::masked, Layout::contiguous}, {DataType::fp8, DataType::bf16});
-  REQUIRE(problems);
-  REQUIRE(problems->size() == 8);
-  for (const DataType type : {DataType::fp8, DataType::bf16}) {
-    for (const Layout layout : {Layout::masked, Layout::contiguous}) {
-      CHECK(std::count(problems->begin(), problems->end(), Problem{type, layout, 4096, 7168, 32}) == 1);
-      CHECK(std::count(problems->begin(), problems->end(), Problem{type, layout, 7168, 2048, 32}) == 1);
-    }
-  }
-}
-
-TEST_CASE("Ranks that do not divide are refused with both numbers") {
-  const MoeShape shape{"mixtral", "", 4096, 14336, 8};
-  const auto message = [&](warmup::Parallelism parallelism) {
-    const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
-    REQUIRE_FALSE(problems);
-    return problems.error().message;
-  };
-  CHECK(message({3, 1}) == "the number of experts, 8, cannot be split evenly over expert parallelism 3");
-  CHECK(message({16, 1}) == "the number of experts, 8, cannot be split evenly over expert parallelism 16");
-  CHECK(message({1, 3}) == "the width of an expert, 14336, cannot be split evenly over tensor parallelism 3");
-  CHECK(message({0, 1}) == "expert parallelism must be at least 1, not 0");
-}
-
-TEST_CASE("A width that the ranks split too finely for N or K is refused with the width, the ranks and the result") {
-  const auto message = [](std::int64_t width, std::int64_t ranks) {
-    const auto problems = warmup::problems_of({"", "", 2048, width, 8}, {1, ranks}, {Layout::masked});
-    REQUIRE_FALSE(problems);
-    CHECK(problems.error().code == ErrorCode::unsupported);
-    CHECK(problems.error().message.find('\n') == std::string::npos);
-    return problems.error().message;
-  };
-  CHECK_THAT(message(512, 512), StartsWith("expert width 512 over --tp 512 gives N = 2: N must be a multiple of 8"));
-  CHECK_THAT(message(14336, 256),
-             StartsWith("expert width 14336 over --tp 256 gives K = 56: K must be a multiple of 64"));
-  CHECK_THAT(message(100, 1), StartsWith("expert width 100 over --tp 1 gives K = 100: K must be a multiple of 64"));
-  CHECK(warmup::problems_of({"", "", 2048, 512, 8}, {1, 8}, {Layout::masked}));
-}
-
-TEST_CASE("A width that FP8 kernels do not take is refused with the width that it can be padded to") {
-  const auto message = [](std::int64_t width, std::int64_t ranks, const std::vector<DataType>& types) {
-    const auto problems = warmup::problems_of({"", "", 2048, width, 8}, {1, ranks}, {Layout::masked}, types);
-    REQUIRE_FALSE(problems);
-    CHECK(problems.error().code == ErrorCode::unsupported);
-    return problems.error().message;
-  };
-  CHECK(message(1536, 8, {DataType::fp8}) ==
-        "expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: K=192; padding the expert "
-        "width to 256 per rank mends it");
-  CHECK(message(1536, 8, {DataType::bf16, DataType::fp8}) == message(1536, 8, {DataType::fp8}));
-  CHECK(message(704, 1, {DataType::fp8}).find("to 768 per rank") != std::string::npos);
-  CHECK(message(2, 1, {DataType::fp8}).find("to 128 per rank") != std::string::npos);
-  CHECK(message(100, 1, {DataType::bf16}).find("to 128 per rank") != std::string::npos);
-  CHECK(warmup::problems_of({"", "", 2048, 1536, 8}, {1, 8}, {Layout::masked}, {DataType::bf16}));
-}
-
-TEST_CASE("A width that is padded as the refusal says is taken") {
-  for (const DataType type : {DataType::bf16, DataType::fp8}) {
-    for (std::int64_t width = 1; width <= 1024; ++width) {
-      const auto padded = warmup::padded_size(type, width);
-      REQUIRE(padded);
-      const std::int64_t step = type == DataType::fp8 ? 128 : 64;
-      REQUIRE(*padded == (width + step - 1) / step * step);
-      REQUIRE(warmup::problems_of({"", "", 2048, *padded, 8}, {1, 1}, {Layout::masked}, {type}));
-    }
-  }
-  CHECK_FALSE(warmup::padded_size(DataType::fp8, std::int64_t{1} << 31));
-}
-
-TEST_CASE("A width that is too large is not said to be mended by padding") {
-  const auto problems =
-      warmup::problems_of({"", "", 2048, std::int64_t{1} << 30, 8}, {1, 1}, {Layout::masked}, {DataType::fp8});
-  REQUIRE_FALSE(problems);
-  CHECK(problems.error().message.find("padding") == std::string::npos);
 }
