@@ -1,7 +1,6 @@
 // cubinet_bench_compile: how long NVRTC takes for the kernels of a problem or a model, beside ptxas alone.
 // Exit codes: 0 done, 1 an error, 2 wrong usage. Needs no GPU.
 #include <fstream>
-#include <map>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -23,7 +22,7 @@ struct Arguments {
   std::string model;
   warmup::Parallelism parallelism;
   std::int64_t m_max = 16384;
-  std::vector<DataType> types{DataType::bf16};
+  std::vector<std::string> types{"bf16"};
   std::vector<int> jobs{1, 2};
   int times = 3;
   std::string json;
@@ -37,10 +36,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--model", arguments.model, "A model's config.json in the place of one problem");
   app.add_option("--ep", arguments.parallelism.expert, "Expert parallelism of the model");
   app.add_option("--tp", arguments.parallelism.tensor, "Tensor parallelism of the model");
-  const std::map<std::string, DataType> types{{"bf16", DataType::bf16}, {"fp8", DataType::fp8}};
-  app.add_option("--dtype", arguments.types, "Types of the operands: bf16 (the default), fp8")
+  app.add_option("--dtype", arguments.types, "Types of the operands")
       ->delimiter(',')
-      ->transform(CLI::CheckedTransformer(types));
+      ->check(CLI::IsMember({"bf16", "fp8"}))
+      ->capture_default_str();
   app.add_option("--m-max", arguments.m_max, "Largest M")->capture_default_str();
   app.add_option("--jobs", arguments.jobs, "Thread counts for the whole plan")->delimiter(',')->capture_default_str();
   app.add_option("--times", arguments.times, "Runs of which the fastest counts")->check(CLI::Range(1, 100));
@@ -49,10 +48,12 @@ void add_options(CLI::App& app, Arguments& arguments) {
 
 Expected<warmup::Plan> plan_for(const Arguments& arguments) {
   const std::vector<Layout> layouts{Layout::contiguous, Layout::masked};
+  std::vector<DataType> types;
+  for (const auto& name : arguments.types) types.push_back(name == "fp8" ? DataType::fp8 : DataType::bf16);
   warmup::PlanRequest request;
   request.range = {1, arguments.m_max};
   if (arguments.model.empty()) {
-    for (const DataType type : arguments.types) {
+    for (const DataType type : types) {
       for (const Layout layout : layouts) {
         request.problems.push_back({type, layout, arguments.n, arguments.k, arguments.groups});
       }
@@ -61,7 +62,7 @@ Expected<warmup::Plan> plan_for(const Arguments& arguments) {
   }
   const auto shape = warmup::read_model(arguments.model);
   if (!shape) return tl::make_unexpected(shape.error());
-  auto problems = warmup::problems_of(*shape, arguments.parallelism, layouts, arguments.types);
+  auto problems = warmup::problems_of(*shape, arguments.parallelism, layouts, types);
   if (!problems) return tl::make_unexpected(problems.error());
   request.problems = std::move(*problems);
   return warmup::make_plan(request);
