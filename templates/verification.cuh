@@ -49,7 +49,8 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // Scale (r, c) of group g becomes element (g * rows + r) * blocks + c of the stream `seed`, whatever the order in which
-// `scales` lie; garbage where valid[g * rows + r] is zero, and in the rows that only align. `valid` may be null: all are.
+// `scales` lie; garbage where valid[g * rows + r] is zero, and in the rows that only align. `valid` may be null: every
+// row is valid.
 extern "C" __global__ void __launch_bounds__(256)
     verification_fill_scales(cubinet_verification::ScaleView scales, long long groups, long long blocks,
                              const unsigned char* valid, unsigned long long seed, int garbage) {
@@ -86,8 +87,8 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   check(Bf16Product{a, b, n, k, slack}, d, rows, tiles, sums);
 }
 
-// The same for e4m3 operands, each element times its scale; k is a multiple of 128. The slack is of the sum over a block
-// of 128 of K before it is scaled.
+// The same for e4m3 operands, each element times its scale; k is a multiple of 128. The slack is of the sum over a
+// block of 128 of K before it is scaled.
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_check_fp8_product(const unsigned char* a, const unsigned char* b,
                                    cubinet_verification::ScaleView a_scales, cubinet_verification::ScaleView b_scales,
