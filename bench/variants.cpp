@@ -20,6 +20,7 @@ const std::map<std::string, Setter>& setters() {
       {"band", [](Config& c, std::int32_t v) { c.raster_band = v; }},
       {"largest", [](Config& c, std::int32_t v) { c.largest_first = v != 0; }},
       {"prefetch", [](Config& c, std::int32_t v) { c.prefetch_weights = v != 0; }},
+      {"on_m", [](Config& c, std::int32_t v) { c.tokens_on_m = v != 0; }},
   };
   return table;
 }

@@ -42,6 +42,7 @@ std::vector<Constant> constants_of(const KernelSpec& spec) {
       {"kRasterBand", config.raster_band},
       {"kLargestFirst", config.largest_first},
       {"kPrefetchWeights", config.prefetch_weights},
+      {"kTokensOnM", config.tokens_on_m},
   };
 }
 

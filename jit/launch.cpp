@@ -9,9 +9,9 @@
 namespace cubinet::jit {
 namespace {
 
-constexpr int kMaxTokenBoxes = 16;  // 256 tokens in steps of 16
-constexpr cuuint32_t kDepth = 64;   // bf16 elements in the 128 bytes of the swizzle
-constexpr cuuint32_t kChunk = 64;   // tokens and columns of an output box
+constexpr int kMaxTokenBoxes = 16;            // 256 tokens in steps of 16
+constexpr std::int64_t kStageRowBytes = 128;  // of K in a stage, the width of the swizzle
+constexpr cuuint32_t kChunkColumns = 64;      // of an output box
 
 // Weights that are read about once are loaded with the evict-first policy, which keeps the L2 for tokens and for lines
 // that wait to be written. With more rows per group the token tiles share them through the L2, and weights larger than
@@ -28,7 +28,10 @@ struct Scalars {
   std::int32_t n;
   std::int32_t k;
   std::int32_t stream_weights;
+  CUdeviceptr token_scales;
+  CUdeviceptr weight_scales;
 };
+static_assert(offsetof(Scalars, token_scales) == 40 && sizeof(Scalars) == 56);
 
 // The kernel's one parameter: weights map, output map, a token map per token count, scalars.
 struct alignas(64) ParameterBlock {
@@ -46,6 +49,8 @@ struct Operands {
   const void* b;
   void* d;
   const std::int32_t* row_info;
+  const void* token_scales;  // null where there are none
+  const void* weight_scales;
   std::int64_t rows;        // M, or capacity
   std::int64_t total_rows;  // of A and D
   std::int64_t group_rows;  // about, per group
@@ -53,32 +58,46 @@ struct Operands {
 
 bool streams_weights(const Problem& problem, const Operands& operands) {
   return operands.group_rows <= kStreamedRowsPerGroup &&
-         problem.groups * problem.n * problem.k * 2 < kStreamedWeightBytes;
+         problem.groups * problem.n * problem.k * element_bytes(problem.data_type) < kStreamedWeightBytes;
 }
 
-CUresult encode(const Driver& driver, CUtensorMap* map, const void* base, std::int64_t inner, std::int64_t outer,
-                cuuint32_t box_inner, cuuint32_t box_outer, CUtensorMapL2promotion promotion) {
-  const cuuint64_t dimensions[2] = {static_cast<cuuint64_t>(inner), static_cast<cuuint64_t>(outer)};
-  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(inner) * 2};
-  const cuuint32_t box[2] = {box_inner, box_outer};
+// A row-major matrix in device memory, and the box that TMA moves of it at a time.
+struct Matrix {
+  const void* base;
+  std::int64_t columns;
+  std::int64_t rows;
+  std::int64_t element_bytes;
+  cuuint32_t box_columns;
+  cuuint32_t box_rows;
+};
+
+CUresult encode(const Driver& driver, CUtensorMap* map, const Matrix& matrix, CUtensorMapL2promotion promotion) {
+  const auto type = matrix.element_bytes == 1 ? CU_TENSOR_MAP_DATA_TYPE_UINT8 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  const cuuint64_t dimensions[2] = {static_cast<cuuint64_t>(matrix.columns), static_cast<cuuint64_t>(matrix.rows)};
+  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(matrix.columns * matrix.element_bytes)};
+  const cuuint32_t box[2] = {matrix.box_columns, matrix.box_rows};
   const cuuint32_t element_strides[2] = {1, 1};
-  return driver.cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(base), dimensions,
-                                       strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                       CU_TENSOR_MAP_SWIZZLE_128B, promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return driver.cuTensorMapEncodeTiled(map, type, 2, const_cast<void*>(matrix.base), dimensions, strides, box,
+                                       element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                       promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 CUresult encode_maps(const Driver& driver, const TileConfig& config, const Problem& problem, const Operands& operands,
                      ParameterBlock& block) {
-  CUresult result = encode(driver, block.map(0), operands.b, problem.k, problem.groups * problem.n, kDepth,
-                           static_cast<cuuint32_t>(config.block_columns), CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+  const std::int64_t bytes = element_bytes(problem.data_type);
+  const auto depth = static_cast<cuuint32_t>(kStageRowBytes / bytes);
+  const Matrix weights{operands.b, problem.k, problem.groups * problem.n,
+                       bytes,      depth,     static_cast<cuuint32_t>(config.block_columns)};
+  CUresult result = encode(driver, block.map(0), weights, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
   if (result != CUDA_SUCCESS) return result;
-  result = encode(driver, block.map(1), operands.d, problem.n, operands.total_rows, kChunk, kChunk,
-                  CU_TENSOR_MAP_L2_PROMOTION_NONE);
+  // A warpgroup stores 64 rows together, or each of its warps 16 (templates/epilogue.cuh).
+  const Matrix output{operands.d, problem.n, operands.total_rows, 2, kChunkColumns, config.tokens_on_m ? 16u : 64u};
+  result = encode(driver, block.map(1), output, CU_TENSOR_MAP_L2_PROMOTION_NONE);
   const int boxes = token_boxes(config);
   for (int i = 0; i < boxes && result == CUDA_SUCCESS; ++i) {
-    const auto tokens = static_cast<cuuint32_t>((i + 1) * config.token_step / config.cluster);
-    result = encode(driver, block.map(2 + i), operands.a, problem.k, operands.total_rows, kDepth, tokens,
-                    CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+    const auto rows = static_cast<cuuint32_t>((i + 1) * config.token_step / config.cluster);
+    const Matrix tokens{operands.a, problem.k, operands.total_rows, bytes, depth, rows};
+    result = encode(driver, block.map(2 + i), tokens, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
   }
   return result;
 }
@@ -90,10 +109,15 @@ Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& ker
   if (const CUresult result = encode_maps(driver, config, problem, operands, block); result != CUDA_SUCCESS) {
     return driver.check(result, "cuTensorMapEncodeTiled");
   }
-  const Scalars scalars{reinterpret_cast<CUdeviceptr>(operands.d), reinterpret_cast<CUdeviceptr>(operands.row_info),
-                        static_cast<std::int32_t>(operands.rows),  problem.groups,
-                        static_cast<std::int32_t>(problem.n),      static_cast<std::int32_t>(problem.k),
-                        streams_weights(problem, operands)};
+  const Scalars scalars{reinterpret_cast<CUdeviceptr>(operands.d),
+                        reinterpret_cast<CUdeviceptr>(operands.row_info),
+                        static_cast<std::int32_t>(operands.rows),
+                        problem.groups,
+                        static_cast<std::int32_t>(problem.n),
+                        static_cast<std::int32_t>(problem.k),
+                        streams_weights(problem, operands),
+                        reinterpret_cast<CUdeviceptr>(operands.token_scales),
+                        reinterpret_cast<CUdeviceptr>(operands.weight_scales)};
   std::memcpy(block.map(2 + token_boxes(config)), &scalars, sizeof scalars);
 
   CUlaunchAttribute cluster{};
@@ -127,6 +151,8 @@ Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, cons
                           arguments.b,
                           arguments.d,
                           arguments.m_indices,
+                          arguments.a_scales.data,
+                          arguments.b_scales.data,
                           arguments.m,
                           arguments.m,
                           arguments.m / problem.groups};
@@ -135,8 +161,14 @@ Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, cons
 
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const MaskedArguments& arguments, CUstream stream) {
-  const Operands operands{arguments.a,         arguments.b,        arguments.d,
-                          arguments.masked_m,  arguments.capacity, problem.groups * arguments.capacity,
+  const Operands operands{arguments.a,
+                          arguments.b,
+                          arguments.d,
+                          arguments.masked_m,
+                          arguments.a_scales.data,
+                          arguments.b_scales.data,
+                          arguments.capacity,
+                          problem.groups * arguments.capacity,
                           arguments.expected_m};
   return launch_operands(driver, kernel, problem, num_sms, operands, stream);
 }

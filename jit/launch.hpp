@@ -19,8 +19,8 @@ struct LaunchableKernel {
 // first launch.
 Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& kernel);
 
-// Launches asynchronously on `stream`. Preconditions: can_run(problem); the arguments have been checked; m (or
-// capacity) > 0; the device's context is current. Takes no lock and allocates nothing.
+// Launches asynchronously on `stream`. Preconditions: can_run(problem); the arguments have been checked, and a_scales
+// are column-major; m (or capacity) > 0; the device's context is current. Takes no lock and allocates nothing.
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const ContiguousArguments& arguments, CUstream stream);
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,

@@ -11,9 +11,9 @@
 namespace cubinet::jit {
 namespace {
 
-constexpr std::int32_t kThreads = 384;   // two consumer warpgroups, one for producer and scheduler
+constexpr std::int32_t kThreads = 384;        // two consumer warpgroups, one for producer and scheduler
 constexpr std::int64_t kStageRowBytes = 128;  // of K in a pipeline stage
-constexpr std::int64_t kColumnStep = 8;  // 16 bytes of a row of D
+constexpr std::int64_t kColumnStep = 8;       // 16 bytes of a row of D
 constexpr std::int32_t kMaxGroups = 65536;
 
 // A rung of the ladder: `config` serves up to `rows` rows per group (inclusive).
@@ -38,12 +38,61 @@ constexpr TileConfig kMedium{.block_tokens = 256,
 constexpr TileConfig kLarge{
     .block_tokens = 256, .token_step = 64, .block_columns = 128, .stages = 4, .cluster = 2, .raster_band = 8};
 
+// The same for FP8. The sums of a K block take registers beside the accumulators, so tiles are smaller; and with tokens
+// on the M side a thread needs the scales of two tokens only.
+constexpr TileConfig kFp8Decode{
+    .block_tokens = 96, .token_step = 16, .block_columns = 128, .stages = 6, .prefetch_weights = true, .scaled = true};
+constexpr TileConfig kFp8Medium{.block_tokens = 128,
+                                .token_step = 64,
+                                .block_columns = 128,
+                                .stages = 5,
+                                .prefetch_weights = true,
+                                .tokens_on_m = true,
+                                .scaled = true};
+constexpr TileConfig kFp8Large{.block_tokens = 128,
+                               .token_step = 64,
+                               .block_columns = 128,
+                               .stages = 5,
+                               .raster_band = 8,
+                               .tokens_on_m = true,
+                               .scaled = true};
+// Wider tiles move fewer bytes per product, where N has room for pairs of them.
+constexpr TileConfig kFp8Wide{.block_tokens = 128,
+                              .token_step = 64,
+                              .block_columns = 192,
+                              .stages = 4,
+                              .cluster = 2,
+                              .raster_band = 8,
+                              .tokens_on_m = true,
+                              .scaled = true};
+
 constexpr std::array kContiguousLadder{Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
 constexpr std::array kMaskedLadder{Rung{96, kDecode}, Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
+constexpr std::array kFp8ContiguousLadder{Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Large}};
+constexpr std::array kFp8MaskedLadder{Rung{80, kFp8Decode}, Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Large}};
+constexpr std::array kFp8WideContiguousLadder{Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Wide}};
+constexpr std::array kFp8WideMaskedLadder{Rung{80, kFp8Decode}, Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Wide}};
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
+
+// Whether pairs of wide tiles compute at most 5 % more columns than tiles of 128.
+bool takes_wide_tiles(std::int64_t n) {
+  constexpr std::int64_t kPair = kFp8Wide.block_columns * kFp8Wide.cluster;
+  return round_up(n, kPair) * 100 <= round_up(n, kFp8Large.block_columns) * 105;
+}
 
 std::span<const Rung> ladder(const Problem& problem) {
-  if (problem.layout == Layout::masked) return kMaskedLadder;
-  return kContiguousLadder;
+  const bool masked = problem.layout == Layout::masked;
+  switch (problem.data_type) {
+    case DataType::bf16:
+      return masked ? std::span<const Rung>(kMaskedLadder) : kContiguousLadder;
+    case DataType::fp8:
+      if (takes_wide_tiles(problem.n)) {
+        return masked ? std::span<const Rung>(kFp8WideMaskedLadder) : kFp8WideContiguousLadder;
+      }
+      return masked ? std::span<const Rung>(kFp8MaskedLadder) : kFp8ContiguousLadder;
+  }
+  throw std::logic_error("unknown data type");
 }
 
 // The last M that a rung serves.
@@ -62,8 +111,10 @@ const Rung& rung_for(const Problem& problem, std::int64_t m) {
 
 std::int64_t element_bytes(DataType type) {
   switch (type) {
-    case DataType::bf16: return 2;
-    case DataType::fp8: return 1;
+    case DataType::bf16:
+      return 2;
+    case DataType::fp8:
+      return 1;
   }
   throw std::logic_error("unknown data type");
 }
@@ -115,23 +166,27 @@ std::int32_t threads_per_cta(const TileConfig& /*config*/) { return kThreads; }
 
 std::int32_t dynamic_smem_bytes(const TileConfig& config) {
   constexpr std::int32_t kRowBytes = 128;
-  constexpr std::int32_t kChunks = 2 * 2 * 64 * 64 * 2;  // two warpgroups, two buffers of 64 x 64 bf16
+  constexpr std::int32_t kChunkBytes = 64 * 64 * 2, kWarpgroups = 2;
   constexpr std::int32_t kSlots = 4, kTileBytes = 32, kRuns = 96, kRunBytes = 16, kBarrierBytes = 8;
   const std::int32_t stages = config.stages * (config.block_columns + config.block_tokens) * kRowBytes;
+  const std::int32_t scales = config.scaled ? config.stages * config.block_tokens * 4 : 0;
+  const std::int32_t buffers = config.tokens_on_m ? config.block_columns / 64 : 2;
   const std::int32_t barriers = 2 * (config.stages + kSlots) * kBarrierBytes;
   const std::int32_t runs = kRuns * kRunBytes + (kRuns + 1) * 4 + kRuns + 4 * 16 * 4 + 32 * 4;
   const std::int32_t control = barriers + kSlots * kTileBytes + runs;
-  return stages + kChunks + (control + 7) / 8 * 8;
+  return static_cast<std::int32_t>(round_up(stages + scales, 1024) + kWarpgroups * buffers * kChunkBytes +
+                                   round_up(control, 8));
 }
 
 std::int64_t compile_weight(const TileConfig& config) {
+  if (config.tokens_on_m) return std::int64_t{4} * config.block_columns;
   return std::int64_t{config.block_tokens} / config.token_step * config.block_tokens;
 }
 
 std::string name(const TileConfig& config) {
-  return fmt::format("t{}x{}u{}s{}c{}b{}{}{}", config.block_tokens, config.block_columns, config.token_step,
+  return fmt::format("t{}x{}u{}s{}c{}b{}{}{}{}", config.block_tokens, config.block_columns, config.token_step,
                      config.stages, config.cluster, config.raster_band, config.largest_first ? "l" : "",
-                     config.prefetch_weights ? "p" : "");
+                     config.prefetch_weights ? "p" : "", config.tokens_on_m ? "m" : "");
 }
 
 }  // namespace cubinet::jit

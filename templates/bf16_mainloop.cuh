@@ -5,6 +5,11 @@
 // and a kernel takes half as long again to compile.
 #pragma once
 
+namespace cubinet::arithmetic {
+constexpr int kElementBytes = 2;
+constexpr bool kScaled = false;
+}  // namespace cubinet::arithmetic
+
 #include "layout.cuh"
 #include "pipeline.cuh"
 #include "ptx/wgmma.cuh"
@@ -32,7 +37,7 @@ struct Bf16Mainloop;
 
 // The loop of one instance, skipped when the tile has more tokens. Per stage: wait until it is full, issue four wgmma,
 // and once those of the stage before are done (one group may still run), release that one to the producer.
-#define CUBINET_INSTANCE(TOKENS, REGISTERS)                                                                           \
+#define CUBINET_INSTANCE(TOKENS, HALF)                                                                                \
   "setp.gt.u32 larger, tokens, " #TOKENS ";\n"                                                                        \
   "@larger bra AFTER" #TOKENS ";\n"                                                                                   \
   "STAGE" #TOKENS ":\n"                                                                                               \
@@ -44,10 +49,10 @@ struct Bf16Mainloop;
   "add.s64 a, b, first_a;\n"                                                                                          \
   "add.s64 b, b, first_b;\n"                                                                                          \
   "wgmma.fence.sync.aligned;\n"                                                                                       \
-  CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE                                                                 \
-  CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE                                                                 \
-  CUBINET_MULTIPLY(TOKENS, REGISTERS) CUBINET_ADVANCE                                                                 \
-  CUBINET_MULTIPLY(TOKENS, REGISTERS)                                                                                 \
+  CUBINET_MULTIPLY(TOKENS, CUBINET_REGISTERS_##HALF("%")) CUBINET_ADVANCE                                             \
+  CUBINET_MULTIPLY(TOKENS, CUBINET_REGISTERS_##HALF("%")) CUBINET_ADVANCE                                             \
+  CUBINET_MULTIPLY(TOKENS, CUBINET_REGISTERS_##HALF("%")) CUBINET_ADVANCE                                             \
+  CUBINET_MULTIPLY(TOKENS, CUBINET_REGISTERS_##HALF("%"))                                                             \
   "wgmma.commit_group.sync.aligned;\n"                                                                                \
   "wgmma.wait_group.sync.aligned 1;\n"                                                                                \
   "@releases mbarrier.arrive.shared::cluster.b64 _, [previous];\n"                                                    \
@@ -99,18 +104,13 @@ struct Bf16Mainloop;
 #define CUBINET_BEGIN_128 \
   CUBINET_BEGIN("%128", "%129", "%130", "%131", "%132", "%133", "%134", "%135", "%136", "%137", "%138")
 #define CUBINET_STEPS_OF_16_TO_128                                                                                    \
-  CUBINET_INSTANCE(16, CUBINET_REGISTERS_8) CUBINET_INSTANCE(32, CUBINET_REGISTERS_16)                                \
-  CUBINET_INSTANCE(48, CUBINET_REGISTERS_24) CUBINET_INSTANCE(64, CUBINET_REGISTERS_32)                               \
-  CUBINET_INSTANCE(80, CUBINET_REGISTERS_40) CUBINET_INSTANCE(96, CUBINET_REGISTERS_48)                               \
-  CUBINET_INSTANCE(112, CUBINET_REGISTERS_56) CUBINET_INSTANCE(128, CUBINET_REGISTERS_64)
+  CUBINET_INSTANCE(16, 8) CUBINET_INSTANCE(32, 16) CUBINET_INSTANCE(48, 24) CUBINET_INSTANCE(64, 32)                  \
+  CUBINET_INSTANCE(80, 40) CUBINET_INSTANCE(96, 48) CUBINET_INSTANCE(112, 56) CUBINET_INSTANCE(128, 64)
 #define CUBINET_STEPS_OF_32_TO_256                                                                                    \
-  CUBINET_INSTANCE(32, CUBINET_REGISTERS_16) CUBINET_INSTANCE(64, CUBINET_REGISTERS_32)                               \
-  CUBINET_INSTANCE(96, CUBINET_REGISTERS_48) CUBINET_INSTANCE(128, CUBINET_REGISTERS_64)                              \
-  CUBINET_INSTANCE(160, CUBINET_REGISTERS_80) CUBINET_INSTANCE(192, CUBINET_REGISTERS_96)                             \
-  CUBINET_INSTANCE(224, CUBINET_REGISTERS_112) CUBINET_INSTANCE(256, CUBINET_REGISTERS_128)
+  CUBINET_INSTANCE(32, 16) CUBINET_INSTANCE(64, 32) CUBINET_INSTANCE(96, 48) CUBINET_INSTANCE(128, 64)                \
+  CUBINET_INSTANCE(160, 80) CUBINET_INSTANCE(192, 96) CUBINET_INSTANCE(224, 112) CUBINET_INSTANCE(256, 128)
 #define CUBINET_STEPS_OF_64_TO_256                                                                                    \
-  CUBINET_INSTANCE(64, CUBINET_REGISTERS_32) CUBINET_INSTANCE(128, CUBINET_REGISTERS_64)                              \
-  CUBINET_INSTANCE(192, CUBINET_REGISTERS_96) CUBINET_INSTANCE(256, CUBINET_REGISTERS_128)
+  CUBINET_INSTANCE(64, 32) CUBINET_INSTANCE(128, 64) CUBINET_INSTANCE(192, 96) CUBINET_INSTANCE(256, 128)
 
 CUBINET_MAINLOOP(128, 16, 64, CUBINET_BEGIN_64, CUBINET_STEPS_OF_16_TO_128, CUBINET_END("%64", "%65"))
 CUBINET_MAINLOOP(256, 32, 128, CUBINET_BEGIN_128, CUBINET_STEPS_OF_32_TO_256, CUBINET_END("%128", "%129"))
@@ -119,21 +119,19 @@ CUBINET_MAINLOOP(256, 64, 128, CUBINET_BEGIN_128, CUBINET_STEPS_OF_64_TO_256, CU
 // clang-format on
 
 struct Bf16Arithmetic {
-  static constexpr int kElementBytes = 2;
-
   // Adds this warpgroup's 64 columns times the tile's tokens, over all of K, to the accumulators, in the layout of
   // wgmma's D fragment (PTX ISA): a thread holds 4 floats for each 8 tokens, tokens in ascending order.
   static __device__ __forceinline__ void multiply(const Parameters& p, Control& control, u32 stages, Stage& stage,
                                                   const Tile& tile, int warpgroup, int lane,
                                                   float (&accumulators)[kAccumulators]) {
     StageLoop loop;
-    loop.weights = ptx::wgmma_descriptor(stages + warpgroup * kWarpgroupColumns * kStageRowBytes);
+    loop.weights = ptx::wgmma_descriptor(stages + warpgroup * kWarpgroupRows * kStageRowBytes);
     loop.tokens = ptx::wgmma_descriptor(stages + kWeightStageBytes);
     loop.full = ptx::shared_address(&control.stage_full[0]);
     loop.empty = ptx::shared_address(&control.stage_empty[0]);
     loop.arrives = lane < kCluster;
     if (kCluster > 1 && loop.arrives) loop.empty = ptx::mapa(loop.empty, static_cast<u32>(lane));
-    loop.blocks = static_cast<u32>(depth_of(p) / kStageDepth<kElementBytes>);
+    loop.blocks = static_cast<u32>(depth_of(p) / kStageDepth);
     loop.tile_tokens = static_cast<u32>(tile.tokens);
     Bf16Mainloop<kBlockTokens, kTokenStep>::run(accumulators, stage, loop);
   }

@@ -1,5 +1,10 @@
-// The epilogue: FP32 accumulators to BF16 rows of D. wgmma leaves the product transposed (columns on its M side), so
-// stmatrix transposes it into a staging buffer with the 128-byte swizzle that the output's tensor map expects.
+// The epilogue: FP32 accumulators to BF16 rows of D, by way of staging buffers with the 128-byte swizzle that the
+// output's tensor map expects, 64 columns (128 bytes) to a row. TMA stores what is valid as a whole; of the rest each
+// thread stores 16 bytes of a row at a time.
+//
+// With weights on wgmma's M side the product is transposed and a warp holds 16 columns: stmatrix turns it round, and
+// the four warps of a warpgroup fill a chunk of 64 tokens together. With tokens on the M side a warp holds 16 rows of
+// its own and needs nobody else.
 #pragma once
 
 #include "layout.cuh"
@@ -11,7 +16,7 @@ namespace cubinet {
 
 // A consumer warpgroup's place in the epilogue.
 struct Staging {
-  u32 buffers;  // this warpgroup's kChunkBuffers buffers
+  u32 buffers;  // this warpgroup's
   int next = 0;
   int warpgroup;
   int thread;  // within the warpgroup
@@ -19,88 +24,157 @@ struct Staging {
   __device__ __forceinline__ void sync() const { ptx::barrier_sync(1 + warpgroup, kWarpgroup); }
 };
 
-// A warpgroup stores 128 bytes of 16 rows at a time, 16 bytes per thread.
-constexpr int kRowsApart = kWarpgroup / 8;
-
 // Where 16 bytes of a staged token row lie: chunk c of row r at c ^ (r % 8).
 CUBINET_DEVICE u32 staged(u32 buffer, int token, int chunk) {
   return buffer + token * 128 + ((chunk ^ (token & 7)) << 4);
 }
 
-// Writes one chunk of 64 tokens from this thread's accumulators of these tokens.
-CUBINET_DEVICE void stage_chunk(const float* accumulators, u32 buffer, int thread) {
-  const int lane = thread & 31, warp = thread >> 5;
-  const int row = ((lane >> 4) << 3) + (lane & 7);
-  const int chunk = warp * 2 + ((lane >> 3) & 1);
+// Stages 64 elements (N side) of each of a warp's 16 rows of the M side, from this thread's accumulators of them.
+// `first`: the warp's first row. A lane gives stmatrix the address of row lane % 8 of matrix lane / 8; matrices 0 and 1
+// lie one above the other on the M side, 2 and 3 follow along the N side.
+CUBINET_DEVICE void stage_warp(const float* accumulators, u32 buffer, int first, int lane) {
+  const int on_m = first + (lane & 8), on_n = (lane & 16) >> 1, within = lane & 7;
 #pragma unroll
-  for (int j = 0; j < kChunkTokens / 16; ++j) {
+  for (int j = 0; j < 4; ++j) {
     const float* x = accumulators + j * 8;
-    ptx::stmatrix_x4_trans(staged(buffer, j * 16 + row, chunk), ptx::pack_bf16x2(x[0], x[1]),
-                           ptx::pack_bf16x2(x[2], x[3]), ptx::pack_bf16x2(x[4], x[5]), ptx::pack_bf16x2(x[6], x[7]));
+    const u32 a = ptx::pack_bf16x2(x[0], x[1]), b = ptx::pack_bf16x2(x[2], x[3]);
+    const u32 c = ptx::pack_bf16x2(x[4], x[5]), d = ptx::pack_bf16x2(x[6], x[7]);
+    if constexpr (kTokensOnM) {
+      ptx::stmatrix_x4(staged(buffer, on_m + within, (j * 16 + on_n) / 8), a, b, c, d);
+    } else {
+      ptx::stmatrix_x4_trans(staged(buffer, j * 16 + on_n + within, on_m / 8), a, b, c, d);
+    }
   }
 }
 
-// What a thread stores by hand where TMA may not store a whole chunk: of every 16th token, from token thread / 8 on,
-// columns [thread % 8 * 8, + 8) of the warpgroup's 64.
-struct RowStore {
-  bf16* d;   // its first token
-  u32 mask;  // bit i: token i * 16 + thread / 8 is valid and these columns exist
+// Copies 16 bytes of a staged row of D to their place.
+CUBINET_DEVICE void store_piece(const Parameters& p, int row, int column, u32 buffer, int token, int chunk) {
+  ptx::store_global_v4(p.d + static_cast<long long>(row) * columns_of(p) + column,
+                       ptx::load_shared_v4(staged(buffer, token, chunk)));
+}
+
+// Weights on the M side: one warpgroup's 64 columns of a tile.
+struct ColumnEpilogue {
+  // A warpgroup stores 128 bytes of 16 rows at a time, 16 bytes per thread.
+  static constexpr int kRowsApart = kWarpgroup / 8;
+
+  // Bit i: row thread / 8 + i * 16 of the tile is valid.
+  template <class Rows>
+  static __device__ __forceinline__ u32 valid_rows(const Parameters& p, const Tile& tile, int thread) {
+    const int token = thread >> 3;
+    const int count = (tile.tokens - token + kRowsApart - 1) / kRowsApart;
+    if (count <= 0) return 0;
+    u32 mask = (1u << count) - 1;
+    if (Rows::kHoles && tile.has_holes) {
+#pragma unroll 1
+      for (int i = 0; i < count; ++i) {
+        if (!Rows::is_valid(p, tile.first_row + token + i * kRowsApart)) mask ^= 1u << i;
+      }
+    }
+    return mask;
+  }
+
+  template <class Rows>
+  static __device__ __forceinline__ void store(const Parameters& p, const Tile& tile,
+                                               const float (&accumulators)[kAccumulators], Staging& staging) {
+    const int thread = staging.thread, column = tile.column + staging.warpgroup * kWarpgroupRows;
+    const int own_column = column + (thread & 7) * 8;
+    const u32 mask = own_column < columns_of(p) ? valid_rows<Rows>(p, tile, thread) : 0;
+#pragma unroll
+    for (int q = 0; q < kChunks; ++q) {
+      const int first_token = q * kChunkTokens;
+      if (first_token >= tile.tokens) break;
+      const u32 buffer = staging.buffers + staging.next * kChunkBytes;
+      // The buffer is free once its earlier TMA store has been read and all threads are past their partial store.
+      if (thread == 0) ptx::bulk_wait_group_read<kChunkBuffers - 1>();
+      staging.sync();
+      stage_warp(accumulators + q * kChunkAccumulators, buffer, (thread >> 5) * 16, thread & 31);
+      ptx::fence_proxy_async_shared();
+      staging.sync();
+      if (first_token + kChunkTokens <= tile.tokens && !tile.has_holes) {
+        if (thread == 0) ptx::tma_store(&p.output, buffer, column, tile.first_row + first_token);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kChunkTokens / kRowsApart; ++i) {
+          const int token = (thread >> 3) + i * kRowsApart;
+          if (mask >> (q * (kChunkTokens / kRowsApart) + i) & 1) {
+            store_piece(p, tile.first_row + first_token + token, own_column, buffer, token, thread & 7);
+          }
+        }
+      }
+      if (thread == 0) ptx::bulk_commit_group();
+      staging.next = (staging.next + 1) % kChunkBuffers;
+    }
+  }
 };
 
-template <class Rows>
-CUBINET_DEVICE RowStore row_store(const Parameters& p, const Tile& tile, int column, int thread) {
-  column += (thread & 7) * 8;
-  const int token = thread >> 3, row = tile.first_row + token;
-  RowStore store{p.d + static_cast<long long>(row) * columns_of(p) + column, 0};
-  const int count = (tile.tokens - token + kRowsApart - 1) / kRowsApart;
-  if (column >= columns_of(p) || count <= 0) return store;
-  store.mask = (1u << count) - 1;
-  if (Rows::kHoles && tile.has_holes) {
-#pragma unroll 1
-    for (int i = 0; i < count; ++i) {
-      if (!Rows::is_valid(p, row + i * kRowsApart)) store.mask ^= 1u << i;
-    }
-  }
-  return store;
-}
+// Tokens on the M side: one warp's 16 rows of a tile, all columns at once. No warp waits for another, and one fence
+// does for all chunks: a third of the time of going chunk by chunk (bench/results).
+struct RowEpilogue {
+  static constexpr int kWarpRows = 16;
+  static constexpr int kWarpChunkBytes = kWarpRows * 128;
 
-// Stores its rows of staged chunk `q` of the tile.
-CUBINET_DEVICE void store_rows(const Parameters& p, const RowStore& store, int q, u32 buffer, int thread) {
-  constexpr int kRows = kChunkTokens / kRowsApart;
+  template <class Rows>
+  static __device__ __forceinline__ void store(const Parameters& p, const Tile& tile,
+                                               const float (&accumulators)[kAccumulators], Staging& staging) {
+    const int lane = staging.thread & 31, warp = staging.thread >> 5;
+    const int first_token = staging.warpgroup * kWarpgroupRows + warp * kWarpRows;
+    if (first_token >= tile.tokens) return;
+    const u32 buffer = staging.buffers + warp * kChunks * kWarpChunkBytes;
+    if (lane == 0) ptx::bulk_wait_group_read<0>();
+    __syncwarp();
 #pragma unroll
-  for (int i = 0; i < kRows; ++i) {
-    if (store.mask >> (q * kRows + i) & 1) {
-      ptx::store_global_v4(store.d + static_cast<long long>((q * kRows + i) * kRowsApart) * columns_of(p),
-                           ptx::load_shared_v4(staged(buffer, (thread >> 3) + i * kRowsApart, thread & 7)));
+    for (int q = 0; q < kChunks; ++q) {
+      stage_warp(accumulators + q * kChunkAccumulators, buffer + q * kWarpChunkBytes, 0, lane);
     }
-  }
-}
-
-// One warpgroup's 64 columns of a tile.
-template <class Rows>
-CUBINET_DEVICE void store_tile(const Parameters& p, const Tile& tile, const float (&accumulators)[kAccumulators],
-                               Staging& staging) {
-  const int column = tile.column + staging.warpgroup * kWarpgroupColumns;
-  const RowStore rows = row_store<Rows>(p, tile, column, staging.thread);
-#pragma unroll
-  for (int q = 0; q < kAccumulators / (kChunkTokens / 2); ++q) {
-    const int first_token = q * kChunkTokens;
-    if (first_token >= tile.tokens) break;
-    const u32 buffer = staging.buffers + staging.next * kChunkBytes;
-    // The buffer is free once its earlier TMA store has been read and all threads are past their partial store.
-    if (staging.thread == 0) ptx::bulk_wait_group_read<kChunkBuffers - 1>();
-    staging.sync();
-    stage_chunk(accumulators + q * (kChunkTokens / 2), buffer, staging.thread);
     ptx::fence_proxy_async_shared();
-    staging.sync();
-    if (first_token + kChunkTokens <= tile.tokens && !tile.has_holes) {
-      if (staging.thread == 0) ptx::tma_store(&p.output, buffer, column, tile.first_row + first_token);
+    __syncwarp();
+    if (first_token + kWarpRows <= tile.tokens && !tile.has_holes) {
+      if (lane == 0) store_whole(p, tile, first_token, buffer);
     } else {
-      store_rows(p, rows, q, buffer, staging.thread);
+      store_valid<Rows>(p, tile, first_token, buffer, lane);
     }
-    if (staging.thread == 0) ptx::bulk_commit_group();
-    staging.next = (staging.next + 1) % kChunkBuffers;
   }
-}
+
+  static __device__ __forceinline__ void store_whole(const Parameters& p, const Tile& tile, int token, u32 buffer) {
+#pragma unroll
+    for (int q = 0; q < kChunks; ++q) {
+      const int column = tile.column + q * kChunkColumns;
+      if (column < columns_of(p)) {
+        ptx::tma_store(&p.output, buffer + q * kWarpChunkBytes, column, tile.first_row + token);
+      }
+    }
+    ptx::bulk_commit_group();
+  }
+
+  template <class Rows>
+  static __device__ __forceinline__ void store_valid(const Parameters& p, const Tile& tile, int first_token, u32 buffer,
+                                                     int lane) {
+#pragma unroll 1
+    for (int i = 0; i < kWarpRows / 4; ++i) {
+      const int within = i * 4 + (lane >> 3), row = tile.first_row + first_token + within;
+      if (first_token + within >= tile.tokens) continue;
+      if (Rows::kHoles && tile.has_holes && !Rows::is_valid(p, row)) continue;
+#pragma unroll
+      for (int q = 0; q < kChunks; ++q) {
+        const int column = tile.column + q * kChunkColumns + (lane & 7) * 8;
+        if (column < columns_of(p)) {
+          store_piece(p, row, column, buffer + q * kWarpChunkBytes, within, lane & 7);
+        }
+      }
+    }
+    __syncwarp();  // the next tile writes these buffers
+  }
+};
+
+template <bool kRows>
+struct EpilogueFor {
+  using Type = ColumnEpilogue;
+};
+template <>
+struct EpilogueFor<true> {
+  using Type = RowEpilogue;
+};
+using Epilogue = EpilogueFor<kTokensOnM>::Type;
 
 }  // namespace cubinet

@@ -1,8 +1,9 @@
-// The grouped GEMM kernel, common to all families: D = A * B^T per group, persistent and warp-specialised. Weights (B)
-// lie on the M side of wgmma and tokens (A) on its N side, so that a tile's work follows the number of tokens in steps
-// of kTokenStep instead of being padded to 128 rows.
+// The grouped GEMM kernel, common to all families: D = A * B^T per group, persistent and warp-specialised. A tile is
+// some tokens (rows of A) by some columns (rows of B). One of the two lies on the M side of wgmma, 64 rows for each of
+// the two consumer warpgroups; the other on the N side, where the work follows its size in steps of 8. With the tokens
+// there a tile of few tokens costs little; with the weights there a thread's results belong to two tokens only.
 //
-// Roles in a CTA: two consumer warpgroups of 64 columns each, a producer warp (TMA), a scheduler warp.
+// Roles in a CTA: two consumer warpgroups, a producer warp (TMA), a scheduler warp.
 #pragma once
 
 #include "epilogue.cuh"
@@ -32,9 +33,9 @@ CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, i
 #pragma unroll
     for (int i = 0; i < kAccumulators; ++i) accumulators[i] = 0.0f;
     Arithmetic::multiply(p, control, shared, stage, tile, staging.warpgroup, thread & 31, accumulators);
-    store_tile<Rows>(p, tile, accumulators, staging);
+    Epilogue::store<Rows>(p, tile, accumulators, staging);
   }
-  if (staging.thread == 0) ptx::bulk_wait_group_all();
+  ptx::bulk_wait_group_all();
 }
 
 CUBINET_DEVICE void init_barriers(Control& control) {
@@ -53,14 +54,12 @@ CUBINET_DEVICE void init_barriers(Control& control) {
 
 // Starts the CTA's probable first weight tile on its way into the L2 while the rows are still being looked at. Right
 // when every group has rows and one token tile; harmless otherwise.
-template <int kElementBytes>
 CUBINET_DEVICE void prefetch_first_weights(const Parameters& p, u32 cluster, u32 rank, int lane) {
-  constexpr int kDepth = kStageDepth<kElementBytes>;
   const int columns = column_tiles(p);
   const int group = static_cast<int>(cluster) / columns;
   const int column = (static_cast<int>(cluster) % columns * kCluster + static_cast<int>(rank)) * kBlockColumns;
-  if (group < p.groups && lane < kStages && lane * kDepth < depth_of(p)) {
-    ptx::tma_prefetch_l2(&p.weights, lane * kDepth, group * columns_of(p) + column);
+  if (group < p.groups && lane < kStages && lane * kStageDepth < depth_of(p)) {
+    ptx::tma_prefetch_l2(&p.weights, lane * kStageDepth, group * columns_of(p) + column);
   }
 }
 
@@ -75,7 +74,7 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
 
   if (thread == kConsumers) init_barriers(control);
   if (kPrefetchWeights && warp == kSchedulerWarp) {
-    prefetch_first_weights<Arithmetic::kElementBytes>(p, cluster, rank, lane);
+    prefetch_first_weights(p, cluster, rank, lane);
   }
   int* borrowed = reinterpret_cast<int*>(shared_memory);
   Rows::scan_together(p, borrowed, warp, lane);
@@ -89,7 +88,7 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
   if (thread >= kConsumers) {
     ptx::setmaxnreg_dec<kProducerRegisters>();
     if (warp == kProducerWarp && lane == 0) {
-      produce<Arithmetic::kElementBytes>(p, control, shared, rank);
+      produce<Rows>(p, control, shared, rank);
     } else if (warp == kSchedulerWarp) {
       schedule<Rows>(p, control, position, runs, static_cast<int>(cluster), static_cast<int>(clusters), rank, lane);
     }

@@ -7,6 +7,9 @@
 //   kBlockColumns     columns of a CTA's tile      kStages       depth of the operand pipeline
 //   kCluster          CTAs that share tokens       kRasterBand   see scheduler.cuh
 //   kLargestFirst     order of tiles               kPrefetchWeights
+//   kTokensOnM        which operand lies on the M side of wgmma: tokens, or else weights
+// Constants (namespace cubinet::arithmetic, given by the family's arithmetic before it includes this):
+//   kElementBytes     of A and B                   kScaled       tokens and weights come with scales
 #pragma once
 
 #include "ptx/types.cuh"
@@ -14,6 +17,8 @@
 namespace cubinet {
 
 using namespace constants;
+using arithmetic::kElementBytes;
+using arithmetic::kScaled;
 
 constexpr int kWarpgroup = 128;
 constexpr int kConsumerWarpgroups = 2;
@@ -23,14 +28,17 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kProducerWarp = kConsumers / 32;
 constexpr int kSchedulerWarp = kProducerWarp + 1;
 
-// setmaxnreg: 128 * 56 + 256 * 224 registers, within the 168 per thread that the launch bounds leave at entry.
-constexpr int kProducerRegisters = 56;
-constexpr int kConsumerRegisters = 224;
+// setmaxnreg: 128 * 40 + 256 * 232 registers, the 168 per thread that the launch bounds leave at entry.
+constexpr int kProducerRegisters = 40;
+constexpr int kConsumerRegisters = 232;
 
 // A row of an operand stage is 128 bytes of K, the width of the 128-byte swizzle.
 constexpr int kStageRowBytes = 128;
-constexpr int kWarpgroupColumns = 64;  // wgmma's M
-static_assert(kBlockColumns == kConsumerWarpgroups * kWarpgroupColumns, "one 64-column half per consumer warpgroup");
+constexpr int kStageDepth = kStageRowBytes / kElementBytes;  // elements of K
+constexpr int kWarpgroupRows = 64;                           // wgmma's M
+static_assert((kTokensOnM ? kBlockTokens : kBlockColumns) == kConsumerWarpgroups * kWarpgroupRows,
+              "half of the M side per consumer warpgroup");
+static_assert(kBlockColumns % 64 == 0 && kBlockColumns <= 256, "whole chunks of the epilogue");
 static_assert(kBlockTokens % kTokenStep == 0 && kBlockTokens <= 256 && kTokenStep % 16 == 0, "token instances");
 static_assert(kTokenStep % (8 * kCluster) == 0, "a CTA's share of a token box is whole swizzle atoms");
 
@@ -39,13 +47,19 @@ constexpr int kWeightStageBytes = kBlockColumns * kStageRowBytes;
 constexpr int kTokenStageBytes = kBlockTokens * kStageRowBytes;
 constexpr int kStageBytes = kWeightStageBytes + kTokenStageBytes;
 
-// The epilogue stages 64 tokens by 64 columns of bf16 at a time, twice per consumer warpgroup.
-constexpr int kChunkTokens = 64;
-constexpr int kChunkBytes = kChunkTokens * kWarpgroupColumns * 2;
-constexpr int kChunkBuffers = 2;
+// Scales of a stage's tokens, one float each.
+constexpr int kScaleStageBytes = kScaled ? kBlockTokens * 4 : 0;
 
-// FP32 accumulators of a thread, in whole chunks: half a tile's tokens each, since 128 threads hold 64 columns.
-constexpr int kAccumulators = (kBlockTokens + kChunkTokens - 1) / kChunkTokens * (kChunkTokens / 2);
+// The epilogue stages chunks of 64 tokens by 64 columns of bf16.
+constexpr int kChunkTokens = 64;
+constexpr int kChunkColumns = 64;
+constexpr int kChunkBytes = kChunkTokens * kChunkColumns * 2;
+
+// A consumer warpgroup holds 64 rows of the M side by all of the N side: chunks of 32 FP32 accumulators per thread.
+constexpr int kChunkAccumulators = kChunkTokens * kChunkColumns / kWarpgroup;
+constexpr int kChunks = ((kTokensOnM ? kBlockColumns : kBlockTokens) + 63) / 64;
+constexpr int kAccumulators = kChunks * kChunkAccumulators;
+constexpr int kChunkBuffers = kTokensOnM ? kChunks : 2;  // per consumer warpgroup
 
 constexpr int kRowBlock = 128;     // rows of the contiguous layout that share one label
 constexpr int kMaxRuns = 96;       // runs that a window of the schedule can hold
@@ -84,7 +98,8 @@ struct Control {
   int scratch[32];  // row blocks of a later window
 };
 
-constexpr int kChunkOffset = kStages * kStageBytes;
+constexpr int kScaleOffset = kStages * kStageBytes;
+constexpr int kChunkOffset = (kScaleOffset + kStages * kScaleStageBytes + 1023) / 1024 * 1024;
 constexpr int kControlOffset = kChunkOffset + kConsumerWarpgroups * kChunkBuffers * kChunkBytes;
 constexpr int kSharedBytes = kControlOffset + static_cast<int>(sizeof(Control));
 static_assert(kSharedBytes <= 227 * 1024, "shared memory of an SM");
@@ -101,13 +116,20 @@ struct Parameters {
   int groups;
   int n;  // read where kN or kK is 0
   int k;
-  int stream_weights;  // load the weights with the evict-first policy
+  int stream_weights;          // load the weights with the evict-first policy
+  const float* token_scales;   // kScaled: K block c of row r at c * scale_rows + r; masked: per group
+  const float* weight_scales;  // kScaled: (groups, ceil(N / 128), K / 128)
 };
+
+constexpr int kScaleColumns = 128;  // columns of D, and elements of K, that share a scale
 
 CUBINET_DEVICE int columns_of(const Parameters& p) { return kN ? static_cast<int>(kN) : p.n; }
 CUBINET_DEVICE int depth_of(const Parameters& p) { return kK ? static_cast<int>(kK) : p.k; }
 
 CUBINET_DEVICE int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+// From one K block's token scales to the next.
+CUBINET_DEVICE long long scale_rows(const Parameters& p) { return (static_cast<long long>(p.rows) + 3) & ~3; }
 
 // Column tiles, counted in clusters.
 CUBINET_DEVICE int column_tiles(const Parameters& p) { return ceil_div(columns_of(p), kBlockColumns * kCluster); }

@@ -22,15 +22,10 @@ struct Stage {
   }
 };
 
-// Elements of K in a stage.
-template <int kElementBytes>
-constexpr int kStageDepth = kStageRowBytes / kElementBytes;
-
 // The producer thread's life: every K block of every tile.
-template <int kElementBytes>
+template <class Rows>
 CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u32 rank) {
-  constexpr int kDepth = kStageDepth<kElementBytes>;
-  int blocks = depth_of(p) / kDepth;
+  int blocks = depth_of(p) / kStageDepth;
   asm volatile("" : "+r"(blocks));  // a constant count would be unrolled, pragma or not, for nothing
   const u64 policy = ptx::policy_evict_first();
   const bool stream = p.stream_weights != 0;
@@ -42,7 +37,9 @@ CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u
     const int box = (tile.tokens - 1) / kTokenStep;
     const TensorMap* token_map = &p.tokens[box];
     const int share = (box + 1) * (kTokenStep / kCluster);  // token rows that this CTA loads for the cluster
-    const u32 bytes = kWeightStageBytes + (box + 1) * kTokenStep * kStageRowBytes;
+    const u32 scale_bytes = kScaled ? (tile.tokens + 3) / 4 * 16 : 0;
+    const u32 bytes = kWeightStageBytes + (box + 1) * kTokenStep * kStageRowBytes + scale_bytes;
+    const float* scales = kScaled ? Rows::scales_of(p, tile) : nullptr;
     const int weight_row = tile.group * columns_of(p) + tile.column;
     const int token_row = tile.first_row + static_cast<int>(rank) * share;
     const u32 token_offset = kWeightStageBytes + rank * share * kStageRowBytes;
@@ -53,15 +50,19 @@ CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u
       ptx::mbarrier_arrive_expect_tx(full, bytes);
       const u32 address = stages + stage.index * kStageBytes;
       if (stream) {
-        ptx::tma_load_hinted(address, &p.weights, full, block * kDepth, weight_row, policy);
+        ptx::tma_load_hinted(address, &p.weights, full, block * kStageDepth, weight_row, policy);
       } else {
-        ptx::tma_load(address, &p.weights, full, block * kDepth, weight_row);
+        ptx::tma_load(address, &p.weights, full, block * kStageDepth, weight_row);
       }
       if constexpr (kCluster == 1) {
-        ptx::tma_load(address + token_offset, token_map, full, block * kDepth, token_row);
+        ptx::tma_load(address + token_offset, token_map, full, block * kStageDepth, token_row);
       } else {
-        ptx::tma_load_multicast(address + token_offset, token_map, full, block * kDepth, token_row,
+        ptx::tma_load_multicast(address + token_offset, token_map, full, block * kStageDepth, token_row,
                                 static_cast<u16>((1 << kCluster) - 1));
+      }
+      if constexpr (kScaled) {
+        ptx::bulk_load(stages + kScaleOffset + stage.index * kScaleStageBytes, scales, full, scale_bytes);
+        scales += scale_rows(p);
       }
       stage.advance();
     }

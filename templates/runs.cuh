@@ -128,6 +128,11 @@ struct ContiguousRows {
     return position >= ceil_div(p.rows, kRowBlock);
   }
 
+  // Token scales of the tile's first row, first K block.
+  static __device__ __forceinline__ const float* scales_of(const Parameters& p, const Tile& tile) {
+    return p.token_scales + tile.first_row;
+  }
+
   // Whether a row of a run with holes belongs to it.
   static __device__ __forceinline__ bool is_valid(const Parameters& p, int row) {
     return ptx::load_global(p.row_info + row) >= 0;
@@ -160,6 +165,12 @@ struct MaskedRows {
   }
 
   static __device__ __forceinline__ bool done(const Parameters& p, int position) { return position >= p.groups; }
+
+  static __device__ __forceinline__ const float* scales_of(const Parameters& p, const Tile& tile) {
+    const long long group_scales = scale_rows(p) * (depth_of(p) / kStageDepth);
+    return p.token_scales + tile.group * group_scales + (tile.first_row - tile.group * p.rows);
+  }
+
   static __device__ __forceinline__ bool is_valid(const Parameters&, int) { return true; }
 };
 

@@ -38,18 +38,20 @@ constexpr const char* kGoldenSource =
     "constexpr int kRasterBand = 8;\n"
     "constexpr bool kLargestFirst = true;\n"
     "constexpr bool kPrefetchWeights = false;\n"
+    "constexpr bool kTokensOnM = false;\n"
     "}  // namespace cubinet::constants\n"
     "#include \"bf16_grouped_masked.cuh\"\n";
 
 // The digests were made with sha256sum over kGoldenSource, over the template "// golden\n" and over the record.
 constexpr const char* kGoldenRecord =
     R"({"architecture":"sm_90a","constants":{"kBlockColumns":128,"kBlockTokens":256,"kCluster":2,"kK":7168,)"
-    R"("kLargestFirst":true,"kN":4096,"kPrefetchWeights":false,"kRasterBand":8,"kStages":4,"kTokenStep":32},)"
+    R"("kLargestFirst":true,"kN":4096,"kPrefetchWeights":false,"kRasterBand":8,"kStages":4,"kTokenStep":32,)"
+    R"("kTokensOnM":false},)"
     R"("family":"bf16_grouped_masked","nvrtc":"13.0",)"
     R"("options":["--gpu-architecture=sm_90a","--minimal","--no-source-include","--std=c++17"],)"
-    R"("source":"f6851327e96ff842a1b1710caee85c8cde52438e63c55d98a057ee6e861c7b46",)"
+    R"("source":"a073bde4390b6aa803a48060bed8d0325de5cf94e7cf8f8e0df4bbdacca3ca2a",)"
     R"("templates":{"bf16_grouped_masked.cuh":"1a82b5e96a337cf2d80da9736a70895bd0aaf0e8f1ccfcc8af523b22d6ffefa8"}})";
-constexpr const char* kGoldenKey = "9b42125babe9c63d87e3a4270c0107007d31d71578a8da467a01c71980daf5d9";
+constexpr const char* kGoldenKey = "edc4e06a6fddb83b3dae032c7c737559bf03b43577e3b423698a9a60f5b0846a";
 
 std::vector<jit::TemplateFile> golden_files() {
   return {jit::make_template_file("bf16_grouped_masked.cuh", "// golden\n")};
@@ -70,6 +72,7 @@ std::vector<std::function<void(jit::KernelSpec&)>> changes() {
       [](auto& spec) { spec.config.raster_band = 0; },
       [](auto& spec) { spec.config.largest_first = false; },
       [](auto& spec) { spec.config.prefetch_weights = true; },
+      [](auto& spec) { spec.config.tokens_on_m = true; },
   };
 }
 

@@ -22,6 +22,11 @@ std::vector<jit::KernelSpec> selected_kernels() {
       // A single block of K.
       {.layout = Layout::contiguous, .n = 8, .k = 64, .groups = 4},
       {.layout = Layout::masked, .n = 704, .k = 64, .groups = 4},
+      {DataType::fp8, Layout::contiguous, 4096, 7168, 32},
+      {DataType::fp8, Layout::masked, 4096, 7168, 32},
+      // N whose tiles straddle a block of scales, or are no multiple of one, and a single block of K.
+      {DataType::fp8, Layout::contiguous, 2112, 512, 8},
+      {DataType::fp8, Layout::masked, 576, 128, 4},
   };
   std::set<jit::KernelSpec> specs;
   for (const Problem& problem : problems) {
