@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace cubinet::test {
 namespace {
@@ -62,19 +62,27 @@ std::string name_of(CUfunction function) {
   return number >= first_function ? device.entry_points.at(number - first_function) : "";
 }
 
-std::size_t parameter_count(const std::string& name) {
-  if (name == "fp8_quantize_rows") return 9;
-  return name == "fp8_quantize_weights" || name == "fp8_transpose_scales" ? 6 : 0;
+// Of jit::launch: room for two tensor maps, one for each of 16 token counts, and 64 bytes of scalars.
+constexpr std::size_t gemm_block_bytes = 18 * sizeof(CUtensorMap) + 64;
+
+std::vector<std::uint64_t> words_of(const std::string& name, void** parameters) {
+  std::vector<std::uint64_t> words;
+  if (name.find("_grouped_") != std::string::npos) {
+    words.resize(gemm_block_bytes / 8);
+    std::memcpy(words.data(), parameters[0], gemm_block_bytes);
+  } else if (name.rfind("fp8_", 0) == 0) {
+    words.resize(name == "fp8_quantize_rows" ? 9 : 6);
+    for (std::size_t i = 0; i < words.size(); ++i) std::memcpy(&words[i], parameters[i], 8);
+  }
+  return words;
 }
 
 CUresult note_launch(CUfunction function, unsigned ctas, unsigned threads, CUstream stream, void** parameters) {
   ++device.launches;
   device.launched = function;
   device.stream = stream;
-  FakeLaunch launch{function, name_of(function), ctas, threads, stream, {}};
-  launch.parameters.resize(parameter_count(launch.name));
-  for (std::size_t i = 0; i < launch.parameters.size(); ++i) std::memcpy(&launch.parameters[i], parameters[i], 8);
-  device.history.push_back(std::move(launch));
+  const std::string name = name_of(function);
+  device.history.push_back({function, name, ctas, threads, stream, words_of(name, parameters)});
   return device.launch_result;
 }
 
@@ -98,8 +106,8 @@ void load_and_launch(jit::Driver& driver) {
                                      const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
                                      CUtensorMapSwizzle, CUtensorMapL2promotion,
                                      CUtensorMapFloatOOBfill) { return CUDA_SUCCESS; };
-  driver.cuLaunchKernelEx = [](const CUlaunchConfig* launch, CUfunction function, void**, void**) {
-    return note_launch(function, launch->gridDimX, launch->blockDimX, launch->hStream, nullptr);
+  driver.cuLaunchKernelEx = [](const CUlaunchConfig* launch, CUfunction function, void** parameters, void**) {
+    return note_launch(function, launch->gridDimX, launch->blockDimX, launch->hStream, parameters);
   };
   driver.cuLaunchKernel = [](CUfunction function, unsigned ctas, unsigned, unsigned, unsigned threads, unsigned,
                              unsigned, unsigned, CUstream stream, void** parameters, void**) {

@@ -17,7 +17,9 @@ struct FakeLaunch {
   unsigned ctas = 0;
   unsigned threads = 0;
   CUstream stream = nullptr;
-  std::vector<std::uint64_t> parameters;  // of the entry points of fp8_quantization, which take 8 bytes each
+  // In words of 8 bytes: one for each parameter of the entry points of fp8_quantization, and the block that is the one
+  // parameter of a GEMM.
+  std::vector<std::uint64_t> parameters;
 };
 
 // What the fake driver saw and answers. One at a time; reset by make_fake_driver().

@@ -1,4 +1,5 @@
 // What a GEMM of FP8 operands does before its launch: scales are checked, and transposed where they are row-major.
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -20,6 +21,7 @@ constexpr Problem kMasked{DataType::fp8, Layout::masked, 576, 512, 2};
 constexpr std::uint64_t kOperand = 0x10000;
 constexpr std::uint64_t kRows = 0x20000;  // m_indices, masked_m
 constexpr std::uint64_t kScales = 0x30000;
+constexpr std::uint64_t kWeightScales = 0x800000;
 constexpr std::uint64_t kWorkspace = 0x1000000;
 
 void* address(std::uint64_t number) { return reinterpret_cast<void*>(number); }
@@ -48,7 +50,7 @@ Arguments with_scales(const ScaleTensor& a_scales, std::int64_t workspace_bytes)
   Arguments arguments;
   arguments.a = arguments.b = arguments.d = address(kOperand);
   arguments.a_scales = a_scales;
-  arguments.b_scales = weight_scales(floats(kScales), 2, 576, 512);
+  arguments.b_scales = weight_scales(floats(kWeightScales), 2, 576, 512);
   arguments.workspace = {address(kWorkspace), workspace_bytes};
   return arguments;
 }
@@ -74,6 +76,12 @@ Names launched() {
   return names;
 }
 
+// Whether the latest launch, which is a GEMM's, was given this address.
+bool is_given(std::uint64_t wanted) {
+  const Parameters& block = test::fake_device().history.back().parameters;
+  return std::find(block.begin(), block.end(), wanted) != block.end();
+}
+
 template <class Arguments>
 std::string refusal(const Arguments& arguments, ErrorCode code = ErrorCode::invalid_argument) {
   const auto outcome = prepared(std::is_same_v<Arguments, MaskedArguments> ? kMasked : kContiguous)
@@ -93,6 +101,8 @@ TEST_CASE("Scales as the kernels read them are launched with at once, and need n
   arguments.workspace = {};
   REQUIRE(contiguous.launch(arguments, nullptr));
   CHECK(launched() == Names{"fp8_grouped_contiguous"});
+  CHECK(is_given(kScales));
+  CHECK(is_given(kWeightScales));
   const auto masked = prepared(kMasked);
   auto others = masked_arguments(5, column_major_scales(floats(kScales), 5, 512, 2));
   others.workspace = {};
@@ -111,6 +121,9 @@ TEST_CASE("Row-major scales are transposed into the workspace before the GEMM, o
   CHECK(transposition.threads == 256);
   CHECK(transposition.stream == stream);
   CHECK(test::fake_device().history.back().stream == stream);
+  CHECK(is_given(kWorkspace));
+  CHECK(is_given(kWeightScales));
+  CHECK_FALSE(is_given(kScales));
 }
 
 TEST_CASE("Row-major scales of the masked layout are transposed per group, as far as its rows are valid") {
@@ -119,6 +132,8 @@ TEST_CASE("Row-major scales of the masked layout are transposed per group, as fa
   CHECK(launched() == Names{"fp8_transpose_scales", "fp8_grouped_masked"});
   CHECK(test::fake_device().history.front().parameters == Parameters{kScales, kWorkspace, kRows, 2, 70, 4});
   CHECK(test::fake_device().history.front().ctas == 4);
+  CHECK(is_given(kWorkspace));
+  CHECK_FALSE(is_given(kScales));
 }
 
 TEST_CASE("A single row is transposed or not as the stride of its blocks says") {
@@ -163,7 +178,7 @@ TEST_CASE("Wrong scales of either operand are refused by the operand's name") {
   CHECK(refusal(contiguous_arguments(6, row_major_scales(floats(kScales), 5, 512))) ==
         "a_scales has shape (5, 4): expected FP32 scales (rows, K / 128) = (6, 4)");
   auto arguments = masked_arguments(5, column_major_scales(floats(kScales), 5, 512, 2));
-  arguments.b_scales = weight_scales(floats(kScales), 2, 512, 512);
+  arguments.b_scales = weight_scales(floats(kWeightScales), 2, 512, 512);
   CHECK(refusal(arguments) ==
         "b_scales has shape (2, 4, 4): expected FP32 scales (groups, ceil(N / 128), K / 128) = (2, 5, 4)");
   arguments = masked_arguments(5, column_major_scales(floats(kScales), 5, 512, 2));
