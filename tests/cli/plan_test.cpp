@@ -121,7 +121,7 @@ TEST_CASE("A model with other weights is planned with BF16 kernels by itself, an
   CHECK(families_of(plain) == bf16_families);
 }
 
-TEST_CASE("--dtype decides, whatever the model's weights are") {
+TEST_CASE("The option --dtype decides, whatever the model's weights are") {
   const Sandbox sandbox;
   const std::string blocks_of_64 =
       sandbox.file("64.json", model_with(R"({"quant_method": "fp8", "weight_block_size": [64, 64]})"));
