@@ -275,7 +275,7 @@ TEST_CASE("While another process holds the index every command says so, and none
   CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
 }
 
-TEST_CASE("--help of each command gives an example and every field that --json prints") {
+TEST_CASE("The --help of each command gives an example and every field that --json prints") {
   const Sandbox sandbox;
   fill(sandbox);
   const std::string key = keys(sandbox).front();
