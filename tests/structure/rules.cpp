@@ -43,6 +43,58 @@ bool is_standard(std::string_view name) {
   return name.find_first_of("./") == std::string_view::npos || c_headers.count(name) != 0;
 }
 
+// The position after the comment or quoted literal that starts at `at`; `at` itself when none starts there. Raw
+// literals are not known: no #include line hides in one.
+std::size_t end_of_token(const std::string& text, std::size_t at) {
+  const auto after = [&](std::string_view mark, std::size_t from) {
+    const std::size_t found = text.find(mark, from);
+    return found == std::string::npos ? text.size() : found + mark.size();
+  };
+  if (text.compare(at, 2, "//") == 0) return std::min(text.find('\n', at), text.size());
+  if (text.compare(at, 2, "/*") == 0) return after("*/", at + 2);
+  const char quote = text[at];
+  if (quote != '"' && quote != '\'') return at;
+  for (std::size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
+    if (text[i] == '\\')
+      ++i;
+    else if (text[i] == quote)
+      return i + 1;
+  }
+  return at;  // no literal: a digit separator or an apostrophe
+}
+
+// The text with its comments blanked; line ends stay.
+std::string without_comments(std::string text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t end = end_of_token(text, i);
+    if (text[i] == '/') {
+      for (std::size_t j = i; j < end; ++j) text[j] = text[j] == '\n' ? '\n' : ' ';
+    }
+    i = std::max(end, i + 1);
+  }
+  return text;
+}
+
+// What is wrong with the name of a test; empty when nothing is. ctest lists names in a CMake script and hands each to
+// the test's executable, which reads it as an option or a pattern: "--help ..." prints the help and ends well, "~..."
+// runs all tests but that one, and CMake takes a list apart at ";". Commas are escaped by Catch2's script.
+std::string fault_of_test_name(std::string_view name) {
+  for (const std::string_view lead : {"-", "~", "*", "exclude:"}) {
+    if (name.starts_with(lead)) return "begins with " + std::string(lead);
+  }
+  if (name.ends_with('*')) return "ends with *";
+  const std::size_t bad = name.find_first_of("[];\\\"");
+  return bad == std::string_view::npos ? std::string() : "holds " + std::string(1, name[bad]);
+}
+
+// The literals that `text` consists of, between blanks, as one without its quotes. Escapes stay as they are written.
+std::string joined_literals(const std::string& text) {
+  static const std::regex literal(R"re("((?:[^"\\]|\\.)*)")re");
+  std::string joined;
+  for (std::sregex_iterator it(text.begin(), text.end(), literal), end; it != end; ++it) joined += (*it)[1];
+  return joined;
+}
+
 class Checker {
  public:
   explicit Checker(const std::vector<File>& files) : files_(files) {
@@ -53,6 +105,7 @@ class Checker {
     for (const File& file : files_) {
       check_includes(file);
       if (rank_of(folder_of(file.path)) >= 0 && folder_of(file.path) != "tools") check_silence(file);
+      if (folder_of(file.path) == "tests") check_test_names(file);
     }
     check_seams();
     return std::move(found_);
@@ -151,44 +204,25 @@ class Checker {
     }
   }
 
+  void check_test_names(const File& file) {
+    static const std::regex test_case(R"re(\bTEST_CASE\s*\(((?:\s*"(?:[^"\\\n]|\\.)*")+))re");
+    const std::string text = without_comments(file.text);
+    for (std::sregex_iterator it(text.begin(), text.end(), test_case), end; it != end; ++it) {
+      const std::string name = joined_literals((*it)[1]);
+      const std::string fault = fault_of_test_name(name);
+      if (fault.empty()) continue;
+      const auto line = 1 + std::count(text.begin(), text.begin() + it->position(), '\n');
+      const std::string what = "the name of the test \"" + name + "\" " + fault;
+      report(file, static_cast<int>(line), what + ", so ctest does not run it alone");
+    }
+  }
+
   const std::vector<File>& files_;
   std::set<std::string, std::less<>> known_;
   std::map<std::size_t, std::set<std::string>> users_;  // index into seams -> modules
   std::string environment_reader_;
   std::vector<std::string> found_;
 };
-
-// The position after the comment or quoted literal that starts at `at`; `at` itself when none starts there. Raw
-// literals are not known: no #include line hides in one.
-std::size_t end_of_token(const std::string& text, std::size_t at) {
-  const auto after = [&](std::string_view mark, std::size_t from) {
-    const std::size_t found = text.find(mark, from);
-    return found == std::string::npos ? text.size() : found + mark.size();
-  };
-  if (text.compare(at, 2, "//") == 0) return std::min(text.find('\n', at), text.size());
-  if (text.compare(at, 2, "/*") == 0) return after("*/", at + 2);
-  const char quote = text[at];
-  if (quote != '"' && quote != '\'') return at;
-  for (std::size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
-    if (text[i] == '\\')
-      ++i;
-    else if (text[i] == quote)
-      return i + 1;
-  }
-  return at;  // no literal: a digit separator or an apostrophe
-}
-
-// The text with its comments blanked; line ends stay.
-std::string without_comments(std::string text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const std::size_t end = end_of_token(text, i);
-    if (text[i] == '/') {
-      for (std::size_t j = i; j < end; ++j) text[j] = text[j] == '\n' ? '\n' : ' ';
-    }
-    i = std::max(end, i + 1);
-  }
-  return text;
-}
 
 std::string read(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -216,7 +250,7 @@ std::vector<std::string> breaches(const std::vector<File>& files) { return Check
 
 std::vector<File> read_tree(const fs::path& root) {
   static const std::set<std::string> extensions = {".cpp", ".hpp", ".h", ".cuh"};
-  std::vector<fs::path> folders = {root / "include", root / "templates"};
+  std::vector<fs::path> folders = {root / "include", root / "templates", root / "tests"};
   for (const std::string_view layer : layers) folders.push_back(root / layer);
   std::vector<File> files;
   for (const fs::path& folder : folders) {

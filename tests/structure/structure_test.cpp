@@ -33,7 +33,8 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 TEST_CASE("The source tree keeps its rules") {
   const std::vector<File> files = read_tree(CUBINET_SOURCE_DIR);
   // A walk that finds nothing would prove nothing.
-  for (const std::string folder : {"util/", "cache/", "jit/", "warmup/", "tools/", "templates/", "include/cubinet/"}) {
+  for (const std::string folder :
+       {"util/", "cache/", "jit/", "warmup/", "tools/", "templates/", "include/cubinet/", "tests/"}) {
     INFO(folder);
     CHECK(std::any_of(files.begin(), files.end(), [&](const File& file) { return file.path.starts_with(folder); }));
   }
@@ -101,6 +102,35 @@ TEST_CASE("A library that prints, exits or reads the environment twice is found"
   two.push_back({"warmup/b.cpp", "auto v = getenv(\"HOME\");\n"});
   REQUIRE(breaches(two).size() == 1);
   CHECK(contains(breaches(two).front(), "warmup/b.cpp:1: the environment is read here and in jit/a.cpp"));
+}
+
+// The breach of a tree with a test of this name; empty when there is none.
+std::string breach_of_name(const std::string& name) {
+  return breach("tests/a_test.cpp", "\nTEST_CASE(\"" + name + "\") {}\n");
+}
+
+TEST_CASE("A name by which ctest runs no test or another one is found") {
+  CHECK(contains(breach_of_name("--help names it"), "tests/a_test.cpp:2: the name of the test"));
+  CHECK(contains(breach_of_name("-1 is refused"), "begins with -"));
+  CHECK(contains(breach_of_name("~x is refused"), "begins with ~"));
+  CHECK(contains(breach_of_name("* is refused"), "begins with *"));
+  CHECK(contains(breach_of_name("exclude:d is refused"), "begins with exclude:"));
+  CHECK(contains(breach_of_name("A name of any *"), "ends with *"));
+  CHECK(contains(breach_of_name("A range [0, 1) is read"), "holds ["));
+  CHECK(contains(breach_of_name("One; two"), "holds ;"));
+  CHECK(contains(breach_of_name("The word \\\"x\\\" is quoted"), "holds \\"));
+}
+
+TEST_CASE("A plain name of a test is sound, with a comma, a dash and an option in it too") {
+  CHECK(breach_of_name("Commas, dashes - and --options: these * too, says (x's) test") == "");
+  CHECK(breach("tests/a_test.cpp", "// TEST_CASE(\"-x\")\n") == "");
+  CHECK(breach("jit/a.cpp", "TEST_CASE(\"-x\") {}\n") == "");
+}
+
+TEST_CASE("The name of a test is found where it is broken over lines") {
+  const std::string path = "tests/a_test.cpp";
+  CHECK(contains(breach(path, "TEST_CASE(\n    \"One\"\n    \"; two\") {}\n"), "\"One; two\" holds ;"));
+  CHECK(contains(breach(path, "TEST_CASE(\"One\", \"[tag]\") {}\nTEST_CASE (\"-x\") {}\n"), "a_test.cpp:2:"));
 }
 
 }  // namespace
