@@ -120,7 +120,8 @@ Json config_object(const jit::KernelSpec& spec) {
               {"cluster", config.cluster},
               {"raster_band", config.raster_band},
               {"largest_first", config.largest_first},
-              {"prefetch_weights", config.prefetch_weights}};
+              {"prefetch_weights", config.prefetch_weights},
+              {"tokens_on_m", config.tokens_on_m}};
 }
 
 std::string one_line(std::string_view text) {

@@ -1,5 +1,6 @@
 // With the real NVRTC, on a shape that compiles fast.
 #include <filesystem>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -85,6 +86,27 @@ TEST_CASE("An FP8 warmup stores the kernels of the plan and the quantiser, and a
   CHECK(table.substr(row, table.find('\n', row) - row).find("  -  -  ") != std::string::npos);
   const std::string shown = sandbox.run({"cache", "show", entries[1].at("key").get<std::string>()}).out;
   CHECK(shown.find("N, K          -, -\nconfig        -\n") != std::string::npos);
+}
+
+TEST_CASE("The configuration in a plan has every constant of the kernel's record besides N and K") {
+  const Sandbox sandbox;
+  const Arguments request{"--shape", "128,128,2", "--m-max", "8", "--dtype", "bf16,fp8"};
+  REQUIRE(sandbox.run(with({"warmup"}, request)).exit_code == 0);
+  const auto kernels = object_of(sandbox.run(with({"plan"}, with(request, {"--json"})))).at("kernels");
+  REQUIRE(kernels.size() == 5);
+  for (const auto& kernel : kernels) {
+    INFO(kernel.dump());
+    const auto entry = object_of(sandbox.run({"cache", "show", kernel.at("key"), "--json"}));
+    std::multiset<nlohmann::json> constants;
+    for (const auto& [name, value] : entry.at("record").at("constants").items()) {
+      if (name != "kN" && name != "kK") constants.insert(value);
+    }
+    std::multiset<nlohmann::json> listed;
+    for (const auto& [name, value] : kernel.at("config").items()) {
+      if (name != "name") listed.insert(value);
+    }
+    CHECK(listed == constants);
+  }
 }
 
 TEST_CASE("The cache folder is the flag's, else the first that the environment names") {
