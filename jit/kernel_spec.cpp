@@ -58,16 +58,20 @@ struct Declaration {
 
 std::string layout_name(Layout layout) {
   switch (layout) {
-    case Layout::contiguous: return "contiguous";
-    case Layout::masked: return "masked";
+    case Layout::contiguous:
+      return "contiguous";
+    case Layout::masked:
+      return "masked";
   }
   throw std::logic_error("unknown layout");
 }
 
 std::string data_type_name(DataType type) {
   switch (type) {
-    case DataType::bf16: return "bf16";
-    case DataType::fp8: return "fp8";
+    case DataType::bf16:
+      return "bf16";
+    case DataType::fp8:
+      return "fp8";
   }
   throw std::logic_error("unknown data type");
 }
@@ -82,13 +86,9 @@ KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::strin
   return {family_of(problem), problem.n, problem.k, config, std::move(architecture)};
 }
 
-KernelSpec verification_spec(std::string architecture) {
-  return {kVerification, 0, 0, {}, std::move(architecture)};
-}
+KernelSpec verification_spec(std::string architecture) { return {kVerification, 0, 0, {}, std::move(architecture)}; }
 
-KernelSpec quantization_spec(std::string architecture) {
-  return {kQuantization, 0, 0, {}, std::move(architecture)};
-}
+KernelSpec quantization_spec(std::string architecture) { return {kQuantization, 0, 0, {}, std::move(architecture)}; }
 
 Expected<void> check_architecture(const std::string& architecture) {
   if (std::find(kArchitectures.begin(), kArchitectures.end(), architecture) != kArchitectures.end()) return {};

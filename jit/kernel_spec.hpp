@@ -15,8 +15,8 @@ namespace cubinet::jit {
 
 // One template specialization. `groups` and M are run-time values of the kernel and therefore not here.
 struct KernelSpec {
-  std::string family;        // template file, and entry point where it takes constants: "bf16_grouped_masked"
-  std::int64_t n = 0;        // n, k and config stay zero where the family takes no constants
+  std::string family;  // template file, and entry point where it takes constants: "bf16_grouped_masked"
+  std::int64_t n = 0;  // n, k and config stay zero where the family takes no constants
   std::int64_t k = 0;
   TileConfig config;
   std::string architecture;  // "sm_90a"

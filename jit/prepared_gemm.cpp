@@ -83,10 +83,9 @@ PreparedGemm::PreparedGemm(std::shared_ptr<const DeviceContext> device, const Pr
       quantization_(std::move(quantization)) {}
 
 const LaunchableKernel& PreparedGemm::kernel_for(std::int64_t m) const noexcept {
-  const auto found = std::lower_bound(ranges_.begin(), ranges_.end(), m,
-                                      [](const PreparedRange& entry, std::int64_t wanted) {
-                                        return entry.range.last < wanted;
-                                      });
+  const auto found =
+      std::lower_bound(ranges_.begin(), ranges_.end(), m,
+                       [](const PreparedRange& entry, std::int64_t wanted) { return entry.range.last < wanted; });
   return found->kernel->launchable;
 }
 
@@ -140,8 +139,7 @@ Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream s
   if (problem_.layout != Layout::masked) return refuse_layout("masked", "contiguous");
   if (arguments.capacity < 0) return refuse_negative("capacity", arguments.capacity);
   if (arguments.capacity == 0) return {};
-  if (arguments.capacity > kMaxRows / problem_.groups)
-    return refuse_rows("capacity", arguments.capacity);
+  if (arguments.capacity > kMaxRows / problem_.groups) return refuse_rows("capacity", arguments.capacity);
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.masked_m, "masked_m"); !checked)
     return checked;
   const MRange all = range();

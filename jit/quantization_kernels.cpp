@@ -38,9 +38,8 @@ QuantizationKernels::QuantizationKernels(std::shared_ptr<const DeviceContext> de
     : device_(std::move(device)), module_(std::move(module)) {}
 
 Expected<void> QuantizationKernels::find_functions() {
-  const std::pair<CUfunction*, const char*> entries[] = {{&transpose_scales_, kTransposeScales},
-                                                         {&quantize_rows_, kQuantizeRows},
-                                                         {&quantize_weights_, kQuantizeWeights}};
+  const std::pair<CUfunction*, const char*> entries[] = {
+      {&transpose_scales_, kTransposeScales}, {&quantize_rows_, kQuantizeRows}, {&quantize_weights_, kQuantizeWeights}};
   for (const auto& [function, name] : entries) {
     const auto found = module_.function(name);
     if (!found) return tl::make_unexpected(found.error());
@@ -60,8 +59,7 @@ Expected<void> QuantizationKernels::launch(CUfunction function, const char* name
 Expected<void> QuantizationKernels::transpose_scales(CUdeviceptr in, CUdeviceptr out, CUdeviceptr row_counts,
                                                      std::int64_t groups, std::int64_t rows, std::int64_t blocks,
                                                      CUstream stream) const {
-  const std::int64_t tiles =
-      groups * ceil_div(aligned_scale_rows(rows), kTileRows) * ceil_div(blocks, kTileBlocks);
+  const std::int64_t tiles = groups * ceil_div(aligned_scale_rows(rows), kTileRows) * ceil_div(blocks, kTileBlocks);
   long long sizes[] = {groups, rows, blocks};
   void* parameters[] = {&in, &out, &row_counts, &sizes[0], &sizes[1], &sizes[2]};
   return launch(transpose_scales_, kTransposeScales, tiles, parameters, stream);

@@ -23,8 +23,8 @@ Expected<void> check_size(const char* name, std::int64_t size) {
 
 Expected<void> check_depth(std::int64_t k) {
   if (k > 0 && k <= kLargest && k % scale_block() == 0) return {};
-  return fail(ErrorCode::unsupported, fmt::format("K must be a positive multiple of {} below 2^31 for FP8: K={}",
-                                                  scale_block(), k));
+  return fail(ErrorCode::unsupported,
+              fmt::format("K must be a positive multiple of {} below 2^31 for FP8: K={}", scale_block(), k));
 }
 
 Expected<void> check_operands(const char* name, const void* source, const void* q) {

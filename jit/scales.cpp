@@ -118,7 +118,8 @@ Expected<void> check_weight_scales(const ScaleTensor& scales, const Problem& pro
 Expected<void> check_no_scales(const ScaleTensor& a_scales, const ScaleTensor& b_scales) {
   const auto given = [](const ScaleTensor& scales) { return scales.rank != 0 || scales.data != nullptr; };
   const bool first = given(a_scales);
-  if (!first && !given(b_scales)) [[likely]] return {};
+  if (!first && !given(b_scales)) [[likely]]
+    return {};
   return refuse(first ? "a_scales" : "b_scales", " is given, but the problem is BF16, which has no scales");
 }
 

@@ -9,7 +9,8 @@ namespace cubinet {
 namespace {
 
 Status status_of(Expected<void>&& outcome) {
-  if (outcome) [[likely]] return std::monostate{};
+  if (outcome) [[likely]]
+    return std::monostate{};
   return std::move(outcome.error());
 }
 

@@ -147,7 +147,7 @@ Expected<void> check_groups(const warmup::MoeShape& shape, std::int64_t ranks, c
   return {};
 }
 
-// What the user should know where the kernels' types are not that of the model's weights; empty otherwise.
+// What the user should know of quantized weights where kernels are planned for another type; empty otherwise.
 std::string remark_on(const warmup::MoeShape& shape, const std::vector<DataType>& types) {
   if (shape.quantization.empty()) return {};
   const auto stored = warmup::weight_type(shape);

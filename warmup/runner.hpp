@@ -47,8 +47,8 @@ struct Step {
 // kernel.
 using Progress = std::function<void(const Step& step)>;
 
-// Compiles with `jobs` threads (>= 1), the longest compilations first. A kernel that fails is reported and the others go on. Kernels
-// that were already there count as hits, and are recorded as such. `cabinet` may be null: then nothing
+// Compiles with `jobs` threads (>= 1), the longest compilations first. A kernel that fails is reported and the others
+// go on. Kernels that were already there count as hits, and are recorded as such. `cabinet` may be null: then nothing
 // is looked up or stored (persist = off). Once `*stop` is set no further kernel is begun, and those in
 // work are finished; a signal handler may set it. `stop` may be null.
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,

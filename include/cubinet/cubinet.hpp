@@ -33,37 +33,37 @@ struct CUBINET_API ServiceOptions {
   static CUBINET_API ServiceOptions from_environment();
 };
 
-// Device memory that a caller lends to a launch. Not to be touched, nor lent to a launch on another stream, until the
-// launch has run.
+// Device memory that a caller lends to a launch, apart from all of its operands. Not to be touched, nor lent to a
+// launch on another stream, until the launch has run.
 struct ScaleWorkspace {
   void* data = nullptr;    // 16-byte aligned
   std::int64_t bytes = 0;  // at least scale_workspace_bytes(1, m, K), or (groups, capacity, K)
 };
 
-// Operands of one contiguous grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned. Type is that of
-// the problem: bf16, or e4m3 with scales (cubinet/scales.hpp).
+// Operands of one contiguous grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned. Type is that
+// of the problem: bf16, or e4m3 with scales (cubinet/scales.hpp).
 struct ContiguousArguments {
-  const void* a = nullptr;                   // Type (m, K)
-  const void* b = nullptr;                   // Type (groups, N, K)
-  void* d = nullptr;                         // bf16 (m, N); rows labelled -1 are not written
-  const std::int32_t* m_indices = nullptr;   // (m): group of each row, -1 for padding; see Layout::contiguous
-  std::int64_t m = 0;                        // 0 launches nothing
-  ScaleTensor a_scales{};                    // FP8 only: (m, K / 128), in either layout
-  ScaleTensor b_scales{};                    // FP8 only: (groups, scale_blocks(N), K / 128)
-  ScaleWorkspace workspace{};                // FP8 with row-major a_scales only
+  const void* a = nullptr;                  // Type (m, K)
+  const void* b = nullptr;                  // Type (groups, N, K)
+  void* d = nullptr;                        // bf16 (m, N); rows labelled -1 are not written
+  const std::int32_t* m_indices = nullptr;  // (m): group of each row, -1 for padding; see Layout::contiguous
+  std::int64_t m = 0;                       // 0 launches nothing
+  ScaleTensor a_scales{};                   // FP8 only: (m, K / 128), in either layout
+  ScaleTensor b_scales{};                   // FP8 only: (groups, scale_blocks(N), K / 128)
+  ScaleWorkspace workspace{};               // FP8 with row-major a_scales only
 };
 
 // Operands of one masked grouped GEMM, likewise.
 struct MaskedArguments {
-  const void* a = nullptr;                   // Type (groups, capacity, K)
-  const void* b = nullptr;                   // Type (groups, N, K)
-  void* d = nullptr;                         // bf16 (groups, capacity, N); rows >= masked_m[g] are not written
-  const std::int32_t* masked_m = nullptr;    // (groups), read on the device
-  std::int64_t capacity = 0;                 // >= 1; 0 launches nothing
-  std::int64_t expected_m = 0;               // host hint, >= 1: tunes, never changes the result
-  ScaleTensor a_scales{};                    // FP8 only: (groups, capacity, K / 128), in either layout
-  ScaleTensor b_scales{};                    // FP8 only: (groups, scale_blocks(N), K / 128)
-  ScaleWorkspace workspace{};                // FP8 with row-major a_scales only
+  const void* a = nullptr;                 // Type (groups, capacity, K)
+  const void* b = nullptr;                 // Type (groups, N, K)
+  void* d = nullptr;                       // bf16 (groups, capacity, N); rows >= masked_m[g] are not written
+  const std::int32_t* masked_m = nullptr;  // (groups), read on the device
+  std::int64_t capacity = 0;               // >= 1; 0 launches nothing
+  std::int64_t expected_m = 0;             // host hint, >= 1: tunes, never changes the result
+  ScaleTensor a_scales{};                  // FP8 only: (groups, capacity, K / 128), in either layout
+  ScaleTensor b_scales{};                  // FP8 only: (groups, scale_blocks(N), K / 128)
+  ScaleWorkspace workspace{};              // FP8 with row-major a_scales only
 };
 
 // A prepared problem on one device: its kernels are loaded. A cheap value (shared, immutable state);
@@ -73,8 +73,9 @@ struct MaskedArguments {
 class CUBINET_API GroupedGemm {
  public:
   // Errors: invalid_argument (wrong layout, null or misaligned pointer, a size that is negative or gives A 2^31 rows,
-  // scales of another shape, stride or type than the problem's, which are named beside what was expected), unsupported
-  // (UE8M0 scales), not_prepared (m outside the prepared range; masked: expected_m is clamped into it instead), driver_failed.
+  // scales of another shape, stride or type than the problem's, which are named beside what was expected, a workspace
+  // that is needed and missing, too small or over a_scales), unsupported (UE8M0 scales), not_prepared (m outside the
+  // prepared range; masked: expected_m is clamped into it instead), driver_failed.
   Status launch(const ContiguousArguments& arguments, void* stream) const;
   Status launch(const MaskedArguments& arguments, void* stream) const;
 
@@ -93,10 +94,11 @@ class CUBINET_API GroupedGemm {
   std::shared_ptr<const State> state_;
 };
 
-// Quantises BF16 tensors to FP8 on one device. A cheap value, like GroupedGemm, with the same promises: a launch takes no
-// lock, allocates nothing, is asynchronous on `stream` and may be captured.
+// Quantises BF16 tensors to FP8 on one device. A cheap value, like GroupedGemm, with the same promises: a launch takes
+// no lock, allocates nothing, is asynchronous on `stream` and may be captured.
 //   scale = max(amax, 1e-10) / 448,  q = e4m3(clamp(x / scale, -448, 448)), rounded to nearest even
-// All pointers are device pointers, those to BF16 and FP8 16-byte aligned. K is a multiple of 128.
+// A NaN stays one and leaves the scale to the others; an infinity makes its block NaN once it is multiplied by its
+// scale. All pointers are device pointers, those to BF16 and FP8 16-byte aligned. K is a multiple of 128.
 class CUBINET_API Quantizer {
  public:
   // x (rows, k) bf16 to q (rows, k), with a scale per row and 128 of K. `scales` says where and in which of the two
@@ -120,14 +122,14 @@ class CUBINET_API Quantizer {
 
 // What prepare() did, for logs.
 struct PrepareReport {
-  std::int64_t found = 0;      // kernels that the cabinet held, or that this service had loaded before
-  std::int64_t compiled = 0;   // kernels compiled now
+  std::int64_t found = 0;     // kernels that the cabinet held, or that this service had loaded before
+  std::int64_t compiled = 0;  // kernels compiled now
   double milliseconds = 0;
-  std::string warning;         // why the cabinet was not used, or new kernels were not stored; empty otherwise
+  std::string warning;  // why the cabinet was not used, or new kernels were not stored; empty otherwise
 };
 
 // Cabinet, compiler and device of one process. Thread-safe. Loaded kernels live until the service and
-// every GroupedGemm made by it are gone.
+// every GroupedGemm and Quantizer made by it are gone.
 class CUBINET_API Service {
  public:
   // Opens the cabinet and the driver, and retains the device's primary context. NVRTC is opened only
@@ -138,10 +140,10 @@ class CUBINET_API Service {
   Service& operator=(Service&&) noexcept;
   ~Service();
 
-  // Every kernel that the problem can select for an M of `range`: found in the cabinet or compiled and stored,
-  // then loaded. Fails as a whole if one of them cannot be had. `report`, if given, is filled in on success.
-  // Errors: unsupported (the problem breaks a rule, which is named), invalid_argument (an empty range), wrong_device,
-  // compiler_missing, compile_failed, driver_failed.
+  // Every kernel that the problem can select for an M of `range`, and for FP8 those that bring scales into the other
+  // layout: found in the cabinet or compiled and stored, then loaded. Fails as a whole if one of them cannot be had.
+  // `report`, if given, is filled in on success. Errors: unsupported (the problem breaks a rule, which is named),
+  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
 
   // The quantiser, from the same cabinet: a plan of FP8 problems holds it. Errors as for prepare().

@@ -21,7 +21,7 @@ constexpr MRange kRange{1, 16384};
 // Outside things of one engine: they outlive it, and count.
 struct World {
   int opened = 0;
-  int calls = 0;   // compilations
+  int calls = 0;  // compilations
   bool installed = true;
   bool fails = false;
   std::string version = "13.0";

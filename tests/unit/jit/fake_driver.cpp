@@ -110,9 +110,8 @@ void load_and_launch(jit::Driver& driver) {
     return note_launch(function, launch->gridDimX, launch->blockDimX, launch->hStream, parameters);
   };
   driver.cuLaunchKernel = [](CUfunction function, unsigned ctas, unsigned, unsigned, unsigned threads, unsigned,
-                             unsigned, unsigned, CUstream stream, void** parameters, void**) {
-    return note_launch(function, ctas, threads, stream, parameters);
-  };
+                             unsigned, unsigned, CUstream stream, void** parameters,
+                             void**) { return note_launch(function, ctas, threads, stream, parameters); };
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace cubinet::test {
 // A launch as the driver saw it.
 struct FakeLaunch {
   CUfunction function = nullptr;
-  std::string name;                       // of the entry point; empty for a function that no library gave out
+  std::string name;  // of the entry point; empty for a function that no library gave out
   unsigned ctas = 0;
   unsigned threads = 0;
   CUstream stream = nullptr;
@@ -27,17 +27,17 @@ struct FakeDevice {
   int compute_major = 9;
   int compute_minor = 0;
   int num_sms = 132;
-  CUcontext current = nullptr;            // of the only thread that tests use
+  CUcontext current = nullptr;  // of the only thread that tests use
   int pushes = 0;
   int pops = 0;
-  int retained = 0;                       // primary contexts
-  std::vector<std::string> loaded;        // payloads handed to the driver
+  int retained = 0;                 // primary contexts
+  std::vector<std::string> loaded;  // payloads handed to the driver
   int unloaded = 0;
   std::vector<std::string> entry_points;  // asked for, in this order
   std::vector<FakeLaunch> history;        // every launch
   int launches = 0;
-  CUfunction launched = nullptr;          // by the latest launch
-  CUstream stream = nullptr;              // of the latest launch
+  CUfunction launched = nullptr;  // by the latest launch
+  CUstream stream = nullptr;      // of the latest launch
   CUresult launch_result = CUDA_SUCCESS;
 };
 

@@ -113,9 +113,8 @@ TEST_CASE("The key changes with any byte of any template that the family include
     for (auto& other : files) {
       if (other.name == file.name) other = jit::make_template_file(file.name, text);
     }
-    const bool matters = std::find_if(included.begin(), included.end(), [&](const auto* one) {
-                           return one->name == file.name;
-                         }) != included.end();
+    const bool matters = std::find_if(included.begin(), included.end(),
+                                      [&](const auto* one) { return one->name == file.name; }) != included.end();
     INFO(file.name);
     CHECK((jit::record_of(golden_spec(), "13.0", files) != before) == matters);
   }

@@ -20,7 +20,8 @@ jit::NvrtcCompiler& nvrtc() {
 
 // A small family in the place of the real ones.
 std::vector<jit::TemplateFile> family(std::string_view text) {
-  return {jit::make_template_file("parts/helper.cuh", "#pragma once\n__device__ inline int twice(int x) { return 2 * x; }\n"),
+  return {jit::make_template_file("parts/helper.cuh",
+                                  "#pragma once\n__device__ inline int twice(int x) { return 2 * x; }\n"),
           jit::make_template_file("parts/middle.cuh", "#pragma once\n#include \"parts/helper.cuh\"\n"),
           jit::make_template_file("small.cuh", text)};
 }

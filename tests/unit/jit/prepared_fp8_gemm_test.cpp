@@ -39,8 +39,8 @@ jit::PreparedGemm prepared(const Problem& problem) {
   const auto device = test::make_fake_context();
   const jit::KernelSpec spec = jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
   auto kernel = std::make_shared<jit::LoadedKernel>(must(jit::load_kernel(device, spec, "cubin")));
-  auto quantization = std::make_shared<jit::QuantizationKernels>(
-      must(jit::QuantizationKernels::load(device, "cubin", "sm_90a")));
+  auto quantization =
+      std::make_shared<jit::QuantizationKernels>(must(jit::QuantizationKernels::load(device, "cubin", "sm_90a")));
   return {device, problem, {{{1, 1 << 20}, std::move(kernel)}}, std::move(quantization)};
 }
 
@@ -84,8 +84,8 @@ bool is_given(std::uint64_t wanted) {
 
 template <class Arguments>
 std::string refusal(const Arguments& arguments, ErrorCode code = ErrorCode::invalid_argument) {
-  const auto outcome = prepared(std::is_same_v<Arguments, MaskedArguments> ? kMasked : kContiguous)
-                           .launch(arguments, nullptr);
+  const auto outcome =
+      prepared(std::is_same_v<Arguments, MaskedArguments> ? kMasked : kContiguous).launch(arguments, nullptr);
   REQUIRE_FALSE(outcome);
   CHECK(outcome.error().code == code);
   CHECK(test::fake_device().history.empty());
@@ -173,8 +173,7 @@ TEST_CASE("A workspace that overlaps the scales is refused, one that touches the
 }
 
 TEST_CASE("Wrong scales of either operand are refused by the operand's name") {
-  CHECK(refusal(contiguous_arguments(5, {})) ==
-        "a_scales is missing: expected FP32 scales (rows, K / 128) = (5, 4)");
+  CHECK(refusal(contiguous_arguments(5, {})) == "a_scales is missing: expected FP32 scales (rows, K / 128) = (5, 4)");
   CHECK(refusal(contiguous_arguments(6, row_major_scales(floats(kScales), 5, 512))) ==
         "a_scales has shape (5, 4): expected FP32 scales (rows, K / 128) = (6, 4)");
   auto arguments = masked_arguments(5, column_major_scales(floats(kScales), 5, 512, 2));

@@ -93,8 +93,7 @@ TEST_CASE("Scales of a masked problem have its groups and capacity, those of a c
 TEST_CASE("Scales that are missing or null are refused with what was expected") {
   CHECK(activation_refusal({}) == "a_scales is missing: expected FP32 scales (rows, K / 128) = (5, 4)");
   CHECK(activation_refusal(column_major_scales(nullptr, 5, 512)) == "a_scales is null");
-  CHECK(weight_refusal({}) ==
-        "b_scales is missing: expected FP32 scales (groups, ceil(N / 128), K / 128) = (3, 5, 4)");
+  CHECK(weight_refusal({}) == "b_scales is missing: expected FP32 scales (groups, ceil(N / 128), K / 128) = (3, 5, 4)");
   CHECK(weight_refusal(weight_scales(nullptr, 3, 576, 512)) == "b_scales is null");
 }
 
@@ -147,8 +146,7 @@ TEST_CASE("Misaligned scales are refused with the alignment that their layout ne
 TEST_CASE("UE8M0 scales are refused by name, whatever else is wrong with them") {
   ScaleTensor scales = column_major_scales(nullptr, 6, 128);
   scales.type = ScaleType::ue8m0;
-  const std::string message =
-      refusal(jit::check_activation_scales(scales, kContiguous, 5), ErrorCode::unsupported);
+  const std::string message = refusal(jit::check_activation_scales(scales, kContiguous, 5), ErrorCode::unsupported);
   CHECK(message ==
         "a_scales holds UE8M0 scales, which belong to sm_100; sm_90 takes FP32: expected FP32 scales (rows, K / 128) = "
         "(5, 4)");
