@@ -154,7 +154,9 @@ std::string remark_on(const warmup::MoeShape& shape, const std::vector<DataType>
   const auto has = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
   if (stored && *stored == DataType::fp8 && has(DataType::fp8)) return {};
   const char* planned = !has(DataType::fp8) ? "bf16" : has(DataType::bf16) ? "bf16 and fp8" : "fp8";
-  return fmt::format("is quantized ({}); planning {} kernels of its shapes", shape.quantization, planned);
+  const std::string blocks =
+      shape.weight_block.empty() ? std::string() : " with weight_block_size " + shape.weight_block;
+  return fmt::format("is quantized ({}{}); planning {} kernels of its shapes", shape.quantization, blocks, planned);
 }
 
 // The problems of a model and the types of its operands: those asked for, else that of its weights.

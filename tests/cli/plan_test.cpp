@@ -139,7 +139,11 @@ TEST_CASE("The option --dtype decides, whatever the model's weights are") {
     CHECK(families("fp8,bf16,fp8") == both);
   }
   const Outcome outcome = sandbox.run({"plan", "--model", example_model("deepseek-v3"), "--dtype", "bf16", "--json"});
-  CHECK(outcome.err.find("is quantized (fp8); planning bf16 kernels of its shapes") != std::string::npos);
+  CHECK(outcome.err.find("is quantized (fp8 with weight_block_size [128,128]); planning bf16 kernels of its shapes") !=
+        std::string::npos);
+  const Outcome others = sandbox.run({"plan", "--model", blocks_of_64, "--dtype", "bf16,fp8", "--json"});
+  CHECK(others.err.find("is quantized (fp8 with weight_block_size [64,64]); planning bf16 and fp8 kernels") !=
+        std::string::npos);
 }
 
 TEST_CASE("A shape is planned in BF16 unless --dtype says otherwise") {
