@@ -11,7 +11,8 @@
 namespace cubinet::jit {
 namespace {
 
-constexpr std::int32_t kThreads = 384;        // two consumer warpgroups, one for producer and scheduler
+constexpr std::int32_t kWarpgroup = 128;      // threads
+constexpr std::int32_t kWarpgroupRows = 64;   // of the M side of wgmma, per consumer warpgroup
 constexpr std::int64_t kStageRowBytes = 128;  // of K in a pipeline stage
 constexpr std::int64_t kColumnStep = 8;       // 16 bytes of a row of D
 constexpr std::int32_t kMaxGroups = 65536;
@@ -38,48 +39,31 @@ constexpr TileConfig kMedium{.block_tokens = 256,
 constexpr TileConfig kLarge{
     .block_tokens = 256, .token_step = 64, .block_columns = 128, .stages = 4, .cluster = 2, .raster_band = 8};
 
-// The same for FP8. The sums of a K block take registers beside the accumulators, so tiles are smaller; and with tokens
-// on the M side a thread needs the scales of two tokens only.
+// The same for FP8. The sums of a K block take registers beside the accumulators, so tiles are smaller; with tokens on
+// the M side a thread needs the scales of two of them only, and three warpgroups share the tensor core, so that it
+// works while one of them scales its sums.
 constexpr TileConfig kFp8Decode{
     .block_tokens = 96, .token_step = 16, .block_columns = 128, .stages = 6, .prefetch_weights = true, .scaled = true};
-constexpr TileConfig kFp8Medium{.block_tokens = 128,
+constexpr TileConfig kFp8Medium{.block_tokens = 192,
                                 .token_step = 64,
                                 .block_columns = 128,
-                                .stages = 5,
+                                .stages = 4,
+                                .largest_first = true,
                                 .prefetch_weights = true,
                                 .tokens_on_m = true,
                                 .scaled = true};
-constexpr TileConfig kFp8Large{.block_tokens = 128,
+constexpr TileConfig kFp8Large{.block_tokens = 192,
                                .token_step = 64,
                                .block_columns = 128,
-                               .stages = 5,
+                               .stages = 4,
                                .raster_band = 8,
                                .tokens_on_m = true,
                                .scaled = true};
-// Wider tiles move fewer bytes per product, where N has room for pairs of them.
-constexpr TileConfig kFp8Wide{.block_tokens = 128,
-                              .token_step = 64,
-                              .block_columns = 192,
-                              .stages = 4,
-                              .cluster = 2,
-                              .raster_band = 8,
-                              .tokens_on_m = true,
-                              .scaled = true};
 
 constexpr std::array kContiguousLadder{Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
 constexpr std::array kMaskedLadder{Rung{96, kDecode}, Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
 constexpr std::array kFp8ContiguousLadder{Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Large}};
 constexpr std::array kFp8MaskedLadder{Rung{80, kFp8Decode}, Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Large}};
-constexpr std::array kFp8WideContiguousLadder{Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Wide}};
-constexpr std::array kFp8WideMaskedLadder{Rung{80, kFp8Decode}, Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Wide}};
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
-
-// Whether pairs of wide tiles compute at most 5 % more columns than tiles of 128.
-bool takes_wide_tiles(std::int64_t n) {
-  constexpr std::int64_t kPair = kFp8Wide.block_columns * kFp8Wide.cluster;
-  return round_up(n, kPair) * 100 <= round_up(n, kFp8Large.block_columns) * 105;
-}
 
 std::span<const Rung> ladder(const Problem& problem) {
   const bool masked = problem.layout == Layout::masked;
@@ -87,13 +71,16 @@ std::span<const Rung> ladder(const Problem& problem) {
     case DataType::bf16:
       return masked ? std::span<const Rung>(kMaskedLadder) : kContiguousLadder;
     case DataType::fp8:
-      if (takes_wide_tiles(problem.n)) {
-        return masked ? std::span<const Rung>(kFp8WideMaskedLadder) : kFp8WideContiguousLadder;
-      }
       return masked ? std::span<const Rung>(kFp8MaskedLadder) : kFp8ContiguousLadder;
   }
   throw std::logic_error("unknown data type");
 }
+
+std::int32_t consumer_warpgroups(const TileConfig& config) {
+  return (config.tokens_on_m ? config.block_tokens : config.block_columns) / kWarpgroupRows;
+}
+
+constexpr std::int64_t round_up(std::int64_t value, std::int64_t step) { return (value + step - 1) / step * step; }
 
 // The last M that a rung serves.
 std::int64_t last_m(const Problem& problem, const Rung& rung) {
@@ -162,11 +149,12 @@ std::vector<Selection> selections(const Problem& problem, MRange range, const Ta
   return result;
 }
 
-std::int32_t threads_per_cta(const TileConfig& /*config*/) { return kThreads; }
+// Those of the consumers, and one for producer and scheduler.
+std::int32_t threads_per_cta(const TileConfig& config) { return (consumer_warpgroups(config) + 1) * kWarpgroup; }
 
 std::int32_t dynamic_smem_bytes(const TileConfig& config) {
   constexpr std::int32_t kRowBytes = 128;
-  constexpr std::int32_t kChunkBytes = 64 * 64 * 2, kWarpgroups = 2;
+  constexpr std::int32_t kChunkBytes = 64 * 64 * 2;
   constexpr std::int32_t kSlots = 4, kTileBytes = 32, kRuns = 96, kRunBytes = 16, kBarrierBytes = 8;
   const std::int32_t stages = config.stages * (config.block_columns + config.block_tokens) * kRowBytes;
   const std::int32_t scales = config.scaled ? config.stages * config.block_tokens * 4 : 0;
@@ -174,8 +162,8 @@ std::int32_t dynamic_smem_bytes(const TileConfig& config) {
   const std::int32_t barriers = 2 * (config.stages + kSlots) * kBarrierBytes;
   const std::int32_t runs = kRuns * kRunBytes + (kRuns + 1) * 4 + kRuns + 4 * 16 * 4 + 32 * 4;
   const std::int32_t control = barriers + kSlots * kTileBytes + runs;
-  return static_cast<std::int32_t>(round_up(stages + scales, 1024) + kWarpgroups * buffers * kChunkBytes +
-                                   round_up(control, 8));
+  return static_cast<std::int32_t>(round_up(stages + scales, 1024) + round_up(control, 8)) +
+         consumer_warpgroups(config) * buffers * kChunkBytes;
 }
 
 std::int64_t compile_weight(const TileConfig& config) {

@@ -13,12 +13,12 @@
 namespace cubinet::jit {
 
 // Everything that shapes a kernel's code besides N and K. "Tokens" are rows of A, "columns" are
-// rows of B (columns of D). One of the two sits on the M side of wgmma, 64 for each of the two consumer
-// warpgroups, the other on its N side.
+// rows of B (columns of D). One of the two sits on the M side of wgmma, 64 for each of the two or three
+// consumer warpgroups, the other on its N side.
 struct TileConfig {
-  std::int32_t block_tokens = 0;   // most tokens of a tile, at most 256; 128 on the M side
+  std::int32_t block_tokens = 0;   // most tokens of a tile, at most 256; 128 or 192 on the M side
   std::int32_t token_step = 0;     // a tile's token count is rounded up to a multiple of this
-  std::int32_t block_columns = 0;  // columns of a CTA's tile, at most 256; 128 on the M side
+  std::int32_t block_columns = 0;  // columns of a CTA's tile; 128
   std::int32_t stages = 0;         // depth of the shared-memory pipeline, in K blocks of 128 bytes
   std::int32_t cluster = 1;        // CTAs that share a token tile by TMA multicast: 1 or 2
   std::int32_t raster_band = 0;    // 0: token tiles fastest; else column tiles per band, fastest

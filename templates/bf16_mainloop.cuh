@@ -8,6 +8,9 @@
 namespace cubinet::arithmetic {
 constexpr int kElementBytes = 2;
 constexpr bool kScaled = false;
+// About how many cycles a tile takes: per stage, per stage and token, and once. Its operands' way from the L2, which
+// bounds the rate of tall tiles, and an epilogue that nothing overlaps; fitted to measurements (bench/results).
+constexpr float kStageCycles = 400.0f, kTokenCycles = 3.0f, kTileCycles = 3300.0f;
 }  // namespace cubinet::arithmetic
 
 #include "layout.cuh"
@@ -128,9 +131,8 @@ struct Bf16Arithmetic {
     loop.weights = ptx::wgmma_descriptor(stages + warpgroup * kWarpgroupRows * kStageRowBytes);
     loop.tokens = ptx::wgmma_descriptor(stages + kWeightStageBytes);
     loop.full = ptx::shared_address(&control.stage_full[0]);
-    loop.empty = ptx::shared_address(&control.stage_empty[0]);
-    loop.arrives = lane < kCluster;
-    if (kCluster > 1 && loop.arrives) loop.empty = ptx::mapa(loop.empty, static_cast<u32>(lane));
+    loop.empty = first_empty(control, lane);
+    loop.arrives = releases_stages(lane);
     loop.blocks = static_cast<u32>(depth_of(p) / kStageDepth);
     loop.tile_tokens = static_cast<u32>(tile.tokens);
     Bf16Mainloop<kBlockTokens, kTokenStep>::run(accumulators, stage, loop);

@@ -1,18 +1,19 @@
 // The arithmetic of the FP8 families: e4m3 operands with a scale per token and 128 of K, and per 128 x 128 block of the
 // weights. The tensor core sums one K block at a time into fresh registers; each sum is multiplied by both scales and
-// added to the accumulators in FP32.
+// added to the accumulators in FP32. While one warpgroup does that, the others keep the tensor core busy.
 //
-// As in bf16_mainloop.cuh a loop over K is one asm statement. There are three:
-//   tokens on N            an instance per token count; a thread's accumulators belong to many tokens, whose scales it
-//                          reads from shared memory
-//   tokens on M, 128 columns   two sets of sums: one is promoted while the tensor core fills the other
-//   tokens on M, 192 columns   one set of sums; while one warpgroup promotes, the other multiplies
+// As in bf16_mainloop.cuh a loop over K is one asm statement. With tokens on the N side there is an instance per token
+// count, and a thread's accumulators belong to many tokens, whose scales it reads from shared memory: for tiles of few
+// tokens. With tokens on the M side a thread's accumulators belong to two.
+//
 // What a stage is read at is computed a stage ahead, behind the multiplication: the tensor core would wait for it.
 #pragma once
 
 namespace cubinet::arithmetic {
 constexpr int kElementBytes = 1;
 constexpr bool kScaled = true;
+// About how many cycles a tile takes; see bf16_mainloop.cuh.
+constexpr float kStageCycles = 200.0f, kTokenCycles = 3.6f, kTileCycles = 1300.0f;
 }  // namespace cubinet::arithmetic
 
 #include "layout.cuh"
@@ -28,11 +29,10 @@ struct ScaledLoop {
   u32 arrives;      // whether this thread releases stages, on the CTA that `empty` lies in
   u32 blocks;       // stages of K, at least 1
   u32 tile_tokens;
-  u32 scales;  // this thread's first token scale in stage 0
-  // Scales of the weight blocks that the columns of the tile lie in, first K block; one per 64 columns where a tile is
-  // no multiple of 128 columns.
-  const float* weight_scales[3];
+  u32 scales;                  // this thread's first token scale in stage 0
+  const float* weight_scales;  // of the block that the tile's columns lie in, along K
 };
+static_assert(kBlockColumns == kScaleColumns, "one block of weight scales per tile");
 
 template <bool kTokensOnMSide, int kBlock, int kStep>
 struct Fp8Mainloop;
@@ -48,141 +48,103 @@ struct Fp8Mainloop;
 #define CUBINET_QUADS_10_11(F, ...) F(40, 41, 42, 43, 320, __VA_ARGS__) F(44, 45, 46, 47, 352, __VA_ARGS__)
 #define CUBINET_QUADS_12_13(F, ...) F(48, 49, 50, 51, 384, __VA_ARGS__) F(52, 53, 54, 55, 416, __VA_ARGS__)
 #define CUBINET_QUADS_14_15(F, ...) F(56, 57, 58, 59, 448, __VA_ARGS__) F(60, 61, 62, 63, 480, __VA_ARGS__)
-#define CUBINET_QUADS_16_17(F, ...) F(64, 65, 66, 67, 512, __VA_ARGS__) F(68, 69, 70, 71, 544, __VA_ARGS__)
-#define CUBINET_QUADS_18_19(F, ...) F(72, 73, 74, 75, 576, __VA_ARGS__) F(76, 77, 78, 79, 608, __VA_ARGS__)
-#define CUBINET_QUADS_20_21(F, ...) F(80, 81, 82, 83, 640, __VA_ARGS__) F(84, 85, 86, 87, 672, __VA_ARGS__)
-#define CUBINET_QUADS_22_23(F, ...) F(88, 89, 90, 91, 704, __VA_ARGS__) F(92, 93, 94, 95, 736, __VA_ARGS__)
-// The accumulators of the first, second and third 64 of the N side.
-#define CUBINET_FIRST_64(F, ...)                                          \
-  CUBINET_QUADS_0_1(F, __VA_ARGS__) CUBINET_QUADS_2_3(F, __VA_ARGS__)     \
-  CUBINET_QUADS_4_5(F, __VA_ARGS__) CUBINET_QUADS_6_7(F, __VA_ARGS__)
-#define CUBINET_SECOND_64(F, ...)                                         \
-  CUBINET_QUADS_8_9(F, __VA_ARGS__) CUBINET_QUADS_10_11(F, __VA_ARGS__)   \
-  CUBINET_QUADS_12_13(F, __VA_ARGS__) CUBINET_QUADS_14_15(F, __VA_ARGS__)
-#define CUBINET_THIRD_64(F, ...)                                          \
-  CUBINET_QUADS_16_17(F, __VA_ARGS__) CUBINET_QUADS_18_19(F, __VA_ARGS__) \
-  CUBINET_QUADS_20_21(F, __VA_ARGS__) CUBINET_QUADS_22_23(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_16(F, ...) CUBINET_QUADS_0_1(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_32(F, ...) CUBINET_QUADS_OF_16(F, __VA_ARGS__) CUBINET_QUADS_2_3(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_48(F, ...) CUBINET_QUADS_OF_32(F, __VA_ARGS__) CUBINET_QUADS_4_5(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_64(F, ...) CUBINET_QUADS_OF_48(F, __VA_ARGS__) CUBINET_QUADS_6_7(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_80(F, ...) CUBINET_QUADS_OF_64(F, __VA_ARGS__) CUBINET_QUADS_8_9(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_96(F, ...) CUBINET_QUADS_OF_80(F, __VA_ARGS__) CUBINET_QUADS_10_11(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_112(F, ...) CUBINET_QUADS_OF_96(F, __VA_ARGS__) CUBINET_QUADS_12_13(F, __VA_ARGS__)
+#define CUBINET_QUADS_OF_128(F, ...) CUBINET_QUADS_OF_112(F, __VA_ARGS__) CUBINET_QUADS_14_15(F, __VA_ARGS__)
 
 #define CUBINET_PROMOTE(INDEX, SUMS, SCALE) "fma.rn.f32 %" #INDEX ", " SUMS #INDEX ", " SCALE ", %" #INDEX ";\n"
 
 // Tokens on M: of four accumulators two belong to row lane / 4 of the warp's 16 rows, and two to the one 8 below.
-#define CUBINET_PROMOTE_ROWS(A, B, C, D, OFFSET, SUMS, UPPER, LOWER)               \
-  CUBINET_PROMOTE(A, SUMS, UPPER) CUBINET_PROMOTE(B, SUMS, UPPER)                  \
+#define CUBINET_PROMOTE_ROWS(A, B, C, D, OFFSET, SUMS, UPPER, LOWER)                                                  \
+  CUBINET_PROMOTE(A, SUMS, UPPER) CUBINET_PROMOTE(B, SUMS, UPPER)                                                     \
   CUBINET_PROMOTE(C, SUMS, LOWER) CUBINET_PROMOTE(D, SUMS, LOWER)
 
 // Tokens on N: they belong to two tokens by turns, whose scales are read and multiplied while the sums are under way.
-#define CUBINET_TOKEN_SCALES(A, B, C, D, OFFSET, UNUSED)                           \
-  "ld.shared.v2.f32 {s" #A ", s" #B "}, [scale + " #OFFSET "];\n"                  \
+#define CUBINET_TOKEN_SCALES(A, B, C, D, OFFSET, UNUSED)                                                              \
+  "ld.shared.v2.f32 {s" #A ", s" #B "}, [scale + " #OFFSET "];\n"                                                     \
   "mul.f32 s" #A ", s" #A ", block;\nmul.f32 s" #B ", s" #B ", block;\n"
-#define CUBINET_PROMOTE_TOKENS(A, B, C, D, OFFSET, SUMS)                           \
-  CUBINET_PROMOTE(A, SUMS, "s" #A) CUBINET_PROMOTE(B, SUMS, "s" #B)                \
+#define CUBINET_PROMOTE_TOKENS(A, B, C, D, OFFSET, SUMS)                                                              \
+  CUBINET_PROMOTE(A, SUMS, "s" #A) CUBINET_PROMOTE(B, SUMS, "s" #B)                                                   \
   CUBINET_PROMOTE(C, SUMS, "s" #A) CUBINET_PROMOTE(D, SUMS, "s" #B)
 
 // Names for the operands behind the accumulators.
 #define CUBINET_SCALED_BEGIN(STAGE, PARITY, M, N, UNITS, FULL, EMPTY, ARRIVES, BLOCKS, TOKENS, STAGES, SCALES, BYTES, \
-                             W0, W1, W2)                                                                              \
+                             BLOCK_SCALES)                                                                            \
   "{\n"                                                                                                               \
   ".reg .pred accumulate, fresh, larger, ready, arrives, wraps, more;\n"                                              \
-  ".reg .b64 a, b, from0, from1, from2;\n"                                                                            \
+  ".reg .b64 a, b, block_scales;\n"                                                                                   \
   ".reg .b32 m, n, high, stage, parity, first_m, first_n, first_full, first_empty, blocks, tokens, stages, units;\n"  \
-  ".reg .b32 full, emptied, before, scale, scales, scale_bytes;\n"                                                    \
-  ".reg .f32 upper, lower, next0, next1, next2, block;\n"                                                             \
+  ".reg .b32 full, emptied, scale, scales, scale_bytes;\n"                                                            \
+  ".reg .f32 block, next_block;\n"                                                                                    \
   "mov.b32 stage, " STAGE ";\nmov.b32 parity, " PARITY ";\n"                                                          \
   "mov.b32 first_m, " M ";\nmov.b32 first_n, " N ";\nmov.b32 units, " UNITS ";\nmov.b32 high, 0x40000040;\n"          \
   "mov.b32 first_full, " FULL ";\nmov.b32 first_empty, " EMPTY ";\n"                                                  \
   "mov.b32 blocks, " BLOCKS ";\nmov.b32 tokens, " TOKENS ";\nmov.b32 stages, " STAGES ";\n"                           \
-  "mov.b32 scales, " SCALES ";\nmov.b32 scale_bytes, " BYTES ";\n"                                                    \
-  "mov.b64 from0, " W0 ";\nmov.b64 from1, " W1 ";\nmov.b64 from2, " W2 ";\n"                                          \
+  "mov.b32 scales, " SCALES ";\nmov.b32 scale_bytes, " BYTES ";\nmov.b64 block_scales, " BLOCK_SCALES ";\n"           \
   "setp.ne.u32 arrives, " ARRIVES ", 0;\nsetp.eq.u32 accumulate, 0, 0;\nsetp.ne.u32 fresh, 0, 0;\n"                   \
+  "ld.global.nc.f32 next_block, [block_scales];\n"                                                                    \
   CUBINET_LOCATE
 
 #define CUBINET_SCALED_END(STAGE, PARITY) "DONE:\nmov.b32 " STAGE ", stage;\nmov.b32 " PARITY ", parity;\n}"
 
 // Barrier and descriptors of the stage.
-#define CUBINET_LOCATE                                                             \
-  "mad.lo.u32 full, stage, 8, first_full;\n"                                       \
+#define CUBINET_LOCATE                                                                                                \
+  "mad.lo.u32 full, stage, 8, first_full;\n"                                                                          \
   "mad.lo.u32 m, stage, units, first_m;\nmad.lo.u32 n, stage, units, first_n;\n"
 
-#define CUBINET_AWAIT(LABEL)                                                       \
-  "WAIT" LABEL ":\n"                                                               \
-  "mbarrier.try_wait.parity.shared::cta.b64 ready, [full], parity;\n"              \
+#define CUBINET_AWAIT(LABEL)                                                                                          \
+  "WAIT" LABEL ":\n"                                                                                                  \
+  "mbarrier.try_wait.parity.shared::cta.b64 ready, [full], parity;\n"                                                 \
   "@!ready bra WAIT" LABEL ";\n"
 
 // 32 of K; descriptors advance by 32 bytes, that is 2 units.
-#define CUBINET_MULTIPLY_32(N_SIDE, SUMS, ADDS)                                    \
-  "mov.b64 a, {m, high};\nmov.b64 b, {n, high};\n"                                 \
+#define CUBINET_MULTIPLY_32(N_SIDE, SUMS, ADDS)                                                                       \
+  "mov.b64 a, {m, high};\nmov.b64 b, {n, high};\n"                                                                    \
   "wgmma.mma_async.sync.aligned.m64n" #N_SIDE "k32.f32.e4m3.e4m3 {" SUMS "}, a, b, " ADDS ", 1, 1;\n"
 #define CUBINET_STEP "add.u32 m, m, 2;\nadd.u32 n, n, 2;\n"
-#define CUBINET_MULTIPLY_BLOCK(N_SIDE, SUMS)                                       \
-  "wgmma.fence.sync.aligned;\n"                                                    \
-  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "fresh") CUBINET_STEP                          \
-  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "accumulate") CUBINET_STEP                     \
-  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "accumulate") CUBINET_STEP                     \
-  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "accumulate")                                  \
+#define CUBINET_MULTIPLY_BLOCK(N_SIDE, SUMS)                                                                          \
+  "wgmma.fence.sync.aligned;\n"                                                                                       \
+  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "fresh") CUBINET_STEP                                                             \
+  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "accumulate") CUBINET_STEP                                                        \
+  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "accumulate") CUBINET_STEP                                                        \
+  CUBINET_MULTIPLY_32(N_SIDE, SUMS, "accumulate")                                                                     \
   "wgmma.commit_group.sync.aligned;\n"
 
-// On to the next stage. `scale` and `emptied` stay with the one whose multiplication is under way.
-#define CUBINET_NEXT_STAGE                                                         \
-  "mad.lo.u32 scale, stage, scale_bytes, scales;\n"                                \
-  "mad.lo.u32 emptied, stage, 8, first_empty;\n"                                   \
-  "add.u32 stage, stage, 1;\n"                                                     \
-  "setp.eq.u32 wraps, stage, stages;\n"                                            \
-  "@wraps mov.u32 stage, 0;\n"                                                     \
-  "@wraps xor.b32 parity, parity, 1;\n"                                            \
-  "sub.u32 blocks, blocks, 1;\n"                                                   \
-  "setp.ne.u32 more, blocks, 0;\n"                                                 \
+// On to the next stage. `scale`, `emptied` and `block` stay with the one whose multiplication is under way; the scale
+// of the next block of weights is loaded a K block ahead.
+#define CUBINET_NEXT_STAGE                                                                                            \
+  "mad.lo.u32 scale, stage, scale_bytes, scales;\n"                                                                   \
+  "mad.lo.u32 emptied, stage, 8, first_empty;\n"                                                                      \
+  "add.u32 stage, stage, 1;\n"                                                                                        \
+  "setp.eq.u32 wraps, stage, stages;\n"                                                                               \
+  "@wraps mov.u32 stage, 0;\n"                                                                                        \
+  "@wraps xor.b32 parity, parity, 1;\n"                                                                               \
+  "sub.u32 blocks, blocks, 1;\n"                                                                                      \
+  "setp.ne.u32 more, blocks, 0;\n"                                                                                    \
+  "mov.f32 block, next_block;\n"                                                                                      \
+  "add.s64 block_scales, block_scales, 4;\n"                                                                          \
+  "@more ld.global.nc.f32 next_block, [block_scales];\n"                                                              \
   CUBINET_LOCATE
 
-#define CUBINET_RELEASE(STAGE) "@arrives mbarrier.arrive.shared::cluster.b64 _, [" STAGE "];\n"
+#define CUBINET_RELEASE "@arrives mbarrier.arrive.shared::cluster.b64 _, [emptied];\n"
 
-// A weight block's scale is loaded a K block ahead.
-#define CUBINET_FIRST_WEIGHT_SCALE(I) "ld.global.nc.f32 next" #I ", [from" #I "];\n"
-#define CUBINET_NEXT_WEIGHT_SCALE(I)                                                                                  \
-  "add.s64 from" #I ", from" #I ", 4;\n@more ld.global.nc.f32 next" #I ", [from" #I "];\n"
-
-#define CUBINET_ROW_SCALES "ld.shared.f32 upper, [scale];\nld.shared.f32 lower, [scale + 32];\n"
-#define CUBINET_SCALE_ROWS(I, UPPER, LOWER) \
-  "mul.f32 " UPPER ", upper, next" #I ";\nmul.f32 " LOWER ", lower, next" #I ";\n" CUBINET_NEXT_WEIGHT_SCALE(I)
-
-// Tokens on M, 192 columns.
-#define CUBINET_LOOP_OF_192                                                                                           \
-  ".reg .f32 t<96>, p<3>, q<3>;\n"                                                                                    \
-  CUBINET_FIRST_WEIGHT_SCALE(0) CUBINET_FIRST_WEIGHT_SCALE(1) CUBINET_FIRST_WEIGHT_SCALE(2)                           \
+// Tokens on M.
+#define CUBINET_LOOP_OF_ROWS                                                                                          \
+  ".reg .f32 t<64>, upper, lower;\n"                                                                                  \
   "STAGE:\n"                                                                                                          \
-  CUBINET_AWAIT("") CUBINET_MULTIPLY_BLOCK(192, CUBINET_REGISTERS_96("t"))                                            \
-  CUBINET_NEXT_STAGE CUBINET_ROW_SCALES                                                                               \
-  CUBINET_SCALE_ROWS(0, "p0", "q0") CUBINET_SCALE_ROWS(1, "p1", "q1") CUBINET_SCALE_ROWS(2, "p2", "q2")               \
+  CUBINET_AWAIT("") CUBINET_MULTIPLY_BLOCK(128, CUBINET_REGISTERS_64("t"))                                            \
+  CUBINET_NEXT_STAGE                                                                                                  \
+  "ld.shared.f32 upper, [scale];\nld.shared.f32 lower, [scale + 32];\n"                                               \
+  "mul.f32 upper, upper, block;\nmul.f32 lower, lower, block;\n"                                                      \
   "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
-  CUBINET_RELEASE("emptied")                                                                                          \
-  CUBINET_FIRST_64(CUBINET_PROMOTE_ROWS, "t", "p0", "q0") CUBINET_SECOND_64(CUBINET_PROMOTE_ROWS, "t", "p1", "q1")    \
-  CUBINET_THIRD_64(CUBINET_PROMOTE_ROWS, "t", "p2", "q2")                                                             \
+  CUBINET_RELEASE                                                                                                     \
+  CUBINET_QUADS_OF_128(CUBINET_PROMOTE_ROWS, "t", "upper", "lower")                                                   \
   "@more bra STAGE;\n"
-
-// Tokens on M, 128 columns: a multiplication into one set of sums, then the promotion of the other.
-#define CUBINET_HALF_BEGIN(LABEL, SUMS, UPPER, LOWER)                                                                 \
-  CUBINET_AWAIT(LABEL) CUBINET_MULTIPLY_BLOCK(128, CUBINET_REGISTERS_64(SUMS))                                        \
-  CUBINET_NEXT_STAGE CUBINET_ROW_SCALES CUBINET_SCALE_ROWS(0, UPPER, LOWER)
-#define CUBINET_HALF_END(PENDING, SUMS, UPPER, LOWER)                                                                 \
-  "wgmma.wait_group.sync.aligned " #PENDING ";\n"                                                                     \
-  CUBINET_RELEASE("before")                                                                                           \
-  "mov.b32 before, emptied;\n"                                                                                        \
-  CUBINET_FIRST_64(CUBINET_PROMOTE_ROWS, SUMS, UPPER, LOWER) CUBINET_SECOND_64(CUBINET_PROMOTE_ROWS, SUMS, UPPER, LOWER)
-#define CUBINET_LOOP_OF_128                                                                                           \
-  ".reg .f32 t<64>, u<64>, p<2>, q<2>;\n"                                                                             \
-  CUBINET_FIRST_WEIGHT_SCALE(0)                                                                                       \
-  CUBINET_HALF_BEGIN("FIRST", "t", "p0", "q0")                                                                        \
-  "mov.b32 before, emptied;\n"                                                                                        \
-  "@!more bra LAST;\n"                                                                                                \
-  "STAGE:\n"                                                                                                          \
-  CUBINET_HALF_BEGIN("ODD", "u", "p1", "q1") CUBINET_HALF_END(1, "t", "p0", "q0")                                     \
-  "@!more bra LASTODD;\n"                                                                                             \
-  CUBINET_HALF_BEGIN("EVEN", "t", "p0", "q0") CUBINET_HALF_END(1, "u", "p1", "q1")                                    \
-  "@more bra STAGE;\n"                                                                                                \
-  "LAST:\n"                                                                                                           \
-  CUBINET_HALF_END(0, "t", "p0", "q0")                                                                                \
-  "bra.uni DONE;\n"                                                                                                   \
-  "LASTODD:\n"                                                                                                        \
-  CUBINET_HALF_END(0, "u", "p1", "q1")
 
 // Tokens on N: the loop of one instance, skipped when the tile has more tokens.
 #define CUBINET_TOKEN_INSTANCE(TOKENS, HALF, QUADS)                                                                   \
@@ -193,58 +155,37 @@ struct Fp8Mainloop;
   "STAGE" #TOKENS ":\n"                                                                                               \
   CUBINET_AWAIT(#TOKENS) CUBINET_MULTIPLY_BLOCK(TOKENS, CUBINET_REGISTERS_##HALF("t"))                                \
   CUBINET_NEXT_STAGE                                                                                                  \
-  "mov.f32 block, next0;\n"                                                                                           \
-  CUBINET_NEXT_WEIGHT_SCALE(0)                                                                                        \
   QUADS(CUBINET_TOKEN_SCALES, "")                                                                                     \
   "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
-  CUBINET_RELEASE("emptied")                                                                                          \
+  CUBINET_RELEASE                                                                                                     \
   QUADS(CUBINET_PROMOTE_TOKENS, "t")                                                                                  \
   "@more bra STAGE" #TOKENS ";\n"                                                                                     \
   "bra.uni DONE;\n"                                                                                                   \
   "}\n"                                                                                                               \
   "AFTER" #TOKENS ":\n"
 
-#define CUBINET_QUADS_OF_16(F, ...) CUBINET_QUADS_0_1(F, __VA_ARGS__)
-#define CUBINET_QUADS_OF_32(F, ...) CUBINET_QUADS_OF_16(F, __VA_ARGS__) CUBINET_QUADS_2_3(F, __VA_ARGS__)
-#define CUBINET_QUADS_OF_48(F, ...) CUBINET_QUADS_OF_32(F, __VA_ARGS__) CUBINET_QUADS_4_5(F, __VA_ARGS__)
-#define CUBINET_QUADS_OF_64(F, ...) CUBINET_QUADS_OF_48(F, __VA_ARGS__) CUBINET_QUADS_6_7(F, __VA_ARGS__)
-#define CUBINET_QUADS_OF_80(F, ...) CUBINET_QUADS_OF_64(F, __VA_ARGS__) CUBINET_QUADS_8_9(F, __VA_ARGS__)
-#define CUBINET_QUADS_OF_96(F, ...) CUBINET_QUADS_OF_80(F, __VA_ARGS__) CUBINET_QUADS_10_11(F, __VA_ARGS__)
-
 #define CUBINET_LOOP_OF_16_TO_96                                                                                      \
-  CUBINET_FIRST_WEIGHT_SCALE(0)                                                                                       \
   CUBINET_TOKEN_INSTANCE(16, 8, CUBINET_QUADS_OF_16) CUBINET_TOKEN_INSTANCE(32, 16, CUBINET_QUADS_OF_32)              \
   CUBINET_TOKEN_INSTANCE(48, 24, CUBINET_QUADS_OF_48) CUBINET_TOKEN_INSTANCE(64, 32, CUBINET_QUADS_OF_64)             \
   CUBINET_TOKEN_INSTANCE(80, 40, CUBINET_QUADS_OF_80) CUBINET_TOKEN_INSTANCE(96, 48, CUBINET_QUADS_OF_96)
 
-#define CUBINET_SCALED_MAINLOOP(TOKENS_ON_M, BLOCK, STEP, ACCUMULATORS, BEGIN, LOOP, END)                             \
+#define CUBINET_SCALED_MAINLOOP(TOKENS_ON_M, BLOCK, STEP, LOOP)                                                       \
   template <>                                                                                                         \
   struct Fp8Mainloop<TOKENS_ON_M, BLOCK, STEP> {                                                                      \
-    static __device__ __forceinline__ void run(float (&d)[ACCUMULATORS], Stage& stage, const ScaledLoop& loop) {      \
-      asm volatile(BEGIN LOOP END                                                                                     \
-                   : CUBINET_OUTPUTS_##ACCUMULATORS(d), "+r"(stage.index), "+r"(stage.parity)                         \
+    static __device__ __forceinline__ void run(float (&d)[64], Stage& stage, const ScaledLoop& loop) {                \
+      asm volatile(CUBINET_SCALED_BEGIN("%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72", "%73", "%74",  \
+                                        "%75", "%76", "%77") LOOP CUBINET_SCALED_END("%64", "%65")                    \
+                   : CUBINET_OUTPUTS_64(d), "+r"(stage.index), "+r"(stage.parity)                                     \
                    : "r"(loop.on_m), "r"(loop.on_n), "n"(kStageBytes / 16), "r"(loop.full), "r"(loop.empty),          \
                      "r"(loop.arrives), "r"(loop.blocks), "r"(loop.tile_tokens), "n"(kStages), "r"(loop.scales),      \
-                     "n"(kScaleStageBytes), "l"(loop.weight_scales[0]), "l"(loop.weight_scales[1]),                   \
-                     "l"(loop.weight_scales[2])                                                                       \
+                     "n"(kScaleStageBytes), "l"(loop.weight_scales)                                                   \
                    : "memory");                                                                                       \
     }                                                                                                                 \
   };
 
-// The configurations that the selector knows: N side and step, and the operand numbers behind the accumulators.
-#define CUBINET_SCALED_BEGIN_64 \
-  CUBINET_SCALED_BEGIN("%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72", "%73", "%74", "%75", "%76",     \
-                       "%77", "%78", "%79")
-#define CUBINET_SCALED_BEGIN_96 \
-  CUBINET_SCALED_BEGIN("%96", "%97", "%98", "%99", "%100", "%101", "%102", "%103", "%104", "%105", "%106", "%107",    \
-                       "%108", "%109", "%110", "%111")
-
-CUBINET_SCALED_MAINLOOP(false, 96, 16, 64, CUBINET_SCALED_BEGIN_64, CUBINET_LOOP_OF_16_TO_96,
-                        CUBINET_SCALED_END("%64", "%65"))
-CUBINET_SCALED_MAINLOOP(true, 128, 128, 64, CUBINET_SCALED_BEGIN_64, CUBINET_LOOP_OF_128,
-                        CUBINET_SCALED_END("%64", "%65"))
-CUBINET_SCALED_MAINLOOP(true, 192, 192, 96, CUBINET_SCALED_BEGIN_96, CUBINET_LOOP_OF_192,
-                        CUBINET_SCALED_END("%96", "%97"))
+// The configurations that the selector knows: tokens of a tile, and their step.
+CUBINET_SCALED_MAINLOOP(false, 96, 16, CUBINET_LOOP_OF_16_TO_96)
+CUBINET_SCALED_MAINLOOP(true, 192, 64, CUBINET_LOOP_OF_ROWS)
 
 // clang-format on
 
@@ -262,26 +203,22 @@ struct Fp8Arithmetic {
     loop.on_m = static_cast<u32>(ptx::wgmma_descriptor(kTokensOnM ? tokens : weights));
     loop.on_n = static_cast<u32>(ptx::wgmma_descriptor(kTokensOnM ? weights : tokens));
     loop.full = ptx::shared_address(&control.stage_full[0]);
-    loop.empty = ptx::shared_address(&control.stage_empty[0]);
-    loop.arrives = lane < kCluster;
-    if (kCluster > 1 && loop.arrives) loop.empty = ptx::mapa(loop.empty, static_cast<u32>(lane));
+    loop.empty = first_empty(control, lane);
+    loop.arrives = releases_stages(lane);
     loop.blocks = static_cast<u32>(depth_of(p) / kStageDepth);
     loop.tile_tokens = static_cast<u32>(tile.tokens);
     loop.scales = stages + kScaleOffset + first_token * 4;
-    for (int i = 0; i < 3; ++i) loop.weight_scales[i] = weight_scales(p, tile, i * kChunkColumns);
-    Fp8Mainloop<kTokensOnM, kTokensOnM ? kBlockColumns : kBlockTokens, kTokensOnM ? kBlockColumns : kTokenStep>::run(
-        accumulators, stage, loop);
+    loop.weight_scales = weight_scales(p, tile);
+    Fp8Mainloop<kTokensOnM, kBlockTokens, kTokenStep>::run(accumulators, stage, loop);
   }
 
  private:
   static __device__ __forceinline__ int warp_of_warpgroup() { return static_cast<int>(threadIdx.x) % kWarpgroup / 32; }
 
-  // Scales, along K, of the weight block in which column `within` of the tile lies. A tile may reach beyond the last
-  // column, where no result is kept.
-  static __device__ __forceinline__ const float* weight_scales(const Parameters& p, const Tile& tile, int within) {
+  // A cluster's tiles may begin beyond the last column, where no result is kept.
+  static __device__ __forceinline__ const float* weight_scales(const Parameters& p, const Tile& tile) {
     const int blocks = ceil_div(columns_of(p), kScaleColumns);
-    int block = (tile.column + within) / kScaleColumns;
-    block = block < blocks ? block : blocks - 1;
+    const int block = tile.column / kScaleColumns < blocks ? tile.column / kScaleColumns : blocks - 1;
     return p.weight_scales + (static_cast<long long>(tile.group) * blocks + block) * (depth_of(p) / kStageDepth);
   }
 };

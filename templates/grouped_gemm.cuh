@@ -1,9 +1,9 @@
 // The grouped GEMM kernel, common to all families: D = A * B^T per group, persistent and warp-specialised. A tile is
-// some tokens (rows of A) by some columns (rows of B). One of the two lies on the M side of wgmma, 64 rows for each of
-// the two consumer warpgroups; the other on the N side, where the work follows its size in steps of 8. With the tokens
-// there a tile of few tokens costs little; with the weights there a thread's results belong to two tokens only.
+// some tokens (rows of A) by some columns (rows of B). One of the two lies on the M side of wgmma, 64 rows for each
+// consumer warpgroup; the other on the N side, where the work follows its size in steps of 8. With the tokens there a
+// tile of few tokens costs little; with the weights there a thread's results belong to two tokens only.
 //
-// Roles in a CTA: two consumer warpgroups, a producer warp (TMA), a scheduler warp.
+// Roles in a CTA: two or three consumer warpgroups, a producer warp (TMA), a scheduler warp.
 #pragma once
 
 #include "epilogue.cuh"
@@ -29,6 +29,10 @@ CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, i
   for (;;) {
     const Tile tile = ring.take<true>(control, thread & 31);
     if (tile.tokens == 0) break;
+    if (kTokensOnM && staging.warpgroup * kWarpgroupRows >= tile.tokens) {
+      pass_tile(p, control, stage, thread & 31);
+      continue;
+    }
     float accumulators[kAccumulators];
 #pragma unroll
     for (int i = 0; i < kAccumulators; ++i) accumulators[i] = 0.0f;

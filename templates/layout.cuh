@@ -21,23 +21,25 @@ using arithmetic::kElementBytes;
 using arithmetic::kScaled;
 
 constexpr int kWarpgroup = 128;
-constexpr int kConsumerWarpgroups = 2;
+constexpr int kWarpgroupRows = 64;  // wgmma's M
+constexpr int kConsumerWarpgroups = (kTokensOnM ? kBlockTokens : kBlockColumns) / kWarpgroupRows;
 constexpr int kConsumers = kConsumerWarpgroups * kWarpgroup;
 constexpr int kThreads = kConsumers + kWarpgroup;
 constexpr int kWarps = kThreads / 32;
 constexpr int kProducerWarp = kConsumers / 32;
 constexpr int kSchedulerWarp = kProducerWarp + 1;
 
-// setmaxnreg: 128 * 40 + 256 * 232 registers, the 168 per thread that the launch bounds leave at entry.
-constexpr int kProducerRegisters = 40;
-constexpr int kConsumerRegisters = 232;
+// setmaxnreg: 128 * 40 + 256 * 232 registers, the 168 per thread that the launch bounds leave at entry; or 128 * 56 +
+// 384 * 152, of 128 per thread.
+constexpr int kProducerRegisters = kConsumerWarpgroups == 2 ? 40 : 56;
+constexpr int kConsumerRegisters = kConsumerWarpgroups == 2 ? 232 : 152;
 
 // A row of an operand stage is 128 bytes of K, the width of the 128-byte swizzle.
 constexpr int kStageRowBytes = 128;
 constexpr int kStageDepth = kStageRowBytes / kElementBytes;  // elements of K
-constexpr int kWarpgroupRows = 64;                           // wgmma's M
-static_assert((kTokensOnM ? kBlockTokens : kBlockColumns) == kConsumerWarpgroups * kWarpgroupRows,
-              "half of the M side per consumer warpgroup");
+static_assert((kTokensOnM ? kBlockTokens : kBlockColumns) % kWarpgroupRows == 0 && kConsumerWarpgroups >= 2 &&
+                  kConsumerWarpgroups <= 3,
+              "64 rows of the M side per consumer warpgroup");
 static_assert(kBlockColumns % 64 == 0 && kBlockColumns <= 256, "whole chunks of the epilogue");
 static_assert(kBlockTokens % kTokenStep == 0 && kBlockTokens <= 256 && kTokenStep % 16 == 0, "token instances");
 static_assert(kTokenStep % (8 * kCluster) == 0, "a CTA's share of a token box is whole swizzle atoms");
@@ -65,6 +67,7 @@ constexpr int kRowBlock = 128;     // rows of the contiguous layout that share o
 constexpr int kMaxRuns = 96;       // runs that a window of the schedule can hold
 constexpr int kScanBlocks = 1024;  // row blocks that all warps scan together at the start
 constexpr int kSizeClasses = 16;   // of tiles, in steps of 16 tokens
+constexpr int kHeights = 4;        // of tiles, that the scheduler chooses among
 constexpr int kTileSlots = 4;      // decoded tiles in flight between scheduler and the other roles
 
 // A stretch of rows of one group, to be cut into token tiles.
@@ -94,7 +97,7 @@ struct Control {
   Run runs[kMaxRuns];
   int first_tile[kMaxRuns + 1];  // by position in `order`; the last one counts all tiles
   unsigned char order[kMaxRuns];
-  int tile_counts[4 * kSizeClasses];
+  int tile_counts[kHeights * kSizeClasses];
   int scratch[32];  // row blocks of a later window
 };
 

@@ -22,6 +22,25 @@ struct Stage {
   }
 };
 
+// The first of the barriers by which this lane of a consumer warp releases stages, where it does: lane i does for the
+// cluster's i-th CTA.
+CUBINET_DEVICE bool releases_stages(int lane) { return lane < kCluster; }
+CUBINET_DEVICE u32 first_empty(Control& control, int lane) {
+  const u32 empty = ptx::shared_address(&control.stage_empty[0]);
+  return kCluster > 1 && releases_stages(lane) ? ptx::mapa(empty, static_cast<u32>(lane)) : empty;
+}
+
+// A consumer warp's part in a tile that it has no rows of: it releases the stages unread.
+CUBINET_DEVICE void pass_tile(const Parameters& p, Control& control, Stage& stage, int lane) {
+  const u32 empty = first_empty(control, lane);
+#pragma unroll 1
+  for (int blocks = depth_of(p) / kStageDepth; blocks > 0; --blocks) {
+    ptx::mbarrier_wait(ptx::shared_address(&control.stage_full[stage.index]), stage.parity);
+    if (releases_stages(lane)) ptx::mbarrier_arrive_cluster(empty + stage.index * 8);
+    stage.advance();
+  }
+}
+
 // The producer thread's life: every K block of every tile.
 template <class Rows>
 CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u32 rank) {

@@ -13,8 +13,10 @@ namespace {
 
 constexpr jit::Target kTarget{};
 
-Problem problem(Layout layout, std::int64_t n, std::int64_t k, std::int32_t groups) {
-  return {.data_type = DataType::bf16, .layout = layout, .n = n, .k = k, .groups = groups};
+constexpr DataType kTypes[] = {DataType::bf16, DataType::fp8};
+
+Problem problem(Layout layout, std::int64_t n, std::int64_t k, std::int32_t groups, DataType type = DataType::bf16) {
+  return {.data_type = type, .layout = layout, .n = n, .k = k, .groups = groups};
 }
 
 bool refuses(const Problem& p, const std::string& word) {
@@ -45,12 +47,25 @@ TEST_CASE("Any N in steps of 8 and any K in steps of 64 can run") {
   }
 }
 
+TEST_CASE("FP8 takes K in steps of 128") {
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    CHECK(refuses(problem(layout, 4096, 192, 32, DataType::fp8), "K must be a multiple of 128 for FP8: K=192"));
+    CHECK(refuses(problem(layout, 4096, 7168 + 64, 32, DataType::fp8), "multiple of 128"));
+    for (const std::int64_t n : {8, 192, 576, 1600, 2112}) {
+      for (const std::int64_t k : {128, 384, 7168}) {
+        CHECK(jit::can_run(problem(layout, n, k, 3, DataType::fp8)).has_value());
+      }
+    }
+  }
+}
+
 TEST_CASE("The selections of a range are what is selected at each M of it, in maximal stretches") {
   std::mt19937 random{std::random_device{}()};
   for (int round = 0; round < 40; ++round) {
     const Layout layout = random() % 2 ? Layout::contiguous : Layout::masked;
     const auto groups = static_cast<std::int32_t>(1 + random() % 64);
-    const Problem p = problem(layout, 8 * (1 + random() % 900), 64 * (1 + random() % 112), groups);
+    const Problem p =
+        problem(layout, 8 * (1 + random() % 900), 128 * (1 + random() % 56), groups, kTypes[random() % 2]);
     const auto first = static_cast<std::int64_t>(1 + random() % 3000);
     const MRange range{first, first + static_cast<std::int64_t>(random() % 20000)};
     INFO("groups " << groups << ", M from " << range.first << " to " << range.last);
@@ -69,36 +84,54 @@ TEST_CASE("The selections of a range are what is selected at each M of it, in ma
 
 TEST_CASE("The selections of all M there are end") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-    const auto selections = jit::selections(problem(layout, 4096, 7168, 32), {1, kMost}, kTarget);
-    REQUIRE(selections.size() >= 2);
-    CHECK(selections.back().range.last == kMost);
+  for (const DataType type : kTypes) {
+    for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+      const auto selections = jit::selections(problem(layout, 4096, 7168, 32, type), {1, kMost}, kTarget);
+      REQUIRE(selections.size() >= 2);
+      CHECK(selections.back().range.last == kMost);
+    }
   }
 }
 
 TEST_CASE("Problems that differ in groups alone draw on the same configurations") {
-  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-    std::set<jit::TileConfig> sets[2];
-    const std::int32_t groups[] = {16, 32};
-    for (int i = 0; i < 2; ++i) {
-      for (const auto& s : jit::selections(problem(layout, 1024, 2048, groups[i]), {1, 1 << 20}, kTarget)) {
-        sets[i].insert(s.config);
+  for (const DataType type : kTypes) {
+    for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+      std::set<jit::TileConfig> sets[2];
+      const std::int32_t groups[] = {16, 32};
+      for (int i = 0; i < 2; ++i) {
+        for (const auto& s : jit::selections(problem(layout, 1024, 2048, groups[i], type), {1, 1 << 20}, kTarget)) {
+          sets[i].insert(s.config);
+        }
       }
+      CHECK(sets[0] == sets[1]);
     }
-    CHECK(sets[0] == sets[1]);
   }
 }
 
 TEST_CASE("Configurations with different constants have different names") {
   std::set<std::string> names;
   std::set<jit::TileConfig> configs;
-  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-    for (const auto& s : jit::selections(problem(layout, 1024, 2048, 4), {1, 1 << 20}, kTarget)) {
-      configs.insert(s.config);
-      names.insert(jit::name(s.config));
+  for (const DataType type : kTypes) {
+    for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+      for (const auto& s : jit::selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20}, kTarget)) {
+        configs.insert(s.config);
+        names.insert(jit::name(s.config));
+      }
     }
   }
   CHECK(names.size() == configs.size());
+}
+
+TEST_CASE("FP8 configurations hold the scales of their tokens, and BF16 ones none") {
+  for (const DataType type : kTypes) {
+    for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+      for (const auto& s : jit::selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20}, kTarget)) {
+        CHECK(s.config.scaled == (type == DataType::fp8));
+        CHECK(jit::dynamic_smem_bytes(s.config) <= 227 * 1024);
+        CHECK(jit::threads_per_cta(s.config) <= 1024);
+      }
+    }
+  }
 }
 
 }  // namespace cubinet
