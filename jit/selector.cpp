@@ -48,7 +48,6 @@ constexpr TileConfig kFp8Medium{.block_tokens = 192,
                                 .token_step = 64,
                                 .block_columns = 128,
                                 .stages = 4,
-                                .largest_first = true,
                                 .prefetch_weights = true,
                                 .tokens_on_m = true,
                                 .scaled = true};

@@ -8,9 +8,6 @@
 namespace cubinet::arithmetic {
 constexpr int kElementBytes = 2;
 constexpr bool kScaled = false;
-// About how many cycles a tile takes: per stage, per stage and token, and once. Its operands' way from the L2, which
-// bounds the rate of tall tiles, and an epilogue that nothing overlaps; fitted to measurements (bench/results).
-constexpr float kStageCycles = 400.0f, kTokenCycles = 3.0f, kTileCycles = 3300.0f;
 }  // namespace cubinet::arithmetic
 
 #include "layout.cuh"

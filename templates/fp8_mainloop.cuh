@@ -12,8 +12,6 @@
 namespace cubinet::arithmetic {
 constexpr int kElementBytes = 1;
 constexpr bool kScaled = true;
-// About how many cycles a tile takes; see bf16_mainloop.cuh.
-constexpr float kStageCycles = 200.0f, kTokenCycles = 3.6f, kTileCycles = 1300.0f;
 }  // namespace cubinet::arithmetic
 
 #include "layout.cuh"

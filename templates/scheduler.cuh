@@ -30,35 +30,28 @@ CUBINET_DEVICE int inclusive_sum(int value, int lane) {
   return value;
 }
 
-// About how many cycles a tile takes. On the M side tokens come by 64.
+// About how many cycles a tile takes: its operands' way from the L2, which bounds the rate of tall tiles, and an
+// epilogue that nothing overlaps. Fitted to measurements on an H200 (bench/results).
 CUBINET_DEVICE float tile_cycles(const Parameters& p, int tokens) {
-  using namespace arithmetic;
-  if (kTokensOnM) tokens = (tokens + kWarpgroupRows - 1) / kWarpgroupRows * kWarpgroupRows;
-  const float stages = static_cast<float>(depth_of(p) / kStageDepth);
-  return stages * (kTokenCycles * static_cast<float>(tokens) + kStageCycles) + kTileCycles;
+  constexpr float kPerToken = 3.0f, kPerBlock = 400.0f, kEpilogue = 3300.0f;
+  return static_cast<float>(depth_of(p) / 64) * (kPerToken * static_cast<float>(tokens) + kPerBlock) + kEpilogue;
 }
 
-// The heights that a tile may have at most: 8 to 5 eighths of kBlockTokens, or whole warpgroups, at least one.
-CUBINET_DEVICE int height(int i) {
-  if (!kTokensOnM) return kBlockTokens / 8 * (8 - i);
-  const int tokens = kBlockTokens - i * kWarpgroupRows;
-  return tokens > kWarpgroupRows ? tokens : kWarpgroupRows;
-}
-
-// The tallest tiles are the most efficient ones, but few of them may leave a last round in which most CTAs idle. Takes
-// the height whose slowest CTA is done first: tiles are dealt in rounds, largest first, so that is the one that gets
-// the first tile of every round. A lower height must gain 3 %. Only an estimate: quotients are taken in floating point.
+// The tallest tiles are the most efficient ones, but few of them may leave a last round in which most CTAs idle. Of
+// four heights (8 to 5 eighths of kBlockTokens) takes the one whose slowest CTA is done first: tiles are dealt in
+// rounds, largest first, so that is the one that gets the first tile of every round. A lower height must gain 3 %.
+// Only an estimate: quotients are taken in floating point.
 CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int runs, int columns, int clusters,
                                      int lane) {
   int most = 0;
   for (int i = lane; i < runs; i += 32) most = control.runs[i].rows > most ? control.runs[i].rows : most;
   if (__reduce_max_sync(kAllLanes, most) <= kBlockTokens) return kBlockTokens;  // every run is one tile
-  const int candidate = lane % kHeights;
-  const float limit = static_cast<float>(height(candidate));
-  for (int i = lane; i < kHeights * kSizeClasses; i += 32) control.tile_counts[i] = 0;
+  const int candidate = lane & 3;
+  const float limit = static_cast<float>(kBlockTokens / 8 * (8 - candidate));
+  for (int i = lane; i < 4 * kSizeClasses; i += 32) control.tile_counts[i] = 0;
   __syncwarp();
 #pragma unroll 1
-  for (int i = lane / kHeights; i < runs; i += 32 / kHeights) {
+  for (int i = lane >> 2; i < runs; i += 8) {
     const float rows = static_cast<float>(control.runs[i].rows);
     const float tiles = ceilf(__fdividef(rows, limit));
     const int size = static_cast<int>(tiles > 4.0f ? limit : ceilf(__fdividef(rows, tiles)));
@@ -69,7 +62,7 @@ CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int 
   float best_cycles = 0.0f;
   const float per_round = __fdividef(1.0f, static_cast<float>(clusters));
 #pragma unroll 1
-  for (int c = 0; c < kHeights; ++c) {
+  for (int c = 0; c < 4; ++c) {
     const int count = lane < kSizeClasses ? control.tile_counts[c * kSizeClasses + lane] * columns : 0;
     const int end = inclusive_sum(count, lane);
     const float rounds =
@@ -78,7 +71,7 @@ CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int 
     const float total = static_cast<float>(__reduce_add_sync(kAllLanes, static_cast<u32>(cycles)));
     if (c == 0 || total < best_cycles * 0.97f) {
       best_cycles = total;
-      best = height(c);
+      best = kBlockTokens / 8 * (8 - c);
     }
   }
   return best;
