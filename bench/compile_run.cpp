@@ -41,10 +41,6 @@ Expected<CompileTime> time_kernel(const jit::KernelSpec& spec, jit::NvrtcCompile
   return result;
 }
 
-std::string name_of(const CompileTime& k) {
-  return fmt::format("{} n{} k{} {}", k.spec.family, k.spec.n, k.spec.k, jit::name(k.spec.config));
-}
-
 }  // namespace
 
 Expected<CompileResult> time_compilation(const warmup::Plan& plan, jit::NvrtcCompiler& compiler,
@@ -69,8 +65,8 @@ std::string table(const CompileResult& result) {
   for (const CompileTime& k : result.kernels) {
     const std::string ptxas = k.ptxas_ms ? fmt::format("{:8.0f} {:6.2f}", *k.ptxas_ms, k.nvrtc_ms / *k.ptxas_ms)
                                          : fmt::format("{:>8} {:>6}", "-", "-");
-    text += fmt::format("{:<64} {:8.0f} {:8.0f} {} {:5} {:6}\n", name_of(k), k.nvrtc_ms, k.nvrtc_ptx_ms, ptxas,
-                        k.resources.registers, k.resources.spill_bytes);
+    text += fmt::format("{:<64} {:8.0f} {:8.0f} {} {:5} {:6}\n", jit::describe(k.spec), k.nvrtc_ms, k.nvrtc_ptx_ms,
+                        ptxas, k.resources.registers, k.resources.spill_bytes);
   }
   for (const PlanTime& p : result.plans) {
     text += fmt::format("all {} kernels, {} thread{}: {:.2f} s, {:.2f} times the rate of {}\n", result.kernels.size(),
@@ -86,7 +82,7 @@ nlohmann::json to_json(const CompileResult& result) {
     nlohmann::json object = {{"family", k.spec.family},
                              {"n", k.spec.n},
                              {"k", k.spec.k},
-                             {"config", jit::name(k.spec.config)},
+                             {"config", jit::config_name(k.spec)},
                              {"nvrtc_ms", k.nvrtc_ms},
                              {"nvrtc_ptx_ms", k.nvrtc_ptx_ms},
                              {"ptxas_ms", nullptr},

@@ -102,6 +102,13 @@ bool takes_constants(const KernelSpec& spec) {
   return std::find(kWithoutConstants.begin(), kWithoutConstants.end(), spec.family) == kWithoutConstants.end();
 }
 
+std::string config_name(const KernelSpec& spec) { return takes_constants(spec) ? name(spec.config) : std::string(); }
+
+std::string describe(const KernelSpec& spec) {
+  if (!takes_constants(spec)) return spec.family;
+  return spec.family + " N=" + std::to_string(spec.n) + " K=" + std::to_string(spec.k) + " " + config_name(spec);
+}
+
 std::string template_name(const KernelSpec& spec) { return spec.family + ".cuh"; }
 
 std::string source_of(const KernelSpec& spec) {

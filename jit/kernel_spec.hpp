@@ -44,6 +44,12 @@ KernelSpec quantization_spec(std::string architecture);
 // of the other families are taken as they are, with every size a run-time value, and hold several entry points.
 bool takes_constants(const KernelSpec& spec);
 
+// The configuration's name; empty where there are no constants.
+std::string config_name(const KernelSpec& spec);
+
+// "bf16_grouped_masked N=4096 K=7168 t128x128u16s6c1b0p", for people; the family alone where there are no constants.
+std::string describe(const KernelSpec& spec);
+
 // The name of the family's file among the templates: "bf16_grouped_masked.cuh".
 std::string template_name(const KernelSpec& spec);
 

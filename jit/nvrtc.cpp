@@ -16,13 +16,6 @@ NvrtcInput input_for(const KernelSpec& spec, const std::vector<TemplateFile>& fi
   return {source_of(spec), included_by(template_name(spec), files), code_options(spec)};
 }
 
-// "bf16_grouped_masked (n 4096, k 7168)", for messages.
-std::string describe(const KernelSpec& spec) {
-  if (!takes_constants(spec)) return spec.family;
-  return spec.family + " (n " + std::to_string(spec.n) + ", k " + std::to_string(spec.k) + ", " + name(spec.config) +
-         ")";
-}
-
 }  // namespace
 
 struct NvrtcCompiler::State {

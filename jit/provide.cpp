@@ -19,7 +19,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
   facts.arch = spec.architecture;
   facts.n = spec.n;
   facts.k = spec.k;
-  if (takes_constants(spec)) facts.config = name(spec.config);
+  facts.config = config_name(spec);
   facts.registers = kernel.resources.registers;
   facts.spill_bytes = kernel.resources.spill_bytes;
   facts.smem_bytes = launch_smem_bytes(spec, kernel.resources);

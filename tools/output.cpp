@@ -110,9 +110,9 @@ std::string_view persist_name(cache::Persistence persistence) {
 std::string size_text(std::int64_t size) { return size == 0 ? "-" : std::to_string(size); }
 
 Json config_object(const jit::KernelSpec& spec) {
-  if (!jit::takes_constants(spec)) return Json{{"name", ""}};
+  if (!jit::takes_constants(spec)) return Json{{"name", jit::config_name(spec)}};
   const jit::TileConfig& config = spec.config;
-  return Json{{"name", jit::name(config)},
+  return Json{{"name", jit::config_name(spec)},
               {"block_tokens", config.block_tokens},
               {"token_step", config.token_step},
               {"block_columns", config.block_columns},

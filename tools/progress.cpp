@@ -34,11 +34,6 @@ const char* outcome_name(warmup::Outcome outcome) {
   return "failed";
 }
 
-std::string described(const jit::KernelSpec& spec) {
-  if (!jit::takes_constants(spec)) return spec.family;
-  return fmt::format("{} N={} K={} {}", spec.family, spec.n, spec.k, jit::name(spec.config));
-}
-
 }  // namespace
 
 ProgressStyle progress_style(bool quiet) {
@@ -54,7 +49,7 @@ void ProgressDisplay::begin(std::int64_t total) {
 
 void ProgressDisplay::show(const warmup::Step& step) {
   if (style_ == ProgressStyle::lines) {
-    log(fmt::format("[{}/{}] {}: {}\n", step.done, step.total, described(step.latest), outcome_name(step.outcome)));
+    log(fmt::format("[{}/{}] {}: {}\n", step.done, step.total, jit::describe(step.latest), outcome_name(step.outcome)));
   } else if (style_ == ProgressStyle::bar) {
     draw(step.done, step.total);
   }

@@ -160,6 +160,14 @@ TEST_CASE("The families that check others and that quantise take no constants") 
   CHECK(jit::takes_constants(golden_spec()));
 }
 
+TEST_CASE("A specialization is described by its constants, and one without any by its family") {
+  const std::string config = jit::name(golden_spec().config);
+  CHECK(jit::config_name(golden_spec()) == config);
+  CHECK(jit::describe(golden_spec()) == "bf16_grouped_masked N=4096 K=7168 " + config);
+  CHECK(jit::config_name(jit::quantization_spec("sm_90a")).empty());
+  CHECK(jit::describe(jit::quantization_spec("sm_90a")) == "fp8_quantization");
+}
+
 TEST_CASE("Architectures are an exact list, which the refusal names") {
   CHECK(jit::check_architecture("sm_90a"));
   for (const char* name : {"sm_90", "sm_90A", "sm_90a ", "sm_100a", "compute_90a", ""}) {

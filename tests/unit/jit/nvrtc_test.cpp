@@ -60,7 +60,7 @@ TEST_CASE("A source that does not compile is an error with the compiler's log") 
   const auto failed = nvrtc().compile(small_spec(8), family("this is no CUDA\n"));
   REQUIRE_FALSE(failed);
   CHECK(failed.error().code == ErrorCode::compile_failed);
-  CHECK(failed.error().message.find("small (n 8, k 64") != std::string::npos);
+  CHECK(failed.error().message.find("small N=8 K=64") != std::string::npos);
   CHECK(failed.error().detail.find("small.cuh(1): error") != std::string::npos);
 }
 

@@ -147,6 +147,6 @@ TEST_CASE("Where there is no NVRTC a warm cabinet serves, and a miss says what i
   const auto missed = jit::provide(other, absent, &cabinet);
   REQUIRE_FALSE(missed);
   CHECK(missed.error().code == ErrorCode::compiler_missing);
-  CHECK(missed.error().message.find("n 1024") != std::string::npos);
+  CHECK(missed.error().message.find("N=1024") != std::string::npos);
   CHECK(missed.error().message.find("looked in /x") != std::string::npos);
 }
