@@ -91,9 +91,11 @@ TEST_CASE("A second signal ends the command at once, as that signal does by defa
       } else {
         wait_for_first_kernel(sandbox);
       }
-      REQUIRE(kill(process, signal) == 0);
-      std::this_thread::sleep_for(20ms);
-      REQUIRE(kill(process, signal) == 0);
+      // On a busy machine two of them may become one before the command is given time to see the first.
+      for (int i = 0; i < 5; ++i) {
+        REQUIRE(kill(process, signal) == 0);
+        std::this_thread::sleep_for(20ms);
+      }
       const Outcome outcome = sandbox.finish(process);
       CHECK(outcome.signal == signal);
       CHECK(outcome.out.empty());
