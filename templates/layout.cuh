@@ -29,10 +29,12 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kProducerWarp = kConsumers / 32;
 constexpr int kSchedulerWarp = kProducerWarp + 1;
 
-// setmaxnreg: 128 * 40 + 256 * 232 registers, the 168 per thread that the launch bounds leave at entry; or 128 * 56 +
-// 384 * 152, of 128 per thread.
-constexpr int kProducerRegisters = kConsumerWarpgroups == 2 ? 40 : 56;
-constexpr int kConsumerRegisters = kConsumerWarpgroups == 2 ? 232 : 152;
+// setmaxnreg: 128 * 40 + 256 * 232 registers, the 168 per thread that the launch bounds leave at entry; or 128 * 32 +
+// 384 * 160, of 128 per thread. With 8 registers less ptxas computes all descriptors of a K block before its first
+// wgmma, and the tensor core waits.
+constexpr int kProducerRegisters = kConsumerWarpgroups == 2 ? 40 : 32;
+constexpr int kConsumerRegisters = kConsumerWarpgroups == 2 ? 232 : 160;
+constexpr int kLaterScans = kConsumerWarpgroups == 2 ? 2 : 1;  // row blocks read at a time, as these registers allow
 
 // A row of an operand stage is 128 bytes of K, the width of the 128-byte swizzle.
 constexpr int kStageRowBytes = 128;

@@ -112,7 +112,7 @@ struct ContiguousRows {
       if (scanned) {
         block = lane < count ? scanned[position + lane] : 0;
       } else {
-        scan_labels<2>(p, position, count, control.scratch, 0, 1, lane);
+        scan_labels<kLaterScans>(p, position, count, control.scratch, 0, 1, lane);
         __syncwarp();
         block = control.scratch[lane];
         __syncwarp();
