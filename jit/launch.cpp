@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include <fmt/format.h>
+#include "jit/operands.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -109,15 +109,15 @@ Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& ker
   if (const CUresult result = encode_maps(driver, config, problem, operands, block); result != CUDA_SUCCESS) {
     return driver.check(result, "cuTensorMapEncodeTiled");
   }
-  const Scalars scalars{reinterpret_cast<CUdeviceptr>(operands.d),
-                        reinterpret_cast<CUdeviceptr>(operands.row_info),
+  const Scalars scalars{device_address(operands.d),
+                        device_address(operands.row_info),
                         static_cast<std::int32_t>(operands.rows),
                         problem.groups,
                         static_cast<std::int32_t>(problem.n),
                         static_cast<std::int32_t>(problem.k),
                         streams_weights(problem, operands),
-                        reinterpret_cast<CUdeviceptr>(operands.token_scales),
-                        reinterpret_cast<CUdeviceptr>(operands.weight_scales)};
+                        device_address(operands.token_scales),
+                        device_address(operands.weight_scales)};
   std::memcpy(block.map(2 + token_boxes(config)), &scalars, sizeof scalars);
 
   CUlaunchAttribute cluster{};

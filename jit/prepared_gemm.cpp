@@ -159,7 +159,7 @@ Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::in
   // The labels may still be in the making on some stream.
   if (auto done = driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize"); !done) return done;
   std::vector<std::int32_t> labels(static_cast<std::size_t>(m));
-  const auto source = reinterpret_cast<CUdeviceptr>(m_indices);
+  const auto source = device_address(m_indices);
   const CUresult copied = driver.cuMemcpyDtoH(labels.data(), source, labels.size() * sizeof(std::int32_t));
   if (auto read = driver.check(copied, "reading m_indices back"); !read) return read;
   return check_label_rows(labels, problem_.groups);

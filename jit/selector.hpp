@@ -64,7 +64,7 @@ std::int32_t dynamic_smem_bytes(const TileConfig& config);
 // How long a kernel takes to compile beside others: its code holds a loop per token count, each as large as its count.
 std::int64_t compile_weight(const TileConfig& config);
 
-// A short stable name such as "t256x128s4c2b8", for listings.
+// A short stable name such as "t256x128u64s4c2b8", for listings.
 std::string name(const TileConfig& config);
 
 }  // namespace cubinet::jit

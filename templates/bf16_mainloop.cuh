@@ -18,10 +18,8 @@ namespace cubinet {
 
 // What the loop over K needs besides accumulators and stage.
 struct StageLoop {
+  StageWalk stages;
   u64 weights, tokens;  // descriptors in stage 0
-  u32 full, empty;      // barriers of stage 0; `empty` may lie in another CTA of the cluster
-  u32 arrives;          // whether this thread releases stages, on the CTA that `empty` lies in
-  u32 blocks;           // stages of K, at least 1
   u32 tile_tokens;
 };
 
@@ -93,8 +91,9 @@ struct Bf16Mainloop;
     static __device__ __forceinline__ void run(float (&d)[ACCUMULATORS], Stage& stage, const StageLoop& loop) {   \
       asm volatile(BEGIN INSTANCES END                                                                            \
                    : CUBINET_OUTPUTS_##ACCUMULATORS(d), "+r"(stage.index), "+r"(stage.parity)                     \
-                   : "l"(loop.weights), "l"(loop.tokens), "n"(kStageBytes / 16), "r"(loop.full), "r"(loop.empty), \
-                     "r"(loop.arrives), "r"(loop.blocks), "r"(loop.tile_tokens), "n"(kStages)                     \
+                   : "l"(loop.weights), "l"(loop.tokens), "n"(kStageBytes / 16), "r"(loop.stages.full),           \
+                     "r"(loop.stages.empty), "r"(loop.stages.releases), "r"(loop.stages.blocks),                  \
+                     "r"(loop.tile_tokens), "n"(kStages)                                                          \
                    : "memory");                                                                                   \
     }                                                                                                             \
   };
@@ -125,12 +124,9 @@ struct Bf16Arithmetic {
                                                   const Tile& tile, int warpgroup, int lane,
                                                   float (&accumulators)[kAccumulators]) {
     StageLoop loop;
+    loop.stages = stage_walk(p, control, lane);
     loop.weights = ptx::wgmma_descriptor(stages + warpgroup * kWarpgroupRows * kStageRowBytes);
     loop.tokens = ptx::wgmma_descriptor(stages + kWeightStageBytes);
-    loop.full = ptx::shared_address(&control.stage_full[0]);
-    loop.empty = first_empty(control, lane);
-    loop.arrives = releases_stages(lane);
-    loop.blocks = static_cast<u32>(depth_of(p) / kStageDepth);
     loop.tile_tokens = static_cast<u32>(tile.tokens);
     Bf16Mainloop<kBlockTokens, kTokenStep>::run(accumulators, stage, loop);
   }

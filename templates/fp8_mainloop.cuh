@@ -22,10 +22,8 @@ namespace cubinet {
 
 // What a loop over K needs besides accumulators and stage. Of the descriptors the lower halves, which hold the address.
 struct ScaledLoop {
-  u32 on_m, on_n;   // descriptors in stage 0 of the operands on the M and the N side
-  u32 full, empty;  // barriers of stage 0; `empty` may lie in another CTA of the cluster
-  u32 arrives;      // whether this thread releases stages, on the CTA that `empty` lies in
-  u32 blocks;       // stages of K, at least 1
+  StageWalk stages;
+  u32 on_m, on_n;  // descriptors in stage 0 of the operands on the M and the N side
   u32 tile_tokens;
   u32 scales;                  // this thread's first token scale in stage 0
   const float* weight_scales;  // of the block that the tile's columns lie in, along K
@@ -174,9 +172,10 @@ struct Fp8Mainloop;
       asm volatile(CUBINET_SCALED_BEGIN("%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72", "%73", "%74",  \
                                         "%75", "%76", "%77") LOOP CUBINET_SCALED_END("%64", "%65")                    \
                    : CUBINET_OUTPUTS_64(d), "+r"(stage.index), "+r"(stage.parity)                                     \
-                   : "r"(loop.on_m), "r"(loop.on_n), "n"(kStageBytes / 16), "r"(loop.full), "r"(loop.empty),          \
-                     "r"(loop.arrives), "r"(loop.blocks), "r"(loop.tile_tokens), "n"(kStages), "r"(loop.scales),      \
-                     "n"(kScaleStageBytes), "l"(loop.weight_scales)                                                   \
+                   : "r"(loop.on_m), "r"(loop.on_n), "n"(kStageBytes / 16), "r"(loop.stages.full),                    \
+                     "r"(loop.stages.empty), "r"(loop.stages.releases), "r"(loop.stages.blocks),                      \
+                     "r"(loop.tile_tokens), "n"(kStages), "r"(loop.scales), "n"(kScaleStageBytes),                    \
+                     "l"(loop.weight_scales)                                                                          \
                    : "memory");                                                                                       \
     }                                                                                                                 \
   };
@@ -198,12 +197,9 @@ struct Fp8Arithmetic {
     const int first_token =
         kTokensOnM ? warpgroup * kWarpgroupRows + warp_of_warpgroup() * 16 + lane / 4 : lane % 4 * 2;
     ScaledLoop loop;
+    loop.stages = stage_walk(p, control, lane);
     loop.on_m = static_cast<u32>(ptx::wgmma_descriptor(kTokensOnM ? tokens : weights));
     loop.on_n = static_cast<u32>(ptx::wgmma_descriptor(kTokensOnM ? weights : tokens));
-    loop.full = ptx::shared_address(&control.stage_full[0]);
-    loop.empty = first_empty(control, lane);
-    loop.arrives = releases_stages(lane);
-    loop.blocks = static_cast<u32>(depth_of(p) / kStageDepth);
     loop.tile_tokens = static_cast<u32>(tile.tokens);
     loop.scales = stages + kScaleOffset + first_token * 4;
     loop.weight_scales = weight_scales(p, tile);

@@ -14,8 +14,8 @@ using i64 = long long;
 
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;
-constexpr int kScaleBlock = 128;           // columns of K, and for weights rows of N, that share a scale
-constexpr int kElements = 16;              // of a thread, in one row: two loads and one store of 16 bytes
+constexpr int kScaleBlock = 128;                 // columns of K, and for weights rows of N, that share a scale
+constexpr int kElements = 16;                    // of a thread, in one row: two loads and one store of 16 bytes
 constexpr int kLanes = kScaleBlock / kElements;  // threads that hold 128 columns of a row
 constexpr int kRowsApart = kThreads / kLanes;    // rows that a CTA holds at a time
 constexpr int kPasses = kScaleBlock / kRowsApart;

@@ -112,9 +112,9 @@ static_assert(kScanBlocks * 4 <= kChunkOffset, "the first scan borrows the stage
 
 // Kernel parameters. The host fills the same structure (jit/launch.cpp).
 struct Parameters {
-  TensorMap weights;              // (groups * N, K), boxes of 64 x 128
-  TensorMap output;               // (rows, N), boxes of 64 x 64
-  TensorMap tokens[kTokenBoxes];  // (rows, K), boxes of 64 x (i + 1) * kTokenStep / kCluster
+  TensorMap weights;              // (groups * N, K), boxes of kStageDepth x kBlockColumns
+  TensorMap output;               // (rows, N), boxes of 64 x 64, or 64 x 16 (epilogue.cuh)
+  TensorMap tokens[kTokenBoxes];  // (rows, K), boxes of kStageDepth x (i + 1) * kTokenStep / kCluster
   bf16* d;
   const int* row_info;  // contiguous: a label per row; masked: valid rows per group
   int rows;             // contiguous: M; masked: capacity

@@ -22,21 +22,31 @@ struct Stage {
   }
 };
 
-// The first of the barriers by which this lane of a consumer warp releases stages, where it does: lane i does for the
-// cluster's i-th CTA.
-CUBINET_DEVICE bool releases_stages(int lane) { return lane < kCluster; }
-CUBINET_DEVICE u32 first_empty(Control& control, int lane) {
-  const u32 empty = ptx::shared_address(&control.stage_empty[0]);
-  return kCluster > 1 && releases_stages(lane) ? ptx::mapa(empty, static_cast<u32>(lane)) : empty;
+// What a consumer thread needs to walk the stages of a tile. Of a warp, lane i releases stages to the cluster's i-th
+// CTA.
+struct StageWalk {
+  u32 full, empty;  // barriers of stage 0, `empty` in the CTA that this thread releases to; 8 bytes to the next stage's
+  u32 releases;     // whether it does
+  u32 blocks;       // stages of a tile, at least 1
+};
+
+CUBINET_DEVICE StageWalk stage_walk(const Parameters& p, Control& control, int lane) {
+  StageWalk walk;
+  walk.full = ptx::shared_address(&control.stage_full[0]);
+  walk.empty = ptx::shared_address(&control.stage_empty[0]);
+  walk.releases = lane < kCluster;
+  if (kCluster > 1 && walk.releases) walk.empty = ptx::mapa(walk.empty, static_cast<u32>(lane));
+  walk.blocks = static_cast<u32>(depth_of(p) / kStageDepth);
+  return walk;
 }
 
 // A consumer warp's part in a tile that it has no rows of: it releases the stages unread.
 CUBINET_DEVICE void pass_tile(const Parameters& p, Control& control, Stage& stage, int lane) {
-  const u32 empty = first_empty(control, lane);
+  const StageWalk walk = stage_walk(p, control, lane);
 #pragma unroll 1
-  for (int blocks = depth_of(p) / kStageDepth; blocks > 0; --blocks) {
-    ptx::mbarrier_wait(ptx::shared_address(&control.stage_full[stage.index]), stage.parity);
-    if (releases_stages(lane)) ptx::mbarrier_arrive_cluster(empty + stage.index * 8);
+  for (u32 blocks = walk.blocks; blocks > 0; --blocks) {
+    ptx::mbarrier_wait(walk.full + stage.index * 8, stage.parity);
+    if (walk.releases) ptx::mbarrier_arrive_cluster(walk.empty + stage.index * 8);
     stage.advance();
   }
 }

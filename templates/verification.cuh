@@ -92,9 +92,8 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_check_fp8_product(const unsigned char* a, const unsigned char* b,
                                    cubinet_verification::ScaleView a_scales, cubinet_verification::ScaleView b_scales,
-                                   const unsigned short* d, const int* rows,
-                                   const cubinet_verification::RowTile* tiles, long long n, long long k, float slack,
-                                   cubinet_verification::GroupSums* sums) {
+                                   const unsigned short* d, const int* rows, const cubinet_verification::RowTile* tiles,
+                                   long long n, long long k, float slack, cubinet_verification::GroupSums* sums) {
   using namespace cubinet_verification;
   check(Fp8Product{a, b, a_scales, b_scales, n, k, slack}, d, rows, tiles, sums);
 }

@@ -238,8 +238,8 @@ __device__ __forceinline__ void add_over_block(double value, double* scratch, do
 
 // Compares this thread's elements with those of D.
 template <class Product>
-__device__ __forceinline__ Sums compare(const float (&acc)[4][8], const Product& product, const u16* d,
-                                        const int* rows, const RowTile& tile, int ty, int tx) {
+__device__ __forceinline__ Sums compare(const float (&acc)[4][8], const Product& product, const u16* d, const int* rows,
+                                        const RowTile& tile, int ty, int tx) {
   // All columns of a tile share a block of N, so that one slack serves a row of it.
   static_assert(kTileColumns == kScaleBlock, "a tile of columns has one row of weight scales");
   Sums sums;

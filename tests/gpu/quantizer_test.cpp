@@ -174,7 +174,7 @@ void check_product(Gpu& gpu, const warmup::RowPlan& bf16) {
 
 }  // namespace
 
-TEST_CASE("rows are quantised as on the host, with scales in either order", "[quantizer]") {
+TEST_CASE("rows are quantised as on the host, with scales in either order", "[quantizer][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   for (const ScaleOrder order : orders(DataType::fp8)) {
@@ -189,7 +189,7 @@ TEST_CASE("rows are quantised as on the host, with scales in either order", "[qu
   }
 }
 
-TEST_CASE("weights are quantised as on the host, whatever N leaves over", "[quantizer]") {
+TEST_CASE("weights are quantised as on the host, whatever N leaves over", "[quantizer][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   for (const std::int64_t n : {8, 24, 128, 192, 576}) {

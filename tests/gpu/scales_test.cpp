@@ -69,7 +69,7 @@ TEST_CASE("any M and capacity take scales in either order", "[scales]") {
   }
 }
 
-TEST_CASE("a valid row of zeros with scales of 0 gives exact zeros", "[scales]") {
+TEST_CASE("a valid row of zeros with scales of 0 gives exact zeros", "[scales][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   const auto gemm = gpu.prepare(kContiguous, {1, kLargestM});
