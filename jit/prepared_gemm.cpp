@@ -1,7 +1,9 @@
 #include "jit/prepared_gemm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -54,22 +56,54 @@ Expected<ScaleLayout> check_scales(const Problem& problem, std::int64_t rows, co
   return layout;
 }
 
-bool overlap(const void* a, std::int64_t a_bytes, const void* b, std::int64_t b_bytes) {
-  const auto first = reinterpret_cast<std::uintptr_t>(a), second = reinterpret_cast<std::uintptr_t>(b);
-  return first < second + static_cast<std::uintptr_t>(b_bytes) && second < first + static_cast<std::uintptr_t>(a_bytes);
+// An operand's place in device memory.
+struct Extent {
+  const char* name;
+  const void* data;
+  std::int64_t bytes;
+};
+
+bool overlap(const ScaleWorkspace& workspace, std::int64_t bytes, const Extent& operand) {
+  const auto first = reinterpret_cast<std::uintptr_t>(workspace.data);
+  const auto second = reinterpret_cast<std::uintptr_t>(operand.data);
+  return first < second + static_cast<std::uintptr_t>(operand.bytes) &&
+         second < first + static_cast<std::uintptr_t>(bytes);
 }
 
-// That the row-major scales at `source`, of `source_bytes`, can be transposed into the workspace, which takes `needed`.
-Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, const void* source,
-                               std::int64_t source_bytes) {
+// What a transposition into the workspace must leave alone. `rows`: of A and D, all groups.
+template <class Arguments>
+std::array<Extent, 6> operands_of(const Problem& problem, std::int64_t rows, const Arguments& arguments,
+                                  const Extent& row_info) {
+  const std::int64_t blocks = scale_blocks(problem.k);
+  return {{{"a_scales", arguments.a_scales.data, 4 * rows * blocks},
+           {"b_scales", arguments.b_scales.data, 4 * problem.groups * scale_blocks(problem.n) * blocks},
+           {"a", arguments.a, rows * problem.k},
+           {"b", arguments.b, problem.groups * problem.n * problem.k},
+           {"d", arguments.d, 2 * rows * problem.n},
+           row_info}};
+}
+
+Extent row_info_of(const Problem&, const ContiguousArguments& arguments) {
+  return {"m_indices", arguments.m_indices, 4 * arguments.m};
+}
+Extent row_info_of(const Problem& problem, const MaskedArguments& arguments) {
+  return {"masked_m", arguments.masked_m, std::int64_t{4} * problem.groups};
+}
+
+// That row-major scales can be transposed into the workspace, which takes `needed` bytes, without harm to `operands`.
+Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, std::span<const Extent> operands) {
   if (workspace.data == nullptr || workspace.bytes < needed) {
     const std::string given =
         workspace.data == nullptr ? "is null" : "has " + std::to_string(workspace.bytes) + " bytes";
     return fail(ErrorCode::invalid_argument, "workspace " + given + ": row-major a_scales need " +
                                                  std::to_string(needed) + " bytes to be transposed into");
   }
-  if (overlap(workspace.data, needed, source, source_bytes))
-    return fail(ErrorCode::invalid_argument, "workspace overlaps a_scales, which are transposed into it");
+  for (const Extent& operand : operands) {
+    if (overlap(workspace, needed, operand)) {
+      return fail(ErrorCode::invalid_argument,
+                  std::string("workspace overlaps ") + operand.name + ": row-major a_scales are transposed into it");
+    }
+  }
   return check_pointer("workspace", workspace.data, kOperandAlignment);
 }
 
@@ -96,8 +130,8 @@ Expected<ScaleTensor> PreparedGemm::transpose_scales(std::int64_t rows, const Ar
   const std::int64_t groups = masked ? problem_.groups : 1, blocks = scale_blocks(problem_.k);
   const ScaleWorkspace& workspace = arguments.workspace;
   const void* source = arguments.a_scales.data;
-  const std::int64_t source_bytes = groups * rows * blocks * static_cast<std::int64_t>(sizeof(float));
-  auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem_.k), source, source_bytes);
+  auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem_.k),
+                                 operands_of(problem_, groups * rows, arguments, row_info_of(problem_, arguments)));
   if (!checked) return tl::make_unexpected(std::move(checked.error()));
   auto launched = quantization_->transpose_scales(device_address(source), device_address(workspace.data),
                                                   device_address(row_counts), groups, rows, blocks, stream);

@@ -65,11 +65,13 @@ tl::unexpected<Error> refuse_alignment(const char* name, const char* layout, std
   return refuse(name, fmt::format(" is not aligned to {} bytes, as {} scales are", alignment, layout));
 }
 
-// Of scales that both layouts describe: their elements lie alike, a single column or a single number. Whole columns
-// of the column-major layout are a multiple of 4 rows long, so a row-major tensor of such a length is one as well.
+// Of scales that both layouts describe: their elements lie alike, a single column or a single number. The stride of that
+// column tells whether it is padded to a multiple of 4 rows, as the kernels read it; where the rows are such a multiple
+// there is nothing to pad.
 ScaleLayout layout_of_either(const ScaleTensor& scales, std::int64_t rows) {
   const auto last = static_cast<std::size_t>(scales.rank - 1);
-  const bool padded = rows == aligned_scale_rows(rows) || scales.strides[last] != 1;
+  const std::int64_t column = aligned_scale_rows(rows);
+  const bool padded = rows == column || scales.strides[last] == column;
   return padded && aligned(scales.data, kVectorAlignment) ? ScaleLayout::column_major : ScaleLayout::row_major;
 }
 

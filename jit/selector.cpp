@@ -87,6 +87,17 @@ std::int64_t last_m(const Problem& problem, const Rung& rung) {
   return rung.rows * problem.groups;
 }
 
+// As errors name it; null when it is none.
+const char* type_name(DataType type) {
+  switch (type) {
+    case DataType::bf16:
+      return "BF16";
+    case DataType::fp8:
+      return "FP8";
+  }
+  return nullptr;
+}
+
 // The rung that serves M; the last one has no limit.
 const Rung& rung_for(const Problem& problem, std::int64_t m) {
   const std::span<const Rung> rungs = ladder(problem);
@@ -107,12 +118,16 @@ std::int64_t element_bytes(DataType type) {
 
 Expected<void> can_run(const Problem& problem) {
   const auto refuse = [](std::string rule) { return fail(ErrorCode::unsupported, std::move(rule)); };
+  const char* type = type_name(problem.data_type);
+  if (type == nullptr) return refuse(fmt::format("unknown data type {}", static_cast<int>(problem.data_type)));
+  if (problem.layout != Layout::contiguous && problem.layout != Layout::masked) {
+    return refuse(fmt::format("unknown layout {}", static_cast<int>(problem.layout)));
+  }
   if (problem.n < 1 || problem.k < 1) {
     return refuse(fmt::format("N and K must be positive: N={}, K={}", problem.n, problem.k));
   }
   const std::int64_t depth = kStageRowBytes / element_bytes(problem.data_type);
   if (problem.k % depth != 0) {
-    const char* type = problem.data_type == DataType::fp8 ? "FP8" : "BF16";
     return refuse(fmt::format("K must be a multiple of {} for {}: K={}", depth, type, problem.k));
   }
   if (problem.n % kColumnStep != 0)

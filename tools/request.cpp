@@ -39,7 +39,8 @@ Expected<std::vector<Layout>> parse_layouts(const std::string& text) {
   return layouts;
 }
 
-// Nothing where the user leaves the choice to the model.
+// Nothing where the user leaves the choice to the model. The type with the stricter rules comes first, so that what an
+// error says to pad to serves them all.
 Expected<std::vector<DataType>> parse_types(const std::string& text) {
   std::vector<DataType> types;
   if (text.empty()) return types;
@@ -50,6 +51,8 @@ Expected<std::vector<DataType>> parse_types(const std::string& text) {
     const DataType type = part == "fp8" ? DataType::fp8 : DataType::bf16;
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
+  std::sort(types.begin(), types.end(),
+            [](DataType a, DataType b) { return jit::element_bytes(a) < jit::element_bytes(b); });
   return types;
 }
 

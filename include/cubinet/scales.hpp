@@ -29,7 +29,7 @@ enum class ScaleType : std::uint8_t {
 // Activations, with R = M (contiguous, rank 2: R, C) or R = capacity (masked, rank 3: groups, R, C) and C = K / 128, in
 // one of two layouts:
 //   column-major, aligned   (r, c) at c * aligned_scale_rows(R) + r; groups aligned_scale_rows(R) * C apart. What the
-//                           kernels read. Where R is 1, the two layouts are told apart by the stride of C.
+//                           kernels read. Where R or C is 1, the two layouts are told apart by the stride of C.
 //   row-major               (r, c) at r * C + c; groups R * C apart. What a quantiser writes. A launch brings it into
 //                           the other layout first, in a workspace that the caller lends.
 // Weights: rank 3, (groups, scale_blocks(N), K / 128), row-major.

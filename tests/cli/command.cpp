@@ -1,5 +1,6 @@
 #include "command.hpp"
 
+#include <cstdlib>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -64,6 +65,10 @@ pid_t Sandbox::start(const Arguments& arguments) const {
   std::vector<std::string> words{"cubinet"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables{"HOME=" + path("home"), "PATH=/usr/bin:/bin"};
+  // Not the user's: how a command that was built with a sanitizer reports, and whether it looks for leaks.
+  for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    if (const char* value = getenv(name)) variables.push_back(std::string(name) + "=" + value);
+  }
   for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
   fs::remove(output_ / "err");
   const pid_t process = fork();

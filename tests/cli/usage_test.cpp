@@ -95,6 +95,11 @@ TEST_CASE("A K that FP8 kernels do not take is refused with what it can be padde
                   {{"--shape", "4096,192,8", "--dtype", types},
                    "--shape: '4096,192,8': K must be a multiple of 128 for FP8: K=192; padding K to 256 mends"});
   }
+  for (const char* types : {"fp8,bf16", "bf16,fp8"}) {
+    check_refused(sandbox, {{"--shape", "4096,100,8", "--dtype", types}, "for FP8: K=100; padding K to 128 mends it"});
+    check_refused(sandbox, {{"--model", example_model("deepseek-v3"), "--tp", "64", "--dtype", types},
+                            "padding the expert width to 128 per rank mends it"});
+  }
   check_refused(sandbox, {{"--shape", "4096,100,8"}, "K must be a multiple of 64 for BF16: K=100; padding K to 128"});
   const std::string minimax = example_model("minimax-m2");
   const std::string by_itself = minimax +

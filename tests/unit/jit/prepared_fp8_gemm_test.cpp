@@ -18,7 +18,7 @@ using Parameters = std::vector<std::uint64_t>;
 constexpr Problem kContiguous{DataType::fp8, Layout::contiguous, 576, 512, 2};
 constexpr Problem kMasked{DataType::fp8, Layout::masked, 576, 512, 2};
 
-constexpr std::uint64_t kOperand = 0x10000;
+constexpr std::uint64_t kOperand = 0x10000000;
 constexpr std::uint64_t kRows = 0x20000;  // m_indices, masked_m
 constexpr std::uint64_t kScales = 0x30000;
 constexpr std::uint64_t kWeightScales = 0x800000;
@@ -164,12 +164,33 @@ TEST_CASE("A workspace that overlaps the scales is refused, one that touches the
   auto arguments = contiguous_arguments(5, row_major_scales(floats(kScales), 5, 512));
   for (const std::int64_t offset : {std::int64_t{0}, std::int64_t{-112}, bytes - 16}) {
     arguments.workspace.data = address(kScales + static_cast<std::uint64_t>(offset));
-    CHECK(refusal(arguments) == "workspace overlaps a_scales, which are transposed into it");
+    CHECK(refusal(arguments) == "workspace overlaps a_scales: row-major a_scales are transposed into it");
   }
   for (const std::int64_t offset : {std::int64_t{-128}, bytes}) {
     arguments.workspace.data = address(kScales + static_cast<std::uint64_t>(offset));
     CHECK(prepared(kContiguous).launch(arguments, nullptr));
   }
+}
+
+TEST_CASE("A workspace over any operand of the GEMM is refused by the operand's name") {
+  const auto refused = [](auto arguments, const void* place, const std::string& name) {
+    arguments.workspace.data = const_cast<void*>(place);
+    CHECK(refusal(arguments) == "workspace overlaps " + name + ": row-major a_scales are transposed into it");
+  };
+  auto contiguous = contiguous_arguments(5, row_major_scales(floats(kScales), 5, 512));
+  contiguous.b = address(0x40000000);
+  contiguous.d = address(0x80000000);
+  refused(contiguous, contiguous.a, "a");
+  refused(contiguous, address(0x40000000 + 2 * 576 * 512 - 16), "b");
+  refused(contiguous, address(0x80000000 + 2 * 5 * 576 - 16), "d");
+  refused(contiguous, contiguous.m_indices, "m_indices");
+  refused(contiguous, contiguous.b_scales.data, "b_scales");
+  auto masked = masked_arguments(5, row_major_scales(floats(kScales), 5, 512, 2));
+  masked.b = address(0x40000000);
+  masked.d = address(0x80000000);
+  refused(masked, address(kOperand + 2 * 5 * 512 - 16), "a");
+  refused(masked, address(0x80000000 + 2 * 2 * 5 * 576 - 16), "d");
+  refused(masked, masked.masked_m, "masked_m");
 }
 
 TEST_CASE("Wrong scales of either operand are refused by the operand's name") {

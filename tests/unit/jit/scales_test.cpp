@@ -66,6 +66,18 @@ TEST_CASE("Scales that could be either but are not aligned for the kernels count
   CHECK(layout_of(column_major_scales(address(0x10004), 8, 128), 8, 128, 0) == kRowMajor);
 }
 
+TEST_CASE("A single column counts as padded for the kernels only when its stride says so") {
+  for (const std::int64_t stride : {1, 2, 5, 7, 12, 0, -8}) {
+    INFO(stride);
+    ScaleTensor scales = column_major_scales(address(), 5, 128);
+    scales.strides[1] = stride;
+    CHECK(layout_of(scales, 5, 128, 0) == kRowMajor);
+    scales = column_major_scales(address(), 5, 128, 1);
+    scales.strides[2] = stride;
+    CHECK(layout_of(scales, 5, 128, 1) == kRowMajor);
+  }
+}
+
 TEST_CASE("The stride of a dimension of size 1 refuses nothing") {
   ScaleTensor scales = column_major_scales(address(), 5, 512, 1);
   scales.strides[0] = -77;
@@ -73,9 +85,6 @@ TEST_CASE("The stride of a dimension of size 1 refuses nothing") {
   scales = row_major_scales(address(), 1, 512);
   scales.strides[0] = 12345;
   CHECK(layout_of(scales, 1, 512, 0) == kRowMajor);
-  scales = column_major_scales(address(), 7, 128);
-  scales.strides[1] = 12345;
-  CHECK(layout_of(scales, 7, 128, 0) == kColumnMajor);
   scales = weight_scales(address(), 1, 128, 128);
   scales.strides = {7, 8, 9};
   CHECK(jit::check_weight_scales(scales, {DataType::fp8, Layout::masked, 128, 128, 1}));

@@ -47,6 +47,11 @@ TEST_CASE("Any N in steps of 8 and any K in steps of 64 can run") {
   }
 }
 
+TEST_CASE("A data type or a layout that is none is refused, not thrown at the caller") {
+  CHECK(refuses(problem(Layout::masked, 4096, 7168, 32, static_cast<DataType>(7)), "unknown data type 7"));
+  CHECK(refuses(problem(static_cast<Layout>(9), 4096, 7168, 32), "unknown layout 9"));
+}
+
 TEST_CASE("FP8 takes K in steps of 128") {
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     CHECK(refuses(problem(layout, 4096, 192, 32, DataType::fp8), "K must be a multiple of 128 for FP8: K=192"));
