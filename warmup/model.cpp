@@ -200,15 +200,18 @@ struct Quantization {
   std::string weight_block;  // as JSON; empty: none
 };
 
+// What a quantization_config without a quant_method stands for: something that is not FP8 in blocks.
+constexpr const char* unnamed_method = "an unnamed method";
+
 Quantization quantization_at(const Place& place) {
   const json* config = member(*place.object, "quantization_config");
   if (config == nullptr) return {place.prefix, {}, {}};
   if (!config->is_object()) return {place.prefix, shown(*config), {}};
+  if (config->empty()) return {place.prefix, {}, {}};
   const json* method = member(*config, "quant_method");
-  if (method == nullptr) return {place.prefix, {}, {}};
   const json* block = member(*config, "weight_block_size");
-  return {place.prefix, method->is_string() ? method->get<std::string>() : shown(*method),
-          block == nullptr ? std::string() : shown(*block)};
+  const auto named = [&] { return method->is_string() ? method->get<std::string>() : shown(*method); };
+  return {place.prefix, method == nullptr ? unnamed_method : named(), block == nullptr ? std::string() : shown(*block)};
 }
 
 // quantization_config may stand at the top level even where the rest is nested.
@@ -248,7 +251,8 @@ Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int6
     Error error = std::move(allowed).error();
     error.message = fmt::format("expert width {} over --tp {} gives {} = {}: {}", shape.expert_width, tensor,
                                 as_n ? "N" : "K", size, error.message);
-    if (const auto padded = padded_size(type, width); padded && *padded > width) {
+    const auto padded = padded_size(type, width);
+    if (padded && *padded > width && jit::can_run({type, Layout::masked, 2 * *padded, *padded, 1})) {
       error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
     }
     return tl::make_unexpected(std::move(error));
@@ -279,7 +283,8 @@ Expected<MoeShape> parse_model(std::string_view text, const std::string& origin)
                   (*hidden)->value,
                   *width,
                   *experts,
-                  std::move(quantization->weight_block)};
+                  std::move(quantization->weight_block),
+                  std::move(quantization->prefix)};
 }
 
 Expected<MoeShape> read_model(const std::filesystem::path& file) {
@@ -298,7 +303,7 @@ Expected<DataType> weight_type(const MoeShape& shape) {
   if (shape.quantization != "fp8") return DataType::bf16;
   const std::string supported = fmt::format("[{0},{0}]", scale_block());
   if (shape.weight_block == supported) return DataType::fp8;
-  constexpr const char* field = "quantization_config.weight_block_size";
+  const std::string field = shape.quantization_prefix + "quantization_config.weight_block_size";
   const std::string found = shape.weight_block.empty() ? fmt::format("{} is missing (scales are per tensor)", field)
                                                        : fmt::format("{} is {}", field, shape.weight_block);
   return fail(ErrorCode::unsupported,

@@ -26,11 +26,13 @@ namespace cubinet::warmup {
 // A field that is null counts as absent. One that is given twice in one object is an error.
 struct MoeShape {
   std::string model_type;
-  std::string quantization;       // quantization_config.quant_method (a value of another type as JSON); empty: none
-  std::int64_t hidden_size = 0;   // H
-  std::int64_t expert_width = 0;  // I0, before tensor parallelism
-  std::int64_t experts = 0;       // E, before expert parallelism
-  std::string weight_block{};     // quantization_config.weight_block_size as JSON, "[128,128]"; empty: none
+  std::string quantization;           // quantization_config.quant_method (a value of another type as JSON; "an unnamed
+                                      // method" where it is missing); empty: none
+  std::int64_t hidden_size = 0;       // H
+  std::int64_t expert_width = 0;      // I0, before tensor parallelism
+  std::int64_t experts = 0;           // E, before expert parallelism
+  std::string weight_block{};         // quantization_config.weight_block_size as JSON, "[128,128]"; empty: none
+  std::string quantization_prefix{};  // of quantization_config's name: "text_config." or nothing
 };
 
 struct Parallelism {

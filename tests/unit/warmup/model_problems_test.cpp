@@ -81,6 +81,8 @@ TEST_CASE("A width that FP8 kernels do not take is refused with the width that i
   CHECK(message(704, 1, {DataType::fp8}).find("to 768 per rank") != std::string::npos);
   CHECK(message(2, 1, {DataType::fp8}).find("to 128 per rank") != std::string::npos);
   CHECK(message(100, 1, {DataType::bf16}).find("to 128 per rank") != std::string::npos);
+  // Twice the next multiple would be an N beyond the limit.
+  CHECK(message((std::int64_t{1} << 30) - 64, 1, {DataType::fp8}).find("padding") == std::string::npos);
   CHECK(warmup::problems_of({"", "", 2048, 1536, 8}, {1, 8}, {Layout::masked}, {DataType::bf16}));
 }
 

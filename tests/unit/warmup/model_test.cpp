@@ -283,6 +283,8 @@ TEST_CASE("Weights quantized by the method fp8 in blocks of 128 x 128 are FP8, a
   CHECK(quantized(R"({"quant_method": "mxfp4"})").quantization == "mxfp4");
   CHECK(quantized(R"({"quant_method": 8})").quantization == "8");
   CHECK(quantized(R"("fp8")").quantization == "\"fp8\"");
+  CHECK(quantized(R"({"weight_block_size": [128, 128]})").quantization == "an unnamed method");
+  CHECK(quantized("{}").quantization.empty());
 }
 
 TEST_CASE("The method fp8 with other blocks than 128 x 128 is refused with the field, what came and the way out") {
@@ -325,6 +327,13 @@ TEST_CASE("quantization_config is read from text_config and the top level, which
     REQUIRE(type);
     CHECK((*type == DataType::fp8));
   }
+  const auto other =
+      warmup::weight_type(parsed(model("", R"({"quant_method": "fp8", "weight_block_size": [64, 64]})")));
+  REQUIRE_FALSE(other);
+  CHECK_THAT(other.error().message, StartsWith("text_config.quantization_config.weight_block_size is [64,64]; "));
+  CHECK(message_of(model(fp8, R"({"weight_block_size": [64, 64]})")) ==
+        "m.json: text_config.quantization_config is an unnamed method with weight_block_size [64,64] but "
+        "quantization_config is fp8 with weight_block_size [128,128]");
   CHECK(
       message_of(model(R"({"quant_method": "awq"})", fp8)) ==
       "m.json: text_config.quantization_config is fp8 with weight_block_size [128,128] but quantization_config is awq");
