@@ -124,7 +124,7 @@ TEST_CASE("FP8 weights in blocks that the kernels do not take are refused with t
                             block + "}}}");
   };
   const std::string way_out = "the FP8 kernels are for [128,128] alone; --dtype bf16 plans BF16 kernels of its shapes";
-  const std::string field = "model.json: quantization_config.weight_block_size is ";
+  const std::string field = "model.json: text_config.quantization_config.weight_block_size is ";
   for (const char* block : {"[64,64]", "[128]", "\"128\"", "128"}) {
     const std::string file = model(std::string(R"(, "weight_block_size": )") + block);
     check_refused(sandbox, {{"--model", file}, field + block + "; " + way_out});
