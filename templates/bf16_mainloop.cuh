@@ -36,13 +36,10 @@ struct Bf16Mainloop;
 // The loop of one instance, skipped when the tile has more tokens. Per stage: wait until it is full, issue four wgmma,
 // and once those of the stage before are done (one group may still run), release that one to the producer.
 #define CUBINET_INSTANCE(TOKENS, HALF)                                                                                \
-  "setp.gt.u32 larger, tokens, " #TOKENS ";\n"                                                                        \
-  "@larger bra AFTER" #TOKENS ";\n"                                                                                   \
+  CUBINET_SKIP_IF_LARGER(TOKENS)                                                                                      \
   "STAGE" #TOKENS ":\n"                                                                                               \
   "mad.lo.u32 barrier, stage, 8, full;\n"                                                                             \
-  "WAIT" #TOKENS ":\n"                                                                                                \
-  "mbarrier.try_wait.parity.shared::cta.b64 ready, [barrier], parity;\n"                                              \
-  "@!ready bra WAIT" #TOKENS ";\n"                                                                                    \
+  CUBINET_AWAIT(#TOKENS, "barrier")                                                                                   \
   "mul.wide.u32 b, stage, stage_units;\n"                                                                             \
   "add.s64 a, b, first_a;\n"                                                                                          \
   "add.s64 b, b, first_b;\n"                                                                                          \
@@ -53,15 +50,10 @@ struct Bf16Mainloop;
   CUBINET_MULTIPLY(TOKENS, CUBINET_REGISTERS_##HALF("%"))                                                             \
   "wgmma.commit_group.sync.aligned;\n"                                                                                \
   "wgmma.wait_group.sync.aligned 1;\n"                                                                                \
-  "@releases mbarrier.arrive.shared::cluster.b64 _, [previous];\n"                                                    \
+  CUBINET_RELEASE("releases", "previous")                                                                             \
   "mad.lo.u32 previous, stage, 8, empty;\n"                                                                           \
   "and.pred releases, arrives, arrives;\n"                                                                            \
-  "add.u32 stage, stage, 1;\n"                                                                                        \
-  "setp.eq.u32 wraps, stage, stages;\n"                                                                               \
-  "@wraps mov.u32 stage, 0;\n"                                                                                        \
-  "@wraps xor.b32 parity, parity, 1;\n"                                                                               \
-  "sub.u32 blocks, blocks, 1;\n"                                                                                      \
-  "setp.ne.u32 more, blocks, 0;\n"                                                                                    \
+  CUBINET_ADVANCE_STAGE                                                                                               \
   "@more bra STAGE" #TOKENS ";\n"                                                                                     \
   "bra.uni DONE;\n"                                                                                                   \
   "AFTER" #TOKENS ":\n"
@@ -81,7 +73,7 @@ struct Bf16Mainloop;
 #define CUBINET_END(STAGE, PARITY)                                                                                    \
   "DONE:\n"                                                                                                           \
   "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
-  "@releases mbarrier.arrive.shared::cluster.b64 _, [previous];\n"                                                    \
+  CUBINET_RELEASE("releases", "previous")                                                                             \
   "mov.b32 " STAGE ", stage;\nmov.b32 " PARITY ", parity;\n"                                                          \
   "}"
 

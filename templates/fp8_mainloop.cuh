@@ -93,11 +93,6 @@ struct Fp8Mainloop;
   "mad.lo.u32 full, stage, 8, first_full;\n"                                                                          \
   "mad.lo.u32 m, stage, units, first_m;\nmad.lo.u32 n, stage, units, first_n;\n"
 
-#define CUBINET_AWAIT(LABEL)                                                                                          \
-  "WAIT" LABEL ":\n"                                                                                                  \
-  "mbarrier.try_wait.parity.shared::cta.b64 ready, [full], parity;\n"                                                 \
-  "@!ready bra WAIT" LABEL ";\n"
-
 // 32 of K; descriptors advance by 32 bytes, that is 2 units.
 #define CUBINET_MULTIPLY_32(N_SIDE, SUMS, ADDS)                                                                       \
   "mov.b64 a, {m, high};\nmov.b64 b, {n, high};\n"                                                                    \
@@ -116,44 +111,36 @@ struct Fp8Mainloop;
 #define CUBINET_NEXT_STAGE                                                                                            \
   "mad.lo.u32 scale, stage, scale_bytes, scales;\n"                                                                   \
   "mad.lo.u32 emptied, stage, 8, first_empty;\n"                                                                      \
-  "add.u32 stage, stage, 1;\n"                                                                                        \
-  "setp.eq.u32 wraps, stage, stages;\n"                                                                               \
-  "@wraps mov.u32 stage, 0;\n"                                                                                        \
-  "@wraps xor.b32 parity, parity, 1;\n"                                                                               \
-  "sub.u32 blocks, blocks, 1;\n"                                                                                      \
-  "setp.ne.u32 more, blocks, 0;\n"                                                                                    \
+  CUBINET_ADVANCE_STAGE                                                                                               \
   "mov.f32 block, next_block;\n"                                                                                      \
   "add.s64 block_scales, block_scales, 4;\n"                                                                          \
   "@more ld.global.nc.f32 next_block, [block_scales];\n"                                                              \
   CUBINET_LOCATE
 
-#define CUBINET_RELEASE "@arrives mbarrier.arrive.shared::cluster.b64 _, [emptied];\n"
-
 // Tokens on M.
 #define CUBINET_LOOP_OF_ROWS                                                                                          \
   ".reg .f32 t<64>, upper, lower;\n"                                                                                  \
   "STAGE:\n"                                                                                                          \
-  CUBINET_AWAIT("") CUBINET_MULTIPLY_BLOCK(128, CUBINET_REGISTERS_64("t"))                                            \
+  CUBINET_AWAIT("", "full") CUBINET_MULTIPLY_BLOCK(128, CUBINET_REGISTERS_64("t"))                                    \
   CUBINET_NEXT_STAGE                                                                                                  \
   "ld.shared.f32 upper, [scale];\nld.shared.f32 lower, [scale + 32];\n"                                               \
   "mul.f32 upper, upper, block;\nmul.f32 lower, lower, block;\n"                                                      \
   "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
-  CUBINET_RELEASE                                                                                                     \
+  CUBINET_RELEASE("arrives", "emptied")                                                                               \
   CUBINET_QUADS_OF_128(CUBINET_PROMOTE_ROWS, "t", "upper", "lower")                                                   \
   "@more bra STAGE;\n"
 
 // Tokens on N: the loop of one instance, skipped when the tile has more tokens.
 #define CUBINET_TOKEN_INSTANCE(TOKENS, HALF, QUADS)                                                                   \
-  "setp.gt.u32 larger, tokens, " #TOKENS ";\n"                                                                        \
-  "@larger bra AFTER" #TOKENS ";\n"                                                                                   \
+  CUBINET_SKIP_IF_LARGER(TOKENS)                                                                                      \
   "{\n"                                                                                                               \
   ".reg .f32 t<" #HALF ">, s<" #HALF ">;\n"                                                                           \
   "STAGE" #TOKENS ":\n"                                                                                               \
-  CUBINET_AWAIT(#TOKENS) CUBINET_MULTIPLY_BLOCK(TOKENS, CUBINET_REGISTERS_##HALF("t"))                                \
+  CUBINET_AWAIT(#TOKENS, "full") CUBINET_MULTIPLY_BLOCK(TOKENS, CUBINET_REGISTERS_##HALF("t"))                        \
   CUBINET_NEXT_STAGE                                                                                                  \
   QUADS(CUBINET_TOKEN_SCALES, "")                                                                                     \
   "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
-  CUBINET_RELEASE                                                                                                     \
+  CUBINET_RELEASE("arrives", "emptied")                                                                               \
   QUADS(CUBINET_PROMOTE_TOKENS, "t")                                                                                  \
   "@more bra STAGE" #TOKENS ";\n"                                                                                     \
   "bra.uni DONE;\n"                                                                                                   \

@@ -40,6 +40,35 @@ CUBINET_DEVICE StageWalk stage_walk(const Parameters& p, Control& control, int l
   return walk;
 }
 
+// The same walk inside an asm statement that holds a loop over K. Registers: `stage`, `parity`, `stages`, `blocks` and
+// `tokens` as above, predicates `ready`, `wraps`, `more` and `larger`.
+// clang-format off
+
+// Until the stage of `BARRIER` is full.
+#define CUBINET_AWAIT(LABEL, BARRIER)                                                                                 \
+  "WAIT" LABEL ":\n"                                                                                                  \
+  "mbarrier.try_wait.parity.shared::cta.b64 ready, [" BARRIER "], parity;\n"                                          \
+  "@!ready bra WAIT" LABEL ";\n"
+
+// On to the next stage; `more`: there is one in this tile.
+#define CUBINET_ADVANCE_STAGE                                                                                         \
+  "add.u32 stage, stage, 1;\n"                                                                                        \
+  "setp.eq.u32 wraps, stage, stages;\n"                                                                               \
+  "@wraps mov.u32 stage, 0;\n"                                                                                        \
+  "@wraps xor.b32 parity, parity, 1;\n"                                                                               \
+  "sub.u32 blocks, blocks, 1;\n"                                                                                      \
+  "setp.ne.u32 more, blocks, 0;\n"
+
+#define CUBINET_RELEASE(WHETHER, BARRIER)                                                                             \
+  "@" WHETHER " mbarrier.arrive.shared::cluster.b64 _, [" BARRIER "];\n"
+
+// Past an instance for fewer tokens than the tile has.
+#define CUBINET_SKIP_IF_LARGER(TOKENS)                                                                                \
+  "setp.gt.u32 larger, tokens, " #TOKENS ";\n"                                                                        \
+  "@larger bra AFTER" #TOKENS ";\n"
+
+// clang-format on
+
 // A consumer warp's part in a tile that it has no rows of: it releases the stages unread.
 CUBINET_DEVICE void pass_tile(const Parameters& p, Control& control, Stage& stage, int lane) {
   const StageWalk walk = stage_walk(p, control, lane);
