@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/kernel_spec.hpp"
+
 namespace cubinet::bench {
 namespace {
 
@@ -29,8 +31,8 @@ Case case_of(const nlohmann::json& record) {
   c.padded_m = masked ? 0 : record.at("M").get<std::int64_t>();
   c.capacity = masked ? record.at("max_m").get<std::int64_t>() : 0;
   c.peer_us = record.at("us");
-  c.group_class =
-      fmt::format("{} {} g{} m{}", type_name(c), masked ? "masked" : "contig", c.problem.groups, c.rows_per_group);
+  c.group_class = fmt::format("{} {} g{} m{}", jit::data_type_name(c.problem.data_type), masked ? "masked" : "contig",
+                              c.problem.groups, c.rows_per_group);
   c.name = fmt::format("{} n{} k{}", c.group_class, c.problem.n, c.problem.k);
   return c;
 }
@@ -88,8 +90,6 @@ void approach(std::vector<std::int64_t>& sizes, std::int64_t wanted, const Bound
 }
 
 }  // namespace
-
-const char* type_name(const Case& c) { return c.problem.data_type == DataType::fp8 ? "fp8" : "bf16"; }
 
 std::int64_t Case::selecting_m() const { return problem.layout == Layout::masked ? rows_per_group : padded_m; }
 

@@ -25,9 +25,6 @@ struct Case {
   [[nodiscard]] std::int64_t selecting_m() const;
 };
 
-// "bf16" or "fp8".
-const char* type_name(const Case& c);
-
 // The BF16 and FP8 cases of a record file, in its order. See cases/README.md for the format.
 Expected<std::vector<Case>> read_cases(const std::filesystem::path& file);
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/kernel_spec.hpp"
+
 namespace cubinet::bench {
 namespace {
 
@@ -50,7 +52,7 @@ struct Mean {
 
 // The keys under which a case's ratio is averaged: its class, its layout, all of its data type.
 std::vector<std::string> keys_of(const Case& c) {
-  const std::string type = type_name(c);
+  const std::string type = jit::data_type_name(c.problem.data_type);
   return {c.group_class, "= " + type + (c.problem.layout == Layout::masked ? " masked" : " contig"),
           "= " + type + " all"};
 }

@@ -66,7 +66,9 @@ std::string layout_name(Layout layout) {
   throw std::logic_error("unknown layout");
 }
 
-std::string data_type_name(DataType type) {
+}  // namespace
+
+const char* data_type_name(DataType type) {
   switch (type) {
     case DataType::bf16:
       return "bf16";
@@ -76,10 +78,8 @@ std::string data_type_name(DataType type) {
   throw std::logic_error("unknown data type");
 }
 
-}  // namespace
-
 std::string family_of(const Problem& problem) {
-  return data_type_name(problem.data_type) + "_grouped_" + layout_name(problem.layout);
+  return std::string(data_type_name(problem.data_type)) + "_grouped_" + layout_name(problem.layout);
 }
 
 KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::string architecture) {

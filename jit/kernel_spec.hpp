@@ -24,6 +24,9 @@ struct KernelSpec {
   friend auto operator<=>(const KernelSpec&, const KernelSpec&) = default;
 };
 
+// "bf16" or "fp8", as families, options and reports name it.
+const char* data_type_name(DataType type);
+
 // The family that serves a problem.
 std::string family_of(const Problem& problem);
 

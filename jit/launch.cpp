@@ -43,6 +43,12 @@ struct alignas(64) ParameterBlock {
 // Token maps of a configuration: one per token count.
 int token_boxes(const TileConfig& config) { return config.block_tokens / config.token_step; }
 
+struct Rows {
+  std::int64_t each;       // M, or capacity
+  std::int64_t total;      // of A and D
+  std::int64_t per_group;  // about
+};
+
 // A launch in the terms that both layouts share.
 struct Operands {
   const void* a;
@@ -51,13 +57,16 @@ struct Operands {
   const std::int32_t* row_info;
   const void* token_scales;  // null where there are none
   const void* weight_scales;
-  std::int64_t rows;        // M, or capacity
-  std::int64_t total_rows;  // of A and D
-  std::int64_t group_rows;  // about, per group
+  Rows rows;
 };
 
+template <class Arguments>
+Operands operands_of(const Arguments& arguments, const std::int32_t* row_info, const Rows& rows) {
+  return {arguments.a, arguments.b, arguments.d, row_info, arguments.a_scales.data, arguments.b_scales.data, rows};
+}
+
 bool streams_weights(const Problem& problem, const Operands& operands) {
-  return operands.group_rows <= kStreamedRowsPerGroup &&
+  return operands.rows.per_group <= kStreamedRowsPerGroup &&
          problem.groups * problem.n * problem.k * element_bytes(problem.data_type) < kStreamedWeightBytes;
 }
 
@@ -91,12 +100,12 @@ CUresult encode_maps(const Driver& driver, const TileConfig& config, const Probl
   CUresult result = encode(driver, block.map(0), weights, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
   if (result != CUDA_SUCCESS) return result;
   // A warpgroup stores 64 rows together, or each of its warps 16 (templates/epilogue.cuh).
-  const Matrix output{operands.d, problem.n, operands.total_rows, 2, kChunkColumns, config.tokens_on_m ? 16u : 64u};
+  const Matrix output{operands.d, problem.n, operands.rows.total, 2, kChunkColumns, config.tokens_on_m ? 16u : 64u};
   result = encode(driver, block.map(1), output, CU_TENSOR_MAP_L2_PROMOTION_NONE);
   const int boxes = token_boxes(config);
   for (int i = 0; i < boxes && result == CUDA_SUCCESS; ++i) {
     const auto rows = static_cast<cuuint32_t>((i + 1) * config.token_step / config.cluster);
-    const Matrix tokens{operands.a, problem.k, operands.total_rows, bytes, depth, rows};
+    const Matrix tokens{operands.a, problem.k, operands.rows.total, bytes, depth, rows};
     result = encode(driver, block.map(2 + i), tokens, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
   }
   return result;
@@ -111,7 +120,7 @@ Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& ker
   }
   const Scalars scalars{device_address(operands.d),
                         device_address(operands.row_info),
-                        static_cast<std::int32_t>(operands.rows),
+                        static_cast<std::int32_t>(operands.rows.each),
                         problem.groups,
                         static_cast<std::int32_t>(problem.n),
                         static_cast<std::int32_t>(problem.k),
@@ -147,29 +156,15 @@ Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& 
 
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const ContiguousArguments& arguments, CUstream stream) {
-  const Operands operands{arguments.a,
-                          arguments.b,
-                          arguments.d,
-                          arguments.m_indices,
-                          arguments.a_scales.data,
-                          arguments.b_scales.data,
-                          arguments.m,
-                          arguments.m,
-                          arguments.m / problem.groups};
+  const Operands operands =
+      operands_of(arguments, arguments.m_indices, {arguments.m, arguments.m, arguments.m / problem.groups});
   return launch_operands(driver, kernel, problem, num_sms, operands, stream);
 }
 
 Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
                       const MaskedArguments& arguments, CUstream stream) {
-  const Operands operands{arguments.a,
-                          arguments.b,
-                          arguments.d,
-                          arguments.masked_m,
-                          arguments.a_scales.data,
-                          arguments.b_scales.data,
-                          arguments.capacity,
-                          problem.groups * arguments.capacity,
-                          arguments.expected_m};
+  const Operands operands = operands_of(
+      arguments, arguments.masked_m, {arguments.capacity, problem.groups * arguments.capacity, arguments.expected_m});
   return launch_operands(driver, kernel, problem, num_sms, operands, stream);
 }
 

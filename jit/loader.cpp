@@ -37,8 +37,7 @@ Expected<LoadedModule> LoadedModule::load(std::shared_ptr<const DeviceContext> d
   if (auto entered = current.status(); !entered) return tl::make_unexpected(entered.error());
   const Driver& driver = device->driver();
   CUlibrary library = nullptr;
-  const CUresult result =
-      driver.cuLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  const CUresult result = driver.cuLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   if (auto loaded = driver.check(result, "cuLibraryLoadData of a kernel"); !loaded)
     return tl::make_unexpected(loaded.error());
   return LoadedModule(std::move(device), library);
@@ -78,6 +77,15 @@ Expected<CUfunction> LoadedModule::function(const std::string& name) const {
     if (!done) return tl::make_unexpected(done.error());
   }
   return function;
+}
+
+Expected<void> LoadedModule::functions(std::span<const EntryPoint> entries) const {
+  for (const EntryPoint& entry : entries) {
+    const auto found = function(entry.name);
+    if (!found) return tl::make_unexpected(found.error());
+    *entry.function = *found;
+  }
+  return {};
 }
 
 Expected<LoadedKernel> load_kernel(std::shared_ptr<const DeviceContext> device, const KernelSpec& spec,

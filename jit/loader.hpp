@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,12 @@ Expected<std::string> architecture_for(const DeviceInfo& device);
 // capability 9.0 takes sm_90a and nothing else.
 Expected<void> check_device(const std::string& architecture, const DeviceInfo& device);
 
+// An entry point to be looked up, and where to put it.
+struct EntryPoint {
+  CUfunction* function;
+  const char* name;
+};
+
 // A cubin in a device's memory. Owning and movable; unloads it, so nothing of it may be running by then.
 class LoadedModule {
  public:
@@ -32,6 +39,9 @@ class LoadedModule {
   // The entry point `name`, resident on the device, so that its first launch loads nothing (and may be captured into a
   // graph). Lives as long as the module.
   [[nodiscard]] Expected<CUfunction> function(const std::string& name) const;
+
+  // The same for several. The first that is missing ends it.
+  [[nodiscard]] Expected<void> functions(std::span<const EntryPoint> entries) const;
 
  private:
   LoadedModule(std::shared_ptr<const DeviceContext> device, CUlibrary library) noexcept;

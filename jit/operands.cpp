@@ -6,7 +6,7 @@ namespace cubinet::jit {
 
 Expected<void> check_pointer(const char* name, const void* pointer, std::uintptr_t alignment) {
   if (pointer == nullptr) return fail(ErrorCode::invalid_argument, std::string(name) + " is null");
-  if (reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0) [[likely]]
+  if (is_aligned(pointer, alignment)) [[likely]]
     return {};
   return fail(ErrorCode::invalid_argument,
               std::string(name) + " is not aligned to " + std::to_string(alignment) + " bytes");

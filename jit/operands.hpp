@@ -11,6 +11,10 @@ namespace cubinet::jit {
 // What TMA and 16-byte loads and stores ask of an operand's address.
 inline constexpr std::uintptr_t kOperandAlignment = 16;
 
+inline bool is_aligned(const void* pointer, std::uintptr_t alignment) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
+}
+
 // Errors: invalid_argument, "a is null" or "a is not aligned to 16 bytes".
 Expected<void> check_pointer(const char* name, const void* pointer, std::uintptr_t alignment);
 

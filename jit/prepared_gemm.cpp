@@ -90,6 +90,10 @@ Extent row_info_of(const Problem& problem, const MaskedArguments& arguments) {
   return {"masked_m", arguments.masked_m, std::int64_t{4} * problem.groups};
 }
 
+// Valid rows per group, where the device has such numbers.
+const std::int32_t* row_counts_of(const ContiguousArguments&) { return nullptr; }
+const std::int32_t* row_counts_of(const MaskedArguments& arguments) { return arguments.masked_m; }
+
 // That row-major scales can be transposed into the workspace, which takes `needed` bytes, without harm to `operands`.
 Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, std::span<const Extent> operands) {
   if (workspace.data == nullptr || workspace.bytes < needed) {
@@ -125,23 +129,23 @@ const LaunchableKernel& PreparedGemm::kernel_for(std::int64_t m) const noexcept 
 
 template <class Arguments>
 Expected<ScaleTensor> PreparedGemm::transpose_scales(std::int64_t rows, const Arguments& arguments,
-                                                     const std::int32_t* row_counts, CUstream stream) const {
+                                                     CUstream stream) const {
   const bool masked = problem_.layout == Layout::masked;
   const std::int64_t groups = masked ? problem_.groups : 1, blocks = scale_blocks(problem_.k);
   const ScaleWorkspace& workspace = arguments.workspace;
-  const void* source = arguments.a_scales.data;
   auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem_.k),
                                  operands_of(problem_, groups * rows, arguments, row_info_of(problem_, arguments)));
   if (!checked) return tl::make_unexpected(std::move(checked.error()));
-  auto launched = quantization_->transpose_scales(device_address(source), device_address(workspace.data),
-                                                  device_address(row_counts), groups, rows, blocks, stream);
+  auto launched =
+      quantization_->transpose_scales(device_address(arguments.a_scales.data), device_address(workspace.data),
+                                      device_address(row_counts_of(arguments)), groups, rows, blocks, stream);
   if (!launched) return tl::make_unexpected(std::move(launched.error()));
   return column_major_scales(static_cast<const float*>(workspace.data), rows, problem_.k, masked ? groups : 0);
 }
 
 template <class Arguments>
 Expected<void> PreparedGemm::launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
-                                        const std::int32_t* row_counts, CUstream stream) const {
+                                        CUstream stream) const {
   const auto layout = check_scales(problem_, rows, arguments);
   if (!layout) return tl::make_unexpected(layout.error());
   const CurrentContext current(*device_);
@@ -150,7 +154,7 @@ Expected<void> PreparedGemm::launch_for(std::int64_t m, std::int64_t rows, const
     return jit::launch(device_->driver(), kernel_for(m), problem_, device_->info().num_sms, ready, stream);
   };
   if (*layout == ScaleLayout::column_major) return launch(arguments);
-  const auto transposed = transpose_scales(rows, arguments, row_counts, stream);
+  const auto transposed = transpose_scales(rows, arguments, stream);
   if (!transposed) return tl::make_unexpected(transposed.error());
   Arguments ready = arguments;
   ready.a_scales = *transposed;
@@ -166,7 +170,7 @@ Expected<void> PreparedGemm::launch(const ContiguousArguments& arguments, CUstre
   if (const MRange all = range(); m < all.first || m > all.last) return refuse_m(m, all);
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.m_indices, "m_indices"); !checked)
     return checked;
-  return launch_for(m, m, arguments, nullptr, stream);
+  return launch_for(m, m, arguments, stream);
 }
 
 Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream stream) const {
@@ -177,8 +181,7 @@ Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream s
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.masked_m, "masked_m"); !checked)
     return checked;
   const MRange all = range();
-  return launch_for(std::clamp(arguments.expected_m, all.first, all.last), arguments.capacity, arguments,
-                    arguments.masked_m, stream);
+  return launch_for(std::clamp(arguments.expected_m, all.first, all.last), arguments.capacity, arguments, stream);
 }
 
 Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) const {

@@ -40,15 +40,14 @@ class PreparedGemm {
   [[nodiscard]] Expected<void> check_labels(const std::int32_t* m_indices, std::int64_t m) const;
 
  private:
-  // Checks the scales, for A of `rows` rows (in each group), and launches the kernel for `m`. `row_counts` is masked_m,
-  // or null.
+  // Checks the scales, for A of `rows` rows (in each group), and launches the kernel for `m`.
   template <class Arguments>
   [[nodiscard]] Expected<void> launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
-                                          const std::int32_t* row_counts, CUstream stream) const;
+                                          CUstream stream) const;
   // Brings row-major activation scales into the workspace, column-major; answers with the tensor there.
   template <class Arguments>
   [[nodiscard]] Expected<ScaleTensor> transpose_scales(std::int64_t rows, const Arguments& arguments,
-                                                       const std::int32_t* row_counts, CUstream stream) const;
+                                                       CUstream stream) const;
 
   std::shared_ptr<const DeviceContext> device_;
   Problem problem_;

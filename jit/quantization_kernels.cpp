@@ -38,14 +38,9 @@ QuantizationKernels::QuantizationKernels(std::shared_ptr<const DeviceContext> de
     : device_(std::move(device)), module_(std::move(module)) {}
 
 Expected<void> QuantizationKernels::find_functions() {
-  const std::pair<CUfunction*, const char*> entries[] = {
+  const EntryPoint entries[] = {
       {&transpose_scales_, kTransposeScales}, {&quantize_rows_, kQuantizeRows}, {&quantize_weights_, kQuantizeWeights}};
-  for (const auto& [function, name] : entries) {
-    const auto found = module_.function(name);
-    if (!found) return tl::make_unexpected(found.error());
-    *function = *found;
-  }
-  return {};
+  return module_.functions(entries);
 }
 
 Expected<void> QuantizationKernels::launch(CUfunction function, const char* name, std::int64_t work, void** parameters,

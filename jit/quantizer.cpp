@@ -42,10 +42,10 @@ Expected<ScalePlaces> places_of(const ScaleTensor& scales, std::int64_t rows, st
   const std::int64_t group_rows = groups == 0 ? rows : rows / groups;
   const auto layout = check_row_scales("scales", scales, group_rows, k, groups);
   if (!layout) return tl::make_unexpected(layout.error());
-  const std::int64_t blocks = scale_blocks(k), column = aligned_scale_rows(group_rows);
-  const CUdeviceptr data = device_address(scales.data);
-  if (*layout == ScaleLayout::column_major) return ScalePlaces{data, group_rows, column * blocks, 1, column};
-  return ScalePlaces{data, group_rows, group_rows * blocks, blocks, 1};
+  // Not the caller's strides: those of a dimension of size 1 may say anything.
+  const ScaleTensor laid = *layout == ScaleLayout::column_major ? column_major_scales(nullptr, group_rows, k, 1)
+                                                                : row_major_scales(nullptr, group_rows, k, 1);
+  return ScalePlaces{device_address(scales.data), group_rows, laid.strides[0], laid.strides[1], laid.strides[2]};
 }
 
 Expected<void> check_weights(const void* w, std::int64_t groups, std::int64_t n, std::int64_t k, const void* q,

@@ -7,17 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "jit/operands.hpp"
+
 namespace cubinet::jit {
 namespace {
 
 using Extents = std::array<std::int64_t, 3>;
-
-// What the loads of the kernels ask of an address.
-constexpr std::uintptr_t kVectorAlignment = 16;
-
-bool aligned(const void* pointer, std::uintptr_t alignment) {
-  return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
-}
 
 // "(64, 2)".
 std::string text(const Extents& extents, std::int32_t rank) {
@@ -65,14 +60,14 @@ tl::unexpected<Error> refuse_alignment(const char* name, const char* layout, std
   return refuse(name, fmt::format(" is not aligned to {} bytes, as {} scales are", alignment, layout));
 }
 
-// Of scales that both layouts describe: their elements lie alike, a single column or a single number. The stride of that
-// column tells whether it is padded to a multiple of 4 rows, as the kernels read it; where the rows are such a multiple
-// there is nothing to pad.
+// Of scales that both layouts describe: their elements lie alike, a single column or a single number. The stride of
+// that column tells whether it is padded to a multiple of 4 rows, as the kernels read it; where the rows are such a
+// multiple there is nothing to pad.
 ScaleLayout layout_of_either(const ScaleTensor& scales, std::int64_t rows) {
   const auto last = static_cast<std::size_t>(scales.rank - 1);
   const std::int64_t column = aligned_scale_rows(rows);
   const bool padded = rows == column || scales.strides[last] == column;
-  return padded && aligned(scales.data, kVectorAlignment) ? ScaleLayout::column_major : ScaleLayout::row_major;
+  return padded && is_aligned(scales.data, kOperandAlignment) ? ScaleLayout::column_major : ScaleLayout::row_major;
 }
 
 }  // namespace
@@ -90,10 +85,10 @@ Expected<ScaleLayout> check_row_scales(const char* name, const ScaleTensor& scal
                                     text(scales.strides, scales.rank), text(column_major.strides, column_major.rank),
                                     text(row_major.strides, row_major.rank)));
   }
-  if (!aligned(scales.data, alignof(float))) return refuse_alignment(name, "FP32", alignof(float));
+  if (!is_aligned(scales.data, alignof(float))) return refuse_alignment(name, "FP32", alignof(float));
   if (by_columns && by_rows) return layout_of_either(scales, rows);
   if (by_rows) return ScaleLayout::row_major;
-  if (!aligned(scales.data, kVectorAlignment)) return refuse_alignment(name, "column-major", kVectorAlignment);
+  if (!is_aligned(scales.data, kOperandAlignment)) return refuse_alignment(name, "column-major", kOperandAlignment);
   return ScaleLayout::column_major;
 }
 
@@ -105,7 +100,7 @@ Expected<void> check_block_scales(const char* name, const ScaleTensor& scales, s
     return refuse(name, fmt::format(" has strides {}: expected {} (row-major)", text(scales.strides, scales.rank),
                                     text(wanted.strides, wanted.rank)));
   }
-  if (!aligned(scales.data, alignof(float))) return refuse_alignment(name, "FP32", alignof(float));
+  if (!is_aligned(scales.data, alignof(float))) return refuse_alignment(name, "FP32", alignof(float));
   return {};
 }
 

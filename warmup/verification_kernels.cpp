@@ -55,21 +55,16 @@ VerificationKernels::VerificationKernels(std::shared_ptr<const jit::DeviceContex
     : device_(std::move(device)), module_(std::move(module)) {}
 
 Expected<void> VerificationKernels::find_functions() {
-  const std::pair<CUfunction*, const char*> entries[] = {{&fill_random_, "verification_fill_random"},
-                                                         {&fill_random_e4m3_, "verification_fill_random_e4m3"},
-                                                         {&fill_scales_, "verification_fill_scales"},
-                                                         {&spoil_rows_, "verification_spoil_rows"},
-                                                         {&check_product_, "verification_check_product"},
-                                                         {&check_fp8_product_, "verification_check_fp8_product"},
-                                                         {&count_writes_, "verification_count_writes"},
-                                                         {&count_differences_, "verification_count_differences"},
-                                                         {&empty_, "verification_empty"}};
-  for (const auto& [function, name] : entries) {
-    const auto found = module_.function(name);
-    if (!found) return tl::make_unexpected(found.error());
-    *function = *found;
-  }
-  return {};
+  const jit::EntryPoint entries[] = {{&fill_random_, "verification_fill_random"},
+                                     {&fill_random_e4m3_, "verification_fill_random_e4m3"},
+                                     {&fill_scales_, "verification_fill_scales"},
+                                     {&spoil_rows_, "verification_spoil_rows"},
+                                     {&check_product_, "verification_check_product"},
+                                     {&check_fp8_product_, "verification_check_fp8_product"},
+                                     {&count_writes_, "verification_count_writes"},
+                                     {&count_differences_, "verification_count_differences"},
+                                     {&empty_, "verification_empty"}};
+  return module_.functions(entries);
 }
 
 Expected<void> VerificationKernels::launch(CUfunction function, std::int64_t blocks_x, std::int64_t blocks_y,

@@ -110,7 +110,7 @@ GroupedGemm Gpu::prepare(const Problem& problem, MRange range) {
 
 bool Gpu::wants(DataType type) const {
   static const std::string wanted = from_environment("CUBINET_TEST_DTYPE", "");
-  return wanted.empty() || wanted == name(type);
+  return wanted.empty() || wanted == jit::data_type_name(type);
 }
 
 void Gpu::compile_ahead(const std::vector<Problem>& problems) {
@@ -169,8 +169,6 @@ Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier,
                      : gemm.launch(verifier.masked_arguments(expected_m, order), stream));
 }
 
-const char* name(DataType type) { return type == DataType::fp8 ? "fp8" : "bf16"; }
-
 const char* name(ScaleOrder order) { return order == ScaleOrder::row_major ? "row-major" : "column-major"; }
 
 std::int64_t depth(DataType type) { return 128 / jit::element_bytes(type); }
@@ -188,7 +186,7 @@ std::vector<std::int64_t> selecting_ms(const Problem& problem) {
 
 std::string describe(const warmup::RowPlan& plan) {
   const Problem& p = plan.problem;
-  return fmt::format("{} {} n={} k={} groups={} rows={} capacity={} valid={}", name(p.data_type),
+  return fmt::format("{} {} n={} k={} groups={} rows={} capacity={} valid={}", jit::data_type_name(p.data_type),
                      p.layout == Layout::masked ? "masked" : "contiguous", p.n, p.k, p.groups, plan.rows, plan.capacity,
                      plan.valid_rows());
 }

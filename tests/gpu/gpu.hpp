@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "cubinet/cubinet.hpp"
+#include "jit/kernel_spec.hpp"
 #include "warmup/gpu_session.hpp"
 #include "warmup/verifier.hpp"
 
@@ -75,7 +76,6 @@ Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier,
 // An outcome of the public interface as one of the library's own.
 Expected<void> outcome(const Status& status);
 
-const char* name(DataType type);
 const char* name(ScaleOrder order);
 
 // What K is a multiple of: 64 for bf16, 128 for fp8.
@@ -115,7 +115,7 @@ class Dice {
   CUBINET_GPU(gpu_name);                                         \
   const DataType type = GENERATE(DataType::bf16, DataType::fp8); \
   if (!(gpu_name).wants(type)) return;                           \
-  INFO(cubinet::tests::name(type))
+  INFO(cubinet::jit::data_type_name(type))
 
 // `name` becomes the device; where there is none, the test case ends as skipped.
 #define CUBINET_GPU(name)                                                             \
