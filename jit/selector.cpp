@@ -48,6 +48,7 @@ constexpr TileConfig kFp8Medium{.block_tokens = 192,
                                 .token_step = 64,
                                 .block_columns = 128,
                                 .stages = 4,
+                                .largest_first = true,
                                 .prefetch_weights = true,
                                 .tokens_on_m = true,
                                 .scaled = true};
@@ -55,14 +56,14 @@ constexpr TileConfig kFp8Large{.block_tokens = 192,
                                .token_step = 64,
                                .block_columns = 128,
                                .stages = 4,
-                               .raster_band = 8,
+                               .raster_band = 16,
                                .tokens_on_m = true,
                                .scaled = true};
 
 constexpr std::array kContiguousLadder{Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
 constexpr std::array kMaskedLadder{Rung{96, kDecode}, Rung{2048, kMedium}, Rung{kNoLimit, kLarge}};
 constexpr std::array kFp8ContiguousLadder{Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Large}};
-constexpr std::array kFp8MaskedLadder{Rung{80, kFp8Decode}, Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Large}};
+constexpr std::array kFp8MaskedLadder{Rung{48, kFp8Decode}, Rung{2048, kFp8Medium}, Rung{kNoLimit, kFp8Large}};
 
 std::span<const Rung> ladder(const Problem& problem) {
   const bool masked = problem.layout == Layout::masked;
@@ -174,7 +175,8 @@ std::int32_t dynamic_smem_bytes(const TileConfig& config) {
   const std::int32_t scales = config.scaled ? config.stages * config.block_tokens * 4 : 0;
   const std::int32_t buffers = config.tokens_on_m ? config.block_columns / 64 : 2;
   const std::int32_t barriers = 2 * (config.stages + kSlots) * kBarrierBytes;
-  const std::int32_t runs = kRuns * kRunBytes + (kRuns + 1) * 4 + kRuns + 4 * 16 * 4 + 32 * 4;
+  const std::int32_t pieces = config.tokens_on_m && config.largest_first ? 2 * kRuns : kRuns;
+  const std::int32_t runs = kRuns * kRunBytes + (pieces + 1) * 4 + pieces + 4 * 16 * 4 + 32 * 4;
   const std::int32_t control = barriers + kSlots * kTileBytes + runs;
   return static_cast<std::int32_t>(round_up(stages + scales, 1024) + round_up(control, 8)) +
          consumer_warpgroups(config) * buffers * kChunkBytes;

@@ -42,7 +42,6 @@ constexpr int kStageDepth = kStageRowBytes / kElementBytes;  // elements of K
 static_assert((kTokensOnM ? kBlockTokens : kBlockColumns) % kWarpgroupRows == 0 && kConsumerWarpgroups >= 2 &&
                   kConsumerWarpgroups <= 3,
               "64 rows of the M side per consumer warpgroup");
-static_assert(!(kTokensOnM && kLargestFirst), "the choice among tile heights counts on tokens in small steps");
 static_assert(kBlockColumns % 64 == 0 && kBlockColumns <= 256, "whole chunks of the epilogue");
 static_assert(kBlockTokens % kTokenStep == 0 && kBlockTokens <= 256 && kTokenStep % 16 == 0, "token instances");
 static_assert(kTokenStep % (8 * kCluster) == 0, "a CTA's share of a token box is whole swizzle atoms");
@@ -68,6 +67,8 @@ constexpr int kChunkBuffers = kTokensOnM ? kChunks : 2;  // per consumer warpgro
 
 constexpr int kRowBlock = 128;     // rows of the contiguous layout that share one label
 constexpr int kMaxRuns = 96;       // runs that a window of the schedule can hold
+constexpr bool kTailsApart = kTokensOnM && kLargestFirst;  // a run's last, smaller tiles are scheduled on their own
+constexpr int kMaxPieces = kTailsApart ? 2 * kMaxRuns : kMaxRuns;
 constexpr int kScanBlocks = 1024;  // row blocks that all warps scan together at the start
 constexpr int kSizeClasses = 16;   // of tiles, in steps of 16 tokens
 constexpr int kTileSlots = 4;      // decoded tiles in flight between scheduler and the other roles
@@ -97,8 +98,8 @@ struct Control {
   u64 tile_empty[kTileSlots];
   Tile tiles[kTileSlots];
   Run runs[kMaxRuns];
-  int first_tile[kMaxRuns + 1];  // by position in `order`; the last one counts all tiles
-  unsigned char order[kMaxRuns];
+  int first_tile[kMaxPieces + 1];  // by position in `order`; the last one counts all tiles
+  unsigned char order[kMaxPieces];
   int tile_counts[4 * kSizeClasses];
   int scratch[32];  // row blocks of a later window
 };

@@ -104,9 +104,48 @@ CUBINET_DEVICE void order_largest_first(Control& control, int runs, int limit, i
   }
 }
 
-// The window's i-th run in the order of the schedule.
-CUBINET_DEVICE const Run& run_at(const Control& control, int i) {
-  return control.runs[kLargestFirst ? control.order[i] : i];
+// The rows of a run that stay together where the tokens lie on the M side; the others are its tail. A tail on its own
+// lets CTAs be dealt even work, but reads its weights again: it pays off beside more than four tiles. A run of a single
+// tile is all tail.
+CUBINET_DEVICE int body_rows(int rows) {
+  if (rows <= kBlockTokens) return 0;
+  return rows > 4 * kBlockTokens ? rows / kBlockTokens * kBlockTokens : rows;
+}
+
+// Orders bodies and tails where the tokens lie on the M side: what a tile takes depends on how many warpgroups have
+// rows of it, and those that busy most come first. Returns the number of pieces; piece 2 i of control.order is the body
+// of run i, 2 i + 1 its tail.
+CUBINET_DEVICE int order_busiest_first(Control& control, int runs, int lane) {
+  int pieces = 0;
+#pragma unroll 1
+  for (int busy = kConsumerWarpgroups; busy > 0; --busy) {
+#pragma unroll 1
+    for (int i = lane; i < ((runs + 31) & ~31); i += 32) {
+      const int rows = i < runs ? control.runs[i].rows : 0;
+      const bool body = busy == kConsumerWarpgroups && body_rows(rows) > 0;
+      const bool tail = ceil_div(rows - body_rows(rows), kWarpgroupRows) == busy;
+      const u32 bodies = __ballot_sync(kAllLanes, body), tails = __ballot_sync(kAllLanes, tail);
+      const u32 below = (1u << lane) - 1;
+      int place = pieces + __popc(bodies & below) + __popc(tails & below);
+      if (body) control.order[place++] = static_cast<unsigned char>(2 * i);
+      if (tail) control.order[place] = static_cast<unsigned char>(2 * i + 1);
+      pieces += __popc(bodies) + __popc(tails);
+    }
+  }
+  __syncwarp();
+  return pieces;
+}
+
+// The window's i-th run, or piece of one, in the order of the schedule.
+CUBINET_DEVICE Run run_at(const Control& control, int i) {
+  if constexpr (!kLargestFirst) return control.runs[i];
+  const int entry = control.order[i];
+  if constexpr (!kTailsApart) return control.runs[entry];
+  Run piece = control.runs[entry >> 1];
+  const int body = body_rows(piece.rows);
+  if (entry & 1) piece.first_row += body;
+  piece.rows = entry & 1 ? piece.rows - body : body;
+  return piece;
 }
 
 // Fills control.first_tile for the window's runs in order; returns the number of tiles.
@@ -206,7 +245,9 @@ CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position
   int round = 0, dealt = 0;  // rounds so far, tiles in earlier windows
   for (;;) {
     int limit = kBlockTokens;
-    if constexpr (kLargestFirst) {
+    if constexpr (kTailsApart) {
+      runs = order_busiest_first(control, runs, lane);
+    } else if constexpr (kLargestFirst) {
       limit = choose_tile_limit(p, control, runs, columns, clusters, lane);
       order_largest_first(control, runs, limit, lane);
     }
