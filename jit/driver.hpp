@@ -16,60 +16,61 @@
 // The functions of the driver that Cubinet calls, as cuda.h spells them. cuda.h turns some of the names into
 // versioned ones by macros; since they are expanded alike here, at the declaration of the members and at their use,
 // the spelling of the manual works everywhere.
-#define CUBINET_DRIVER_FUNCTIONS(X)                \
-  X(cuInit)                                        \
-  X(cuDriverGetVersion)                            \
-  X(cuGetErrorName)                                \
-  X(cuGetErrorString)                              \
-  X(cuDeviceGet)                                   \
-  X(cuDeviceGetCount)                              \
-  X(cuDeviceGetName)                               \
-  X(cuDeviceGetAttribute)                          \
-  X(cuDeviceTotalMem)                              \
-  X(cuDevicePrimaryCtxRetain)                      \
-  X(cuDevicePrimaryCtxRelease)                     \
-  X(cuCtxSetCurrent)                               \
-  X(cuCtxGetCurrent)                               \
-  X(cuCtxPushCurrent)                              \
-  X(cuCtxPopCurrent)                               \
-  X(cuCtxSynchronize)                              \
-  X(cuMemAlloc)                                    \
-  X(cuMemFree)                                     \
-  X(cuMemGetInfo)                                  \
-  X(cuMemcpyHtoD)                                  \
-  X(cuMemcpyDtoH)                                  \
-  X(cuMemcpyHtoDAsync)                             \
-  X(cuMemcpyDtoHAsync)                             \
-  X(cuMemsetD8Async)                               \
-  X(cuMemsetD16Async)                              \
-  X(cuMemsetD32Async)                              \
-  X(cuPointerGetAttribute)                         \
-  X(cuStreamCreate)                                \
-  X(cuStreamDestroy)                               \
-  X(cuStreamSynchronize)                           \
-  X(cuStreamQuery)                                 \
-  X(cuStreamIsCapturing)                           \
-  X(cuStreamBeginCapture)                          \
-  X(cuStreamEndCapture)                            \
-  X(cuGraphInstantiateWithFlags)                   \
-  X(cuGraphLaunch)                                 \
-  X(cuGraphDestroy)                                \
-  X(cuGraphExecDestroy)                            \
-  X(cuEventCreate)                                 \
-  X(cuEventDestroy)                                \
-  X(cuEventRecord)                                 \
-  X(cuEventSynchronize)                            \
-  X(cuEventQuery)                                  \
-  X(cuEventElapsedTime)                            \
-  X(cuLibraryLoadData)                             \
-  X(cuLibraryUnload)                               \
-  X(cuLibraryGetKernel)                            \
-  X(cuKernelGetFunction)                           \
-  X(cuFuncSetAttribute)                            \
-  X(cuFuncGetAttribute)                            \
-  X(cuOccupancyMaxActiveBlocksPerMultiprocessor)   \
-  X(cuLaunchKernel)                                \
-  X(cuLaunchKernelEx)                              \
+#define CUBINET_DRIVER_FUNCTIONS(X)              \
+  X(cuInit)                                      \
+  X(cuDriverGetVersion)                          \
+  X(cuGetErrorName)                              \
+  X(cuGetErrorString)                            \
+  X(cuDeviceGet)                                 \
+  X(cuDeviceGetCount)                            \
+  X(cuDeviceGetName)                             \
+  X(cuDeviceGetAttribute)                        \
+  X(cuDeviceTotalMem)                            \
+  X(cuDevicePrimaryCtxRetain)                    \
+  X(cuDevicePrimaryCtxRelease)                   \
+  X(cuCtxSetCurrent)                             \
+  X(cuCtxGetCurrent)                             \
+  X(cuCtxPushCurrent)                            \
+  X(cuCtxPopCurrent)                             \
+  X(cuCtxSynchronize)                            \
+  X(cuMemAlloc)                                  \
+  X(cuMemFree)                                   \
+  X(cuMemGetInfo)                                \
+  X(cuMemcpyHtoD)                                \
+  X(cuMemcpyDtoH)                                \
+  X(cuMemcpyHtoDAsync)                           \
+  X(cuMemcpyDtoHAsync)                           \
+  X(cuMemsetD8Async)                             \
+  X(cuMemsetD16Async)                            \
+  X(cuMemsetD32Async)                            \
+  X(cuPointerGetAttribute)                       \
+  X(cuStreamCreate)                              \
+  X(cuStreamDestroy)                             \
+  X(cuStreamSynchronize)                         \
+  X(cuStreamQuery)                               \
+  X(cuStreamIsCapturing)                         \
+  X(cuStreamBeginCapture)                        \
+  X(cuStreamEndCapture)                          \
+  X(cuThreadExchangeStreamCaptureMode)           \
+  X(cuGraphInstantiateWithFlags)                 \
+  X(cuGraphLaunch)                               \
+  X(cuGraphDestroy)                              \
+  X(cuGraphExecDestroy)                          \
+  X(cuEventCreate)                               \
+  X(cuEventDestroy)                              \
+  X(cuEventRecord)                               \
+  X(cuEventSynchronize)                          \
+  X(cuEventQuery)                                \
+  X(cuEventElapsedTime)                          \
+  X(cuLibraryLoadData)                           \
+  X(cuLibraryUnload)                             \
+  X(cuLibraryGetKernel)                          \
+  X(cuKernelGetFunction)                         \
+  X(cuFuncSetAttribute)                          \
+  X(cuFuncGetAttribute)                          \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  X(cuLaunchKernel)                              \
+  X(cuLaunchKernelEx)                            \
   X(cuTensorMapEncodeTiled)
 
 namespace cubinet::jit {
@@ -93,7 +94,8 @@ struct Driver {
   // Success, or driver_failed with the driver's name and text for `result`. `what` names the call and its object,
   // as in "cuMemAlloc of 4096 bytes".
   Expected<void> check(CUresult result, std::string_view what) const {
-    if (result == CUDA_SUCCESS) [[likely]] return {};
+    if (result == CUDA_SUCCESS) [[likely]]
+      return {};
     return failure(result, what);
   }
 
@@ -161,6 +163,20 @@ class CurrentContext {
   const Driver& driver_;
   bool pushed_ = false;
   CUresult result_;
+};
+
+// For a scope, lets this thread load code while another thread captures a stream into a graph: what the driver calls
+// unsafe during a capture is refused only for what is captured. See cuThreadExchangeStreamCaptureMode.
+class CaptureSafe {
+ public:
+  explicit CaptureSafe(const Driver& driver) : driver_(driver) { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+  ~CaptureSafe() { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }
+  CaptureSafe(const CaptureSafe&) = delete;
+  CaptureSafe& operator=(const CaptureSafe&) = delete;
+
+ private:
+  const Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
 }  // namespace cubinet::jit

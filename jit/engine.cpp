@@ -1,13 +1,13 @@
 #include "jit/engine.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "jit/selector.hpp"
-#include "util/cores.hpp"
 #include "util/elapsed.hpp"
-#include "util/parallel.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -19,115 +19,175 @@ Expected<void> check_range(MRange range) {
                                                " is empty; it must start at 1 or above and not end before it starts");
 }
 
+Expected<void> check(const std::vector<ProblemRange>& problems) {
+  for (const ProblemRange& wanted : problems) {
+    if (auto runs = can_run(wanted.problem); !runs) return runs;
+    if (auto valid = check_range(wanted.range); !valid) return valid;
+  }
+  return {};
+}
+
+Target target_of(const DeviceContext& device) { return {device.info().num_sms}; }
+
+void sort_distinct(std::vector<KernelSpec>& specs) {
+  std::sort(specs.begin(), specs.end());
+  specs.erase(std::unique(specs.begin(), specs.end()), specs.end());
+}
+
+// What the problems select over their ranges, and what brings FP8 scales into the other layout.
+std::vector<KernelSpec> specs_of(const std::vector<ProblemRange>& problems, const std::string& architecture,
+                                 const Target& target) {
+  std::vector<KernelSpec> specs;
+  for (const ProblemRange& wanted : problems) {
+    for (const Selection& selection : selections(wanted.problem, wanted.range, target)) {
+      specs.push_back(spec_for(wanted.problem, selection.config, architecture));
+    }
+    if (wanted.problem.data_type == DataType::fp8) specs.push_back(quantization_spec(architecture));
+  }
+  sort_distinct(specs);
+  return specs;
+}
+
+// A row for every M that a launch may have, though only those of the prepared range are made ready.
+std::shared_ptr<KernelTable> table_of(const Problem& problem, const std::string& architecture, const Target& target) {
+  std::vector<KernelTable::Row> rows;
+  for (const Selection& selection : selections(problem, {1, std::numeric_limits<std::int64_t>::max()}, target)) {
+    rows.push_back({selection.range, spec_for(problem, selection.config, architecture)});
+  }
+  return std::make_shared<KernelTable>(problem, std::move(rows));
+}
+
+bool touch(MRange a, MRange b) { return a.first <= b.last && b.first <= a.last; }
+
+// The problem that asks for `spec`.
+const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRange>& problems,
+                             const std::string& architecture, const Target& target) {
+  const auto asks = [&](const ProblemRange& wanted) {
+    const auto specs = specs_of({wanted}, architecture, target);
+    return std::binary_search(specs.begin(), specs.end(), spec);
+  };
+  return *std::find_if(problems.begin(), problems.end(), asks);
+}
+
+// The first of the missing ones by its key and command, all of them in the detail.
+Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
+             const std::vector<ProblemRange>& problems) {
+  std::vector<Error> errors;
+  for (const KernelSpec& spec : missing) {
+    const ProblemRange& asker = asker_of(spec, problems, spec.architecture, target_of(*store.device()));
+    errors.push_back(missing_kernel(spec, store.nvrtc_version(),
+                                    warm_command(asker.problem, asker.range, spec.architecture, store.cache_root())));
+  }
+  Error error = errors.front();
+  if (errors.size() > 1) error.message = fmt::format("{} kernels are missing: {}", errors.size(), error.message);
+  for (const Error& each : errors) error.detail += each.message + "\n";
+  return error;
+}
+
 }  // namespace
 
-// A compiler that could not be opened is asked for again next time: it may have been installed meanwhile.
-Compiler& Engine::compiler() {
-  if (compiler_ != nullptr) return *compiler_;
-  auto opened = parts_.open_compiler();
-  if (opened) {
-    compiler_ = std::move(*opened);
-    return *compiler_;
+// Under the policy `fallback` the kernels that quantise are made at once: nothing stands in for them.
+Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& problems, const std::string& architecture) {
+  const MissPolicy policy = store_->miss_policy();
+  const auto specs = specs_of(problems, architecture, target_of(*store_->device()));
+  auto loaded = store_->load(specs, policy == MissPolicy::compile);
+  if (!loaded) return loaded;
+  if (policy == MissPolicy::error && !loaded->missing.empty()) {
+    return tl::make_unexpected(refuse(*store_, loaded->missing, problems));
   }
-  absent_ = std::make_unique<AbsentCompiler>(std::move(opened.error()), parts_.expected_nvrtc);
-  return *absent_;
+  if (policy == MissPolicy::fallback && !loaded->missing.empty()) {
+    if (auto spare = load_spares(problems, architecture, *loaded); !spare) return tl::make_unexpected(spare.error());
+  }
+  return loaded;
 }
 
-Expected<std::vector<Provided>> Engine::provide_all(const std::vector<KernelSpec>& specs) {
-  cache::Cabinet* cabinet = parts_.cabinet ? &*parts_.cabinet : nullptr;
-  std::vector<Expected<Provided>> results;
-  std::vector<std::size_t> missing;
-  for (const KernelSpec& spec : specs) {
-    auto found = cabinet != nullptr ? find(spec, parts_.expected_nvrtc, *cabinet) : std::nullopt;
-    if (!found) missing.push_back(results.size());
-    results.push_back(found ? std::move(*found) : Provided{});
-  }
-  if (!missing.empty()) {
-    Compiler& makes = compiler();
-    const int jobs = parts_.jobs > 0 ? parts_.jobs : util::usable_cores();
-    util::parallel_for(missing.size(), jobs,
-                       [&](std::size_t i) { results[missing[i]] = provide(specs[missing[i]], makes, cabinet); });
-  }
-  std::vector<Provided> provided;
-  for (auto& result : results) {
-    if (!result) return tl::make_unexpected(std::move(result.error()));
-    provided.push_back(std::move(*result));
-  }
-  return provided;
-}
+// What stands in for missing kernels: the generic ones that the cabinet has. Where it has none, a problem without any
+// other kernel is compiled after all.
+Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, const std::string& architecture,
+                                   KernelStore::Loaded& loaded) {
+  std::vector<KernelSpec> generic, at_once;
+  for (const ProblemRange& wanted : problems) generic.push_back(generic_spec(wanted.problem, architecture));
+  sort_distinct(generic);
+  const auto spares = store_->load(generic, false);
+  if (!spares) return tl::make_unexpected(spares.error());
 
-bool Engine::is_loaded(const KernelSpec& spec) const {
-  return takes_constants(spec) ? loaded_.contains(spec) : quantization_ != nullptr;
-}
-
-// Of the families without constants an engine knows the quantisation alone.
-Expected<void> Engine::load(const KernelSpec& spec, const cache::Object& object) {
-  if (!takes_constants(spec)) {
-    auto kernels = QuantizationKernels::load(parts_.device, object.payload, spec.architecture);
-    if (!kernels) return tl::make_unexpected(std::move(kernels.error()));
-    quantization_ = std::make_shared<const QuantizationKernels>(std::move(*kernels));
-    return {};
+  const auto is_ready = [&](const KernelSpec& spec) { return store_->find_loaded(spec) != nullptr; };
+  for (const ProblemRange& wanted : problems) {
+    const auto specs = specs_of({wanted}, architecture, target_of(*store_->device()));
+    const bool served =
+        is_ready(generic_spec(wanted.problem, architecture)) || std::any_of(specs.begin(), specs.end(), is_ready);
+    for (const KernelSpec& spec : specs) {
+      if (takes_constants(spec) ? !served : store_->quantization() == nullptr) at_once.push_back(spec);
+    }
   }
-  auto kernel = load_kernel(parts_.device, spec, object.payload);
-  if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
-  loaded_.emplace(spec, std::make_shared<const LoadedKernel>(std::move(*kernel)));
+  sort_distinct(at_once);
+  const auto made = store_->load(at_once, true);
+  if (!made) return tl::make_unexpected(made.error());
+  loaded.found += made->found;
+  loaded.compiled += made->compiled;
+  if (loaded.warning.empty()) loaded.warning = made->warning;
+  std::erase_if(loaded.missing,
+                [&](const KernelSpec& spec) { return std::binary_search(at_once.begin(), at_once.end(), spec); });
   return {};
 }
 
-Expected<void> Engine::load_missing(const std::vector<KernelSpec>& specs, PrepareReport& report) {
-  std::vector<KernelSpec> missing;
-  std::copy_if(specs.begin(), specs.end(), std::back_inserter(missing),
-               [&](const KernelSpec& spec) { return !is_loaded(spec); });
-  auto provided = provide_all(missing);
-  if (!provided) return tl::make_unexpected(std::move(provided.error()));
-  report.warning = parts_.cabinet_problem;
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    const Provided& one = (*provided)[i];
-    if (one.compiled) ++report.compiled;
-    if (report.warning.empty()) report.warning = one.store_problem;
-    if (auto loaded = load(missing[i], one.object); !loaded) return loaded;
+Expected<std::vector<PreparedGemm>> Engine::prepare(const std::vector<ProblemRange>& problems, StartReport* report) {
+  const util::Moment start = util::now();
+  if (auto sound = check(problems); !sound) return tl::make_unexpected(std::move(sound.error()));
+  const auto architecture = architecture_for(store_->device()->info());
+  if (!architecture) return tl::make_unexpected(architecture.error());
+  auto loaded = load(problems, *architecture);
+  if (!loaded) return tl::make_unexpected(std::move(loaded.error()));
+
+  std::vector<PreparedGemm> prepared;
+  for (const ProblemRange& wanted : problems) {
+    auto table = table_of(wanted.problem, *architecture, target_of(*store_->device()));
+    store_->fill(*table, generic_spec(wanted.problem, *architecture));
+    for (std::size_t row = 0; row < table->size(); ++row) {
+      if (table->is_loaded(row) || !touch(table->row(row).range, wanted.range)) continue;
+      table->find_stand_in(row);
+      store_->make_in_background(table, row);
+    }
+    const bool quantized = wanted.problem.data_type == DataType::fp8;
+    prepared.emplace_back(store_->device(), wanted.range, std::move(table),
+                          quantized ? store_->quantization() : nullptr, store_);
   }
-  report.found = static_cast<std::int64_t>(specs.size()) - report.compiled;
-  return {};
+  if (report != nullptr) {
+    report->loaded = loaded->found + loaded->compiled;
+    report->missing = loaded->compiled + static_cast<std::int64_t>(loaded->missing.size());
+    report->compiled = loaded->compiled;
+    report->milliseconds = util::milliseconds_since(start);
+    report->warning = std::move(loaded->warning);
+  }
+  return prepared;
 }
 
 Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, PrepareReport* report) {
-  const util::Moment start = util::now();
-  if (auto runs = can_run(problem); !runs) return tl::make_unexpected(std::move(runs.error()));
-  if (auto valid = check_range(range); !valid) return tl::make_unexpected(std::move(valid.error()));
-  const auto architecture = architecture_for(parts_.device->info());
-  if (!architecture) return tl::make_unexpected(architecture.error());
-
-  const std::vector<Selection> chosen = selections(problem, range, {parts_.device->info().num_sms});
-  std::vector<KernelSpec> specs;
-  for (const Selection& selection : chosen) specs.push_back(spec_for(problem, selection.config, *architecture));
-  std::vector<KernelSpec> distinct = specs;
-  const bool quantized = problem.data_type == DataType::fp8;
-  if (quantized) distinct.push_back(quantization_spec(*architecture));
-  std::sort(distinct.begin(), distinct.end());
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-
-  const std::lock_guard lock(mutex_);
-  PrepareReport facts;
-  if (auto loaded = load_missing(distinct, facts); !loaded) return tl::make_unexpected(std::move(loaded.error()));
-  std::vector<PreparedRange> ranges;
-  for (std::size_t i = 0; i < chosen.size(); ++i) ranges.push_back({chosen[i].range, loaded_.at(specs[i])});
-  facts.milliseconds = util::milliseconds_since(start);
-  if (report != nullptr) *report = std::move(facts);
-  return PreparedGemm(parts_.device, problem, std::move(ranges), quantized ? quantization_ : nullptr);
+  StartReport facts;
+  auto prepared = prepare({{problem, range}}, &facts);
+  if (!prepared) return tl::make_unexpected(std::move(prepared.error()));
+  if (report != nullptr) {
+    *report = {facts.loaded - facts.compiled, facts.compiled, facts.milliseconds, std::move(facts.warning)};
+  }
+  return std::move(prepared->front());
 }
 
 Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
   const util::Moment start = util::now();
-  const auto architecture = architecture_for(parts_.device->info());
+  const auto architecture = architecture_for(store_->device()->info());
   if (!architecture) return tl::make_unexpected(architecture.error());
-  const std::lock_guard lock(mutex_);
-  PrepareReport facts;
-  if (auto loaded = load_missing({quantization_spec(*architecture)}, facts); !loaded)
-    return tl::make_unexpected(std::move(loaded.error()));
-  facts.milliseconds = util::milliseconds_since(start);
-  if (report != nullptr) *report = std::move(facts);
-  return PreparedQuantizer(parts_.device, quantization_);
+  const KernelSpec spec = quantization_spec(*architecture);
+  auto loaded = store_->load({spec}, store_->miss_policy() != MissPolicy::error);
+  if (!loaded) return tl::make_unexpected(std::move(loaded.error()));
+  if (!loaded->missing.empty()) {
+    const Problem any{DataType::fp8, Layout::masked, scale_block(), scale_block(), 1};  // every FP8 plan holds it
+    const std::string command = warm_command(any, {1, 1}, *architecture, store_->cache_root());
+    return tl::make_unexpected(missing_kernel(spec, store_->nvrtc_version(), command));
+  }
+  if (report != nullptr) {
+    *report = {loaded->found, loaded->compiled, util::milliseconds_since(start), std::move(loaded->warning)};
+  }
+  return PreparedQuantizer(store_->device(), store_->quantization());
 }
 
 }  // namespace cubinet::jit

@@ -86,6 +86,10 @@ KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::strin
   return {family_of(problem), problem.n, problem.k, config, std::move(architecture)};
 }
 
+KernelSpec generic_spec(const Problem& problem, std::string architecture) {
+  return {family_of(problem), 0, 0, generic_config(problem), std::move(architecture)};
+}
+
 KernelSpec verification_spec(std::string architecture) { return {kVerification, 0, 0, {}, std::move(architecture)}; }
 
 KernelSpec quantization_spec(std::string architecture) { return {kQuantization, 0, 0, {}, std::move(architecture)}; }
@@ -106,7 +110,9 @@ std::string config_name(const KernelSpec& spec) { return takes_constants(spec) ?
 
 std::string describe(const KernelSpec& spec) {
   if (!takes_constants(spec)) return spec.family;
-  return spec.family + " N=" + std::to_string(spec.n) + " K=" + std::to_string(spec.k) + " " + config_name(spec);
+  const std::string sizes =
+      spec.n == 0 ? " any N, K " : " N=" + std::to_string(spec.n) + " K=" + std::to_string(spec.k) + " ";
+  return spec.family + sizes + config_name(spec);
 }
 
 std::string template_name(const KernelSpec& spec) { return spec.family + ".cuh"; }

@@ -16,7 +16,8 @@ namespace cubinet::jit {
 // One template specialization. `groups` and M are run-time values of the kernel and therefore not here.
 struct KernelSpec {
   std::string family;  // template file, and entry point where it takes constants: "bf16_grouped_masked"
-  std::int64_t n = 0;  // n, k and config stay zero where the family takes no constants
+  std::int64_t n = 0;  // 0: N and K are arguments of the launch, see generic_spec(); 0, and no config, where the family
+                       // takes no constants
   std::int64_t k = 0;
   TileConfig config;
   std::string architecture;  // "sm_90a"
@@ -31,6 +32,10 @@ const char* data_type_name(DataType type);
 std::string family_of(const Problem& problem);
 
 KernelSpec spec_for(const Problem& problem, const TileConfig& config, std::string architecture);
+
+// The kernel that takes N and K as arguments: n and k are 0. It computes every problem of its type and layout, and
+// stands in while the specialization is being made.
+KernelSpec generic_spec(const Problem& problem, std::string architecture);
 
 // An error that lists the supported architectures when `architecture` is not one of them. The list is exact:
 // sm_90 is not sm_90a.

@@ -113,45 +113,53 @@ Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t nee
 
 }  // namespace
 
-PreparedGemm::PreparedGemm(std::shared_ptr<const DeviceContext> device, const Problem& problem,
-                           std::vector<PreparedRange> ranges, std::shared_ptr<const QuantizationKernels> quantization)
+PreparedGemm::PreparedGemm(std::shared_ptr<const DeviceContext> device, MRange range,
+                           std::shared_ptr<KernelTable> table, std::shared_ptr<const QuantizationKernels> quantization,
+                           std::shared_ptr<MissHandler> misses)
     : device_(std::move(device)),
-      problem_(problem),
-      ranges_(std::move(ranges)),
-      quantization_(std::move(quantization)) {}
+      range_(range),
+      table_(std::move(table)),
+      quantization_(std::move(quantization)),
+      misses_(std::move(misses)) {}
 
-const LaunchableKernel& PreparedGemm::kernel_for(std::int64_t m) const noexcept {
-  const auto found =
-      std::lower_bound(ranges_.begin(), ranges_.end(), m,
-                       [](const PreparedRange& entry, std::int64_t wanted) { return entry.range.last < wanted; });
-  return found->kernel->launchable;
+Expected<const LaunchableKernel*> PreparedGemm::obtain_kernel(std::int64_t m, CUstream stream) const {
+  const std::size_t row = table_->index_of(m);
+  if (const LaunchableKernel* kernel = table_->ready(row)) [[likely]]
+    return kernel;
+  return misses_->on_miss(table_, row, m, stream);
 }
 
 template <class Arguments>
 Expected<ScaleTensor> PreparedGemm::transpose_scales(std::int64_t rows, const Arguments& arguments,
                                                      CUstream stream) const {
-  const bool masked = problem_.layout == Layout::masked;
-  const std::int64_t groups = masked ? problem_.groups : 1, blocks = scale_blocks(problem_.k);
+  if (quantization_ == nullptr) {
+    return fail(ErrorCode::not_prepared,
+                "row-major a_scales need the kernels of fp8_quantization, which are not ready; pass them column-major");
+  }
+  const bool masked = problem().layout == Layout::masked;
+  const std::int64_t groups = masked ? problem().groups : 1, blocks = scale_blocks(problem().k);
   const ScaleWorkspace& workspace = arguments.workspace;
-  auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem_.k),
-                                 operands_of(problem_, groups * rows, arguments, row_info_of(problem_, arguments)));
+  auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem().k),
+                                 operands_of(problem(), groups * rows, arguments, row_info_of(problem(), arguments)));
   if (!checked) return tl::make_unexpected(std::move(checked.error()));
   auto launched =
       quantization_->transpose_scales(device_address(arguments.a_scales.data), device_address(workspace.data),
                                       device_address(row_counts_of(arguments)), groups, rows, blocks, stream);
   if (!launched) return tl::make_unexpected(std::move(launched.error()));
-  return column_major_scales(static_cast<const float*>(workspace.data), rows, problem_.k, masked ? groups : 0);
+  return column_major_scales(static_cast<const float*>(workspace.data), rows, problem().k, masked ? groups : 0);
 }
 
 template <class Arguments>
 Expected<void> PreparedGemm::launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
                                         CUstream stream) const {
-  const auto layout = check_scales(problem_, rows, arguments);
+  const auto layout = check_scales(problem(), rows, arguments);
   if (!layout) return tl::make_unexpected(layout.error());
   const CurrentContext current(*device_);
   if (auto entered = current.status(); !entered) return entered;
+  const auto kernel = obtain_kernel(m, stream);
+  if (!kernel) return tl::make_unexpected(kernel.error());
   const auto launch = [&](const Arguments& ready) {
-    return jit::launch(device_->driver(), kernel_for(m), problem_, device_->info().num_sms, ready, stream);
+    return jit::launch(device_->driver(), **kernel, problem(), device_->info().num_sms, ready, stream);
   };
   if (*layout == ScaleLayout::column_major) return launch(arguments);
   const auto transposed = transpose_scales(rows, arguments, stream);
@@ -162,30 +170,29 @@ Expected<void> PreparedGemm::launch_for(std::int64_t m, std::int64_t rows, const
 }
 
 Expected<void> PreparedGemm::launch(const ContiguousArguments& arguments, CUstream stream) const {
-  if (problem_.layout != Layout::contiguous) return refuse_layout("contiguous", "masked");
+  if (problem().layout != Layout::contiguous) return refuse_layout("contiguous", "masked");
   const std::int64_t m = arguments.m;
   if (m < 0) return refuse_negative("m", m);
   if (m == 0) return {};
   if (m > kMaxRows) return refuse_rows("m", m);
-  if (const MRange all = range(); m < all.first || m > all.last) return refuse_m(m, all);
+  if (const MRange all = table_->range(); m < all.first || m > all.last) return refuse_m(m, all);
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.m_indices, "m_indices"); !checked)
     return checked;
   return launch_for(m, m, arguments, stream);
 }
 
 Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream stream) const {
-  if (problem_.layout != Layout::masked) return refuse_layout("masked", "contiguous");
+  if (problem().layout != Layout::masked) return refuse_layout("masked", "contiguous");
   if (arguments.capacity < 0) return refuse_negative("capacity", arguments.capacity);
   if (arguments.capacity == 0) return {};
-  if (arguments.capacity > kMaxRows / problem_.groups) return refuse_rows("capacity", arguments.capacity);
+  if (arguments.capacity > kMaxRows / problem().groups) return refuse_rows("capacity", arguments.capacity);
   if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.masked_m, "masked_m"); !checked)
     return checked;
-  const MRange all = range();
-  return launch_for(std::clamp(arguments.expected_m, all.first, all.last), arguments.capacity, arguments, stream);
+  return launch_for(std::clamp(arguments.expected_m, range_.first, range_.last), arguments.capacity, arguments, stream);
 }
 
 Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) const {
-  if (problem_.layout != Layout::contiguous) return refuse_layout("contiguous", "masked");
+  if (problem().layout != Layout::contiguous) return refuse_layout("contiguous", "masked");
   if (m < 0) return refuse_negative("m", m);
   if (m == 0) return {};
   if (m > kMaxRows) return refuse_rows("m", m);
@@ -199,7 +206,7 @@ Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::in
   const auto source = device_address(m_indices);
   const CUresult copied = driver.cuMemcpyDtoH(labels.data(), source, labels.size() * sizeof(std::int32_t));
   if (auto read = driver.check(copied, "reading m_indices back"); !read) return read;
-  return check_label_rows(labels, problem_.groups);
+  return check_label_rows(labels, problem().groups);
 }
 
 }  // namespace cubinet::jit

@@ -148,6 +148,8 @@ TileConfig select(const Problem& problem, std::int64_t m, const Target& /*target
   return rung_for(problem, m).config;
 }
 
+TileConfig generic_config(const Problem& problem) { return problem.data_type == DataType::fp8 ? kFp8Medium : kMedium; }
+
 std::vector<Selection> selections(const Problem& problem, MRange range, const Target& /*target*/) {
   std::vector<Selection> result;
   for (std::int64_t m = range.first;;) {

@@ -46,6 +46,10 @@ Expected<void> can_run(const Problem& problem);
 // holds and m >= 1.
 TileConfig select(const Problem& problem, std::int64_t m, const Target& target);
 
+// The configuration of the kernel that has N and K at run time and stands in for any other of the problem's type and
+// layout. Precondition: can_run(problem).
+TileConfig generic_config(const Problem& problem);
+
 // A stretch of M over which `select` answers the same.
 struct Selection {
   MRange range;

@@ -1,9 +1,11 @@
+#include <chrono>
 #include <utility>
 
 #include "cubinet/cubinet.hpp"
 #include "jit/engine.hpp"
 #include "jit/prepared_gemm.hpp"
 #include "jit/quantizer.hpp"
+#include "util/elapsed.hpp"
 
 namespace cubinet {
 namespace {
@@ -24,15 +26,20 @@ void open_cabinet(const std::string& root, jit::EngineParts& parts) {
   }
 }
 
-Expected<jit::EngineParts> open_parts(const ServiceOptions& options) {
+Expected<std::shared_ptr<const jit::DeviceContext>> open_device(int ordinal) {
   auto driver = jit::Driver::open();
   if (!driver) return tl::make_unexpected(std::move(driver.error()));
-  auto device = jit::DeviceContext::retain(std::move(*driver), options.device);
+  auto device = jit::DeviceContext::retain(std::move(*driver), ordinal);
   if (!device) return tl::make_unexpected(std::move(device.error()));
+  return std::make_shared<const jit::DeviceContext>(std::move(*device));
+}
+
+jit::EngineParts open_parts(const ServiceOptions& options, std::shared_ptr<const jit::DeviceContext> device) {
   jit::EngineParts parts;
-  parts.device = std::make_shared<const jit::DeviceContext>(std::move(*device));
+  parts.device = std::move(device);
   parts.expected_nvrtc = jit::configured_nvrtc_version();
   parts.jobs = options.jobs;
+  parts.miss = options.miss;
   parts.open_compiler = [folders = options.nvrtc_folders]() -> Expected<std::unique_ptr<jit::Compiler>> {
     return jit::NvrtcCompiler::open(folders);
   };
@@ -80,6 +87,7 @@ Status Quantizer::quantize_weights(const void* w, std::int64_t groups, std::int6
 
 struct Service::State {
   jit::Engine engine;
+  double context_milliseconds;  // what it took to get the device's context
 };
 
 Service::Service(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -88,9 +96,12 @@ Service& Service::operator=(Service&&) noexcept = default;
 Service::~Service() = default;
 
 Result<Service> Service::open(const ServiceOptions& options) {
-  auto parts = open_parts(options);
-  if (!parts) return std::move(parts.error());
-  return Service(std::unique_ptr<State>(new State{jit::Engine(std::move(*parts))}));
+  const util::Moment begin = util::now();
+  auto device = open_device(options.device);
+  if (!device) return std::move(device.error());
+  const double context_milliseconds = util::milliseconds_since(begin);
+  return Service(
+      std::unique_ptr<State>(new State{jit::Engine(open_parts(options, std::move(*device))), context_milliseconds}));
 }
 
 Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, PrepareReport* report) {
@@ -99,10 +110,38 @@ Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, Prepa
   return GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(*gemm)}));
 }
 
+Result<std::vector<GroupedGemm>> Service::prepare(const std::vector<ProblemRange>& problems, StartReport* report) {
+  auto prepared = state_->engine.prepare(problems, report);
+  if (!prepared) return std::move(prepared.error());
+  std::vector<GroupedGemm> gemms;
+  for (jit::PreparedGemm& gemm : *prepared) {
+    gemms.push_back(GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(gemm)})));
+  }
+  return gemms;
+}
+
+BackgroundReport Service::background() const { return state_->engine.kernels().background(); }
+
+bool Service::wait_for_background(double seconds) const {
+  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+  return state_->engine.kernels().wait_for_background(patience);
+}
+
 Result<Quantizer> Service::prepare_quantizer(PrepareReport* report) {
   auto quantizer = state_->engine.prepare_quantizer(report);
   if (!quantizer) return std::move(quantizer.error());
   return Quantizer(std::make_shared<const Quantizer::State>(Quantizer::State{std::move(*quantizer)}));
+}
+
+Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRange>& problems) {
+  const util::Moment begin = util::now();
+  auto service = Service::open(options);
+  if (!service) return service.error();
+  StartReport report;
+  auto gemms = service.value().prepare(problems, &report);
+  if (!gemms) return gemms.error();
+  report.milliseconds = util::milliseconds_since(begin) - service.value().state_->context_milliseconds;
+  return Started{std::move(service).value(), std::move(gemms).value(), std::move(report)};
 }
 
 }  // namespace cubinet

@@ -91,6 +91,8 @@ std::string_view code_name(ErrorCode code) {
       return "driver_failed";
     case ErrorCode::not_prepared:
       return "not_prepared";
+    case ErrorCode::capturing:
+      return "capturing";
   }
   return "unknown";
 }

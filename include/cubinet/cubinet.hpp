@@ -1,9 +1,8 @@
-// Cubinet for C++ engines: open the service once, prepare the problems of the model, then launch.
+// Cubinet for C++ engines: one call at engine start, then launches.
 //
-//   auto service = cubinet::Service::open(cubinet::ServiceOptions::from_environment());
-//   auto gemm = service.value().prepare({.layout = cubinet::Layout::masked, .n = 4096, .k = 7168, .groups = 32},
-//                                       {1, 16384});
-//   gemm.value().launch(cubinet::MaskedArguments{...}, stream);
+//   const cubinet::Problem problem{.layout = cubinet::Layout::masked, .n = 4096, .k = 7168, .groups = 32};
+//   auto engine = cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 16384}}});
+//   engine.value().gemms[0].launch(cubinet::MaskedArguments{...}, stream);
 //
 // The library never prints, exits or reads the environment, except in ServiceOptions::from_environment().
 #pragma once
@@ -21,15 +20,27 @@
 
 namespace cubinet {
 
+// What happens when a kernel is asked for that no layer of the cabinet holds. A kernel that one holds is loaded in
+// every case.
+//   compile   it is compiled, and whoever asked waits: prepare(), or a launch for an M outside the prepared range
+//   fallback  nobody waits: another kernel of the problem stands in, or else the generic one of its type and layout (N
+//   and
+//             K at run time), which every warmed root holds; the right one is compiled by a thread of its own and taken
+//             from then on. Results are right either way. Where nothing can stand in it is as with `compile`
+//   error     not_prepared, which names the kernel's key and the command that warms it
+enum class MissPolicy : std::uint8_t { compile, fallback, error };
+
 struct CUBINET_API ServiceOptions {
   std::string cache_root;                  // the cabinet's folder; created when missing; empty: no cabinet
+  std::vector<std::string> layers;         // further roots, searched in this order after cache_root, never written
   std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places, with lib64/ and lib/
   int device = 0;                          // CUDA device ordinal
   int jobs = 0;                            // compile threads; 0: the cores this process may use
+  MissPolicy miss = MissPolicy::compile;
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
   // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet; a relative XDG_CACHE_HOME or HOME counts as unset),
-  // CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
+  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
   static CUBINET_API ServiceOptions from_environment();
 };
 
@@ -66,16 +77,18 @@ struct MaskedArguments {
   ScaleWorkspace workspace{};              // FP8 with row-major a_scales only
 };
 
-// A prepared problem on one device: its kernels are loaded. A cheap value (shared, immutable state);
-// copies may be used from several threads at once. A launch takes no lock, allocates nothing and looks
-// nothing up by string. `stream` is a CUstream / cudaStream_t as void*, nullptr for the default stream; the
+// A prepared problem on one device: its kernels are loaded. A cheap value (shared state); copies may be used from
+// several threads at once. A launch within the prepared range takes no lock, allocates nothing and looks nothing up by
+// string. `stream` is a CUstream / cudaStream_t as void*, nullptr for the default stream; the
 // launch is asynchronous on it and may be captured into a CUDA graph.
 class CUBINET_API GroupedGemm {
  public:
   // Errors: invalid_argument (wrong layout, null or misaligned pointer, a size that is negative or gives A 2^31 rows,
   // scales of another shape, stride or type than the problem's, which are named beside what was expected, a workspace
-  // that is needed and missing, too small or over a_scales), unsupported (UE8M0 scales), not_prepared (m outside the
-  // prepared range; masked: expected_m is clamped into it instead), driver_failed.
+  // that is needed and missing, too small or over a_scales), unsupported (UE8M0 scales), driver_failed.
+  // Contiguous with m outside the prepared range: a kernel that is not loaded yet is loaded first, or made, as the
+  // MissPolicy says; the errors are then also not_prepared and those of prepare(), and `capturing`, before anything is
+  // done that would spoil the capture. Masked: expected_m is clamped into the range.
   Status launch(const ContiguousArguments& arguments, void* stream) const;
   Status launch(const MaskedArguments& arguments, void* stream) const;
 
@@ -128,8 +141,33 @@ struct PrepareReport {
   std::string warning;  // why the cabinet was not used, or new kernels were not stored; empty otherwise
 };
 
-// Cabinet, compiler and device of one process. Thread-safe. Loaded kernels live until the service and
-// every GroupedGemm and Quantizer made by it are gone.
+// A problem, and the M for which its kernels are made ready.
+struct ProblemRange {
+  Problem problem;
+  MRange range;
+};
+
+// What a start did, for logs.
+struct StartReport {
+  std::int64_t loaded = 0;    // kernels on the device now
+  std::int64_t missing = 0;   // of all, those that no layer held: the coverage is whole when it is 0
+  std::int64_t compiled = 0;  // of `missing`, those that were compiled; the others are being made in the background
+  double milliseconds = 0;    // for finding, compiling and loading; of start(), all but the device's context as well
+  std::string warning;        // why a layer was not used, or new kernels were not stored; empty otherwise
+};
+
+// Kernels that were missed under MissPolicy::fallback and are made in the background.
+struct BackgroundReport {
+  std::int64_t pending = 0;
+  std::int64_t ready = 0;   // taken by launches from now on
+  std::int64_t failed = 0;  // something keeps standing in for them; they are not tried again
+  std::string last_failure;
+};
+
+struct Started;
+
+// Cabinet, compiler and device of one process; a process may have several, of one device or of many. Thread-safe.
+// Loaded kernels live until the service and every GroupedGemm and Quantizer made by it are gone.
 class CUBINET_API Service {
  public:
   // Opens the cabinet and the driver, and retains the device's primary context. NVRTC is opened only
@@ -141,18 +179,38 @@ class CUBINET_API Service {
   ~Service();
 
   // Every kernel that the problem can select for an M of `range`, and for FP8 those that bring scales into the other
-  // layout: found in the cabinet or compiled and stored, then loaded. Fails as a whole if one of them cannot be had.
-  // `report`, if given, is filled in on success. Errors: unsupported (the problem breaks a rule, which is named),
-  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, driver_failed.
+  // layout: found in the cabinet or made as the MissPolicy says, and loaded. Fails as a whole if one of them cannot be
+  // had. `report`, if given, is filled in on success. Errors: unsupported (the problem breaks a rule, which is named),
+  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, not_prepared, driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
+
+  // The same for several problems at once, in their order: what is missing is compiled in parallel.
+  Result<std::vector<GroupedGemm>> prepare(const std::vector<ProblemRange>& problems, StartReport* report = nullptr);
+
+  // What the background is at, and a wait for it, at most `seconds`: false when kernels are still being made. A launch
+  // that is captured into a graph keeps the kernel it had then.
+  [[nodiscard]] BackgroundReport background() const;
+  bool wait_for_background(double seconds) const;
 
   // The quantiser, from the same cabinet: a plan of FP8 problems holds it. Errors as for prepare().
   Result<Quantizer> prepare_quantizer(PrepareReport* report = nullptr);
 
  private:
+  friend CUBINET_API Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRange>& problems);
   struct State;
   explicit Service(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };
+
+// An engine that has started.
+struct Started {
+  Service service;
+  std::vector<GroupedGemm> gemms;  // one for each problem, in their order
+  StartReport report;
+};
+
+// The call for an engine's start: opens the layers and the device, sees which of the problems' kernels are there, loads
+// them, and treats what is missing as options.miss says. Errors: those of Service::open and Service::prepare.
+CUBINET_API Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRange>& problems);
 
 }  // namespace cubinet

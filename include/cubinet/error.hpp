@@ -8,17 +8,19 @@ namespace cubinet {
 
 // What kind of thing went wrong; stable, so that callers may branch on it.
 enum class ErrorCode {
-  invalid_argument,   // the caller's input breaks a documented rule (bad JSON, negative M, ...)
-  unsupported,        // a legal request that these kernels do not take; the message names the rule
-  not_found,          // a file, an entry or a symbol that is not there
-  io,                 // the operating system refused a file operation
-  cache_unusable,     // the cabinet's root cannot be used (foreign folder, unwritable, unknown format)
-  compiler_missing,   // NVRTC could not be opened
-  compile_failed,     // NVRTC refused the source; `detail` is its log
-  driver_missing,     // libcuda could not be opened, or there is no device
-  wrong_device,       // a kernel for one architecture, a device of another
-  driver_failed,      // a CUDA driver call failed
-  not_prepared,       // a launch asked for an M outside the prepared range
+  invalid_argument,  // the caller's input breaks a documented rule (bad JSON, negative M, ...)
+  unsupported,       // a legal request that these kernels do not take; the message names the rule
+  not_found,         // a file, an entry or a symbol that is not there
+  io,                // the operating system refused a file operation
+  cache_unusable,    // the cabinet's root cannot be used (foreign folder, unwritable, unknown format)
+  compiler_missing,  // NVRTC could not be opened
+  compile_failed,    // NVRTC refused the source; `detail` is its log
+  driver_missing,    // libcuda could not be opened, or there is no device
+  wrong_device,      // a kernel for one architecture, a device of another
+  driver_failed,     // a CUDA driver call failed
+  not_prepared,      // a kernel that is not ready, where nothing may be compiled; the message names its key, and the
+                     // command that warms it
+  capturing,         // a launch would have to load or compile a kernel while its stream is captured into a graph
 };
 
 // An error as a value. `message` is one line for a person, names the thing that is wrong and,

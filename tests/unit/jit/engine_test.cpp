@@ -5,62 +5,19 @@
 #include <stdexcept>
 
 #include "catch.hpp"
-#include "fake_compiler.hpp"
-#include "fake_driver.hpp"
+#include "engine_world.hpp"
 #include "jit/selector.hpp"
-#include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
+using test::parts_for;
+using test::parts_with_cabinet;
+using test::World;
 
 namespace {
 
 constexpr Problem kProblem{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
 constexpr Problem kQuantizedProblem{DataType::fp8, Layout::masked, 512, 256, 4};
 constexpr MRange kRange{1, 16384};
-
-// Outside things of one engine: they outlive it, and count.
-struct World {
-  int opened = 0;
-  int calls = 0;  // compilations
-  bool installed = true;
-  bool fails = false;
-  std::string version = "13.0";
-};
-
-// Reports to the world, which outlives the engine that owns the compiler.
-class CountingCompiler final : public test::FakeCompiler {
- public:
-  explicit CountingCompiler(World& world) : FakeCompiler(world.version), world_(world) {}
-  Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
-    fails = world_.fails;
-    ++world_.calls;
-    return FakeCompiler::compile(spec);
-  }
-
- private:
-  World& world_;
-};
-
-jit::EngineParts parts_for(World& world) {
-  jit::EngineParts parts;
-  parts.device = test::make_fake_context();
-  parts.expected_nvrtc = "13.0";
-  parts.jobs = 1;
-  parts.open_compiler = [&world]() -> Expected<std::unique_ptr<jit::Compiler>> {
-    if (!world.installed) return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in /x");
-    ++world.opened;
-    return std::unique_ptr<jit::Compiler>(new CountingCompiler(world));
-  };
-  return parts;
-}
-
-jit::EngineParts parts_with_cabinet(World& world, const test::TempFolder& folder) {
-  jit::EngineParts parts = parts_for(world);
-  auto cabinet = cache::Cabinet::open(folder.path() / "root", true);
-  if (!cabinet) throw std::runtime_error(cabinet.error().message);
-  parts.cabinet = std::move(*cabinet);
-  return parts;
-}
 
 // Distinct kernels that the problem selects over the range.
 std::int64_t count_kernels(const Problem& problem, MRange range) {
@@ -155,9 +112,9 @@ TEST_CASE("What is launched for an M is what the selector chose for it, on the d
   CHECK(gemm->problem() == kProblem);
   CHECK(gemm->range() == kRange);
   for (std::int64_t m = kRange.first; m <= kRange.last; m = m * 3 / 2 + 1) {
-    CHECK(gemm->kernel_for(m).config == jit::select(kProblem, m, {132}));
+    CHECK(gemm->kernel_for(m)->config == jit::select(kProblem, m, {132}));
   }
-  CHECK(gemm->kernel_for(kRange.last).config == jit::select(kProblem, kRange.last, {132}));
+  CHECK(gemm->kernel_for(kRange.last)->config == jit::select(kProblem, kRange.last, {132}));
 }
 
 TEST_CASE("Kernels stay loaded until the engine and every problem are gone") {

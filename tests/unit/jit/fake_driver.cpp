@@ -48,6 +48,12 @@ void keep_contexts(jit::Driver& driver) {
     *context = device.current;
     return device.current = nullptr, CUDA_SUCCESS;
   };
+  driver.cuStreamIsCapturing = [](CUstream stream, CUstreamCaptureStatus* status) {
+    const bool captured = stream != nullptr && stream == device.captured;
+    *status = captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  };
+  driver.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) { return ++device.relaxed, CUDA_SUCCESS; };
   driver.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
   driver.cuMemcpyDtoH = [](void* target, CUdeviceptr source, std::size_t bytes) {
     return std::memcpy(target, reinterpret_cast<const void*>(source), bytes), CUDA_SUCCESS;

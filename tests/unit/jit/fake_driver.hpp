@@ -39,6 +39,8 @@ struct FakeDevice {
   CUfunction launched = nullptr;  // by the latest launch
   CUstream stream = nullptr;      // of the latest launch
   CUresult launch_result = CUDA_SUCCESS;
+  CUstream captured = nullptr;  // the stream that is being captured into a graph; none if null
+  int relaxed = 0;              // changes of a thread's capture mode
 };
 
 FakeDevice& fake_device();

@@ -41,7 +41,10 @@ jit::PreparedGemm prepared(const Problem& problem) {
   auto kernel = std::make_shared<jit::LoadedKernel>(must(jit::load_kernel(device, spec, "cubin")));
   auto quantization =
       std::make_shared<jit::QuantizationKernels>(must(jit::QuantizationKernels::load(device, "cubin", "sm_90a")));
-  return {device, problem, {{{1, 1 << 20}, std::move(kernel)}}, std::move(quantization)};
+  const auto table =
+      std::make_shared<jit::KernelTable>(problem, std::vector<jit::KernelTable::Row>{{{1, 1 << 20}, spec}});
+  table->set(0, std::move(kernel));
+  return {device, table->range(), table, std::move(quantization)};
 }
 
 // Everything but the rows; the weights' scales are right.

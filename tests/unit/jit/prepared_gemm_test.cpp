@@ -24,20 +24,28 @@ jit::TileConfig some_config() {
 
 CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfunction>(number); }
 
-jit::PreparedRange prepared_range(const std::shared_ptr<const jit::DeviceContext>& device, MRange range,
-                                  std::uintptr_t number) {
-  auto module = jit::LoadedModule::load(device, "cubin", "sm_90a");
-  return {range, std::make_shared<jit::LoadedKernel>(
-                     jit::LoadedKernel{std::move(*module), {function_number(number), some_config()}})};
+struct Served {
+  MRange range;
+  std::uintptr_t function;
+};
+
+// Each stretch of M is served by a function of its own.
+jit::PreparedGemm prepared_for(const Problem& problem, const std::vector<Served>& stretches) {
+  const auto device = test::make_fake_context();
+  std::vector<jit::KernelTable::Row> rows;
+  for (const Served& served : stretches) rows.push_back({served.range, {}});
+  const auto table = std::make_shared<jit::KernelTable>(problem, rows);
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    auto module = jit::LoadedModule::load(device, "cubin", "sm_90a");
+    table->set(i, std::make_shared<jit::LoadedKernel>(
+                      jit::LoadedKernel{std::move(*module), {function_number(stretches[i].function), some_config()}}));
+  }
+  return {device, table->range(), table};
 }
 
 // Functions 101, 102 and 103 serve 5..9, 10..10 and 11..100.
 jit::PreparedGemm prepared(const Problem& problem) {
-  const auto device = test::make_fake_context();
-  return {device,
-          problem,
-          {prepared_range(device, {5, 9}, 101), prepared_range(device, {10, 10}, 102),
-           prepared_range(device, {11, 100}, 103)}};
+  return prepared_for(problem, {{{5, 9}, 101}, {{10, 10}, 102}, {{11, 100}, 103}});
 }
 
 const void* aligned_pointer() { return reinterpret_cast<const void*>(0x10000); }
@@ -117,9 +125,7 @@ TEST_CASE("Negative sizes are refused") {
 }
 
 TEST_CASE("More rows than TMA can address are refused") {
-  const auto device = test::make_fake_context();
-  const jit::PreparedGemm gemm(device, kContiguous,
-                               {prepared_range(device, {1, std::numeric_limits<std::int64_t>::max()}, 101)});
+  const auto gemm = prepared_for(kContiguous, {{{1, std::numeric_limits<std::int64_t>::max()}, 101}});
   CHECK(gemm.launch(contiguous_arguments(0x7fffffff), nullptr));
   CHECK(code_of(gemm.launch(contiguous_arguments(0x80000000), nullptr)) == ErrorCode::invalid_argument);
   const auto masked = prepared(kMasked);

@@ -1,0 +1,72 @@
+// The kernels of one problem by M, some of them not loaded yet. What a launch reads is two atomic pointers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cubinet/problem.hpp"
+#include "jit/kernel_spec.hpp"
+#include "jit/launch.hpp"
+#include "jit/loader.hpp"
+
+namespace cubinet::jit {
+
+// One row per stretch of M for which the selector answers alike. Any kernel of a problem computes it right for any M;
+// the selected one is the fastest. Thread-safe without a lock, but for set() and keep_spare(), which one thread at a
+// time calls. Kernels that were ever handed over live as long as the table.
+class KernelTable {
+ public:
+  struct Row {
+    MRange range;
+    KernelSpec spec;
+  };
+
+  // Precondition: `rows` is ascending and without gaps, and not empty.
+  KernelTable(const Problem& problem, std::vector<Row> rows);
+
+  [[nodiscard]] const Problem& problem() const noexcept { return problem_; }
+  [[nodiscard]] MRange range() const noexcept { return {rows_.front().row.range.first, rows_.back().row.range.last}; }
+  [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
+  [[nodiscard]] const Row& row(std::size_t index) const noexcept { return rows_[index].row; }
+
+  // The row that serves `m`. Precondition: m lies within range().
+  [[nodiscard]] std::size_t index_of(std::int64_t m) const noexcept;
+
+  // What a launch for the row takes: the selected kernel, else one that stands in for it, else null.
+  [[nodiscard]] const LaunchableKernel* ready(std::size_t index) const noexcept {
+    const LaunchableKernel* kernel = rows_[index].selected.load(std::memory_order_acquire);
+    return kernel != nullptr ? kernel : rows_[index].stand_in.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] bool is_loaded(std::size_t index) const noexcept {
+    return rows_[index].selected.load(std::memory_order_acquire) != nullptr;
+  }
+
+  void set(std::size_t index, std::shared_ptr<const LoadedKernel> kernel);
+
+  // A kernel of the problem that is no row's own: the generic one.
+  void keep_spare(std::shared_ptr<const LoadedKernel> kernel);
+
+  // Lets any kernel that the table has stand in for the row's own until that is set. Null when it has none.
+  const LaunchableKernel* find_stand_in(std::size_t index) noexcept;
+
+  // True for the first caller alone: who is to see to it that the row's kernel is made in the background.
+  [[nodiscard]] bool claim(std::size_t index) noexcept { return !rows_[index].claimed.exchange(true); }
+
+ private:
+  struct Slot {
+    Row row;
+    std::atomic<const LaunchableKernel*> selected{nullptr};
+    std::atomic<const LaunchableKernel*> stand_in{nullptr};
+    std::atomic<bool> claimed{false};
+  };
+
+  Problem problem_;
+  std::vector<Slot> rows_;
+  std::atomic<const LaunchableKernel*> spare_{nullptr};
+  std::vector<std::shared_ptr<const LoadedKernel>> keep_;
+};
+
+}  // namespace cubinet::jit

@@ -1,0 +1,29 @@
+#include "jit/miss.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace cubinet::jit {
+
+std::string warm_command(const Problem& problem, MRange range, const std::string& architecture,
+                         const std::string& cache_root) {
+  constexpr std::int64_t kLargestPlanned = std::int64_t{1} << 24;  // warmup::largest_m; above it nothing changes
+  const std::string layout = problem.layout == Layout::masked ? "masked" : "contiguous";
+  std::string command =
+      fmt::format("cubinet warmup --shape {},{},{} --dtype {} --layout {} --m-min {} --m-max {} --arch {}", problem.n,
+                  problem.k, problem.groups, data_type_name(problem.data_type), layout,
+                  std::min(range.first, kLargestPlanned), std::min(range.last, kLargestPlanned), architecture);
+  if (!cache_root.empty()) command += " --cache " + cache_root;
+  return command;
+}
+
+Error missing_kernel(const KernelSpec& spec, const std::string& nvrtc_version, const std::string& command) {
+  const std::string key = key_of(record_of(spec, nvrtc_version)).hex();
+  return {ErrorCode::not_prepared,
+          fmt::format("{} is not in the cabinet (key {}, NVRTC {}); warm it with: {}", describe(spec), key,
+                      nvrtc_version, command),
+          {}};
+}
+
+}  // namespace cubinet::jit

@@ -1,0 +1,300 @@
+// What happens to a launch whose kernel is not there.
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "catch.hpp"
+#include "engine_world.hpp"
+#include "jit/provide.hpp"
+#include "jit/selector.hpp"
+
+using namespace cubinet;
+using test::parts_for;
+using test::parts_with_cabinet;
+using test::World;
+
+namespace {
+
+constexpr Problem kProblem{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
+constexpr Problem kQuantized{DataType::fp8, Layout::contiguous, 512, 256, 2};
+// The selector's ladder has a step between them.
+constexpr std::int64_t kFew = 1024, kMany = 100'000;
+constexpr std::chrono::seconds kLong{30};
+
+const void* aligned_pointer() { return reinterpret_cast<const void*>(0x10000); }
+CUstream some_stream() { return reinterpret_cast<CUstream>(0x77); }
+
+ContiguousArguments arguments(std::int64_t m) {
+  ContiguousArguments made;
+  made.a = made.b = aligned_pointer();
+  made.d = const_cast<void*>(aligned_pointer());
+  made.m_indices = static_cast<const std::int32_t*>(aligned_pointer());
+  made.m = m;
+  return made;
+}
+
+jit::KernelSpec selected(const Problem& problem, std::int64_t m) {
+  return jit::spec_for(problem, jit::select(problem, m, {132}), "sm_90a");
+}
+
+// Puts kernels into the cabinet of `folder`, as a warmup does.
+void warm(const test::TempFolder& folder, const std::vector<jit::KernelSpec>& specs) {
+  World world;
+  auto parts = parts_with_cabinet(world, folder);
+  test::FakeCompiler compiler("13.0");
+  for (const auto& spec : specs) REQUIRE(jit::provide(spec, compiler, &*parts.cabinet));
+}
+
+jit::EngineParts with_policy(jit::EngineParts parts, MissPolicy miss) {
+  parts.miss = miss;
+  return parts;
+}
+
+// Of the latest launch.
+std::string launched_payload() {
+  const auto& device = test::fake_device();
+  const std::size_t entry = reinterpret_cast<std::uintptr_t>(device.launched) - 0x10000;
+  // Each library of a GEMM gives out one entry point, in the order of loading.
+  return device.loaded.at(entry);
+}
+
+}  // namespace
+
+TEST_CASE("A launch outside the prepared range compiles the kernel of its M, once, and runs it") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(gemm);
+  CHECK(world.calls == 1);
+  REQUIRE(gemm->launch(arguments(kMany), nullptr));
+  CHECK(world.calls == 2);
+  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kMany).config);
+  REQUIRE(gemm->launch(arguments(kMany + 1), nullptr));
+  CHECK(world.calls == 2);
+  CHECK(test::fake_device().launches == 2);
+  CHECK(test::fake_device().loaded.size() == 2);
+}
+
+TEST_CASE("A launch outside the prepared range whose kernel serves that range, too, just runs") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  const auto gemm = engine.prepare(kProblem, {1, 1}, nullptr);
+  REQUIRE(gemm);
+  CHECK(gemm->launch(arguments(kFew), nullptr));
+  CHECK(world.calls == 1);
+}
+
+TEST_CASE("A launch that cannot have its kernel is an error with the reason, and the next one may succeed") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(gemm);
+  world.fails = true;
+  const auto refused = gemm->launch(arguments(kMany), nullptr);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::compile_failed);
+  CHECK(test::fake_device().launches == 0);
+  world.fails = false;
+  CHECK(gemm->launch(arguments(kMany), nullptr));
+}
+
+TEST_CASE("While a stream is captured a launch that would have to load is refused before it touches the driver") {
+  const test::TempFolder folder;
+  warm(folder, {selected(kProblem, kFew), selected(kProblem, kMany)});
+  for (const MissPolicy policy : {MissPolicy::compile, MissPolicy::error}) {
+    World world;
+    jit::Engine engine(with_policy(parts_with_cabinet(world, folder), policy));
+    const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+    REQUIRE(gemm);
+    test::fake_device().captured = some_stream();
+    CHECK(gemm->launch(arguments(kFew), some_stream()));
+    const auto refused = gemm->launch(arguments(kMany), some_stream());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::capturing);
+    CHECK(refused.error().message.find("100000") != std::string::npos);
+    CHECK(test::fake_device().loaded.size() == 1);
+    test::fake_device().captured = nullptr;
+    CHECK(gemm->launch(arguments(kMany), some_stream()));
+    test::fake_device().captured = some_stream();
+    CHECK(gemm->launch(arguments(kMany), some_stream()));
+  }
+}
+
+TEST_CASE("Code is loaded in a capture mode that spoils no other thread's capture") {
+  World world;
+  jit::Engine engine(parts_for(world));
+  REQUIRE(engine.prepare(kProblem, {1, kFew}, nullptr));
+  CHECK(test::fake_device().relaxed >= 2);
+  CHECK(test::fake_device().relaxed % 2 == 0);
+}
+
+TEST_CASE("The strict policy refuses what is not in the cabinet by key and command, and compiles nothing") {
+  const test::TempFolder folder;
+  World world;
+  jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
+  const auto refused = engine.prepare({{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}}, nullptr);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::not_prepared);
+  CHECK(refused.error().message.find("4 kernels are missing") == 0);
+  for (const auto& spec : {selected(kProblem, kFew), selected(kProblem, kMany), selected(kQuantized, kFew),
+                           jit::quantization_spec("sm_90a")}) {
+    const std::string key = jit::key_of(jit::record_of(spec, "13.0")).hex();
+    INFO(jit::describe(spec));
+    CHECK(refused.error().detail.find(key) != std::string::npos);
+  }
+  CHECK(refused.error().detail.find("cubinet warmup --shape 512,256,2 --dtype bf16 --layout contiguous --m-min 1 "
+                                    "--m-max 100000 --arch sm_90a --cache " +
+                                    (folder.path() / "root").string()) != std::string::npos);
+  CHECK(world.opened == 0);
+  CHECK(test::fake_device().loaded.empty());
+}
+
+TEST_CASE("The strict policy loads what the cabinet holds, also for a launch outside the prepared range") {
+  const test::TempFolder folder;
+  warm(folder, {selected(kProblem, kFew)});
+  World world;
+  jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
+  StartReport report;
+  auto prepared = engine.prepare({{kProblem, {1, kFew}}}, &report);
+  REQUIRE(prepared);
+  CHECK(report.loaded == 1);
+  CHECK(report.missing == 0);
+  const auto& gemm = prepared->front();
+  const auto refused = gemm.launch(arguments(kMany), nullptr);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::not_prepared);
+  CHECK(refused.error().message.find(jit::key_of(jit::record_of(selected(kProblem, kMany), "13.0")).hex()) !=
+        std::string::npos);
+  warm(folder, {selected(kProblem, kMany)});
+  // warm() made a device of its own, which is a fresh one.
+  jit::Engine again(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
+  auto later = again.prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(later);
+  CHECK(later->launch(arguments(kMany), nullptr));
+  CHECK(world.opened == 0);
+}
+
+TEST_CASE("Another ready configuration stands in while the selected one is compiled, then launches switch") {
+  World world;
+  jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
+  // Nothing can stand in for the first kernel of a problem.
+  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(gemm);
+  CHECK(world.calls == 1);
+  world.gate.close();
+  for (int i = 0; i < 3; ++i) REQUIRE(gemm->launch(arguments(kMany), nullptr));
+  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kFew).config);
+  CHECK(engine.kernels().background().pending == 1);
+  world.gate.open();
+  REQUIRE(engine.kernels().wait_for_background(kLong));
+  CHECK(engine.kernels().background().ready == 1);
+  CHECK(world.calls == 2);
+  REQUIRE(gemm->launch(arguments(kMany), nullptr));
+  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kMany).config);
+  CHECK(gemm->kernel_for(kFew)->config == selected(kProblem, kFew).config);
+}
+
+TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and the selected ones follow") {
+  const test::TempFolder folder;
+  warm(folder, {jit::generic_spec(kProblem, "sm_90a")});
+  World world;
+  world.gate.close();
+  jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
+  StartReport report;
+  auto prepared = engine.prepare({{kProblem, {1, kMany}}}, &report);
+  REQUIRE(prepared);
+  CHECK(report.missing == 2);
+  CHECK(report.compiled == 0);
+  const auto& gemm = prepared->front();
+  for (const std::int64_t m : {kFew, kMany}) {
+    REQUIRE(gemm.launch(arguments(m), nullptr));
+    CHECK(launched_payload() == test::fake_device().loaded.front());
+    CHECK(gemm.kernel_for(m)->config == jit::generic_config(kProblem));
+  }
+  CHECK(world.calls == 0);
+  world.gate.open();
+  REQUIRE(engine.kernels().wait_for_background(kLong));
+  CHECK(world.calls == 2);
+  REQUIRE(gemm.launch(arguments(kMany), nullptr));
+  CHECK(launched_payload() != test::fake_device().loaded.front());
+}
+
+TEST_CASE(
+    "A machine without NVRTC serves with the generic kernel, and its report says that no better one can be made") {
+  const test::TempFolder folder;
+  warm(folder, {jit::generic_spec(kProblem, "sm_90a")});
+  World world;
+  world.installed = false;
+  jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
+  const auto gemm = engine.prepare(kProblem, {1, kMany}, nullptr);
+  REQUIRE(gemm);
+  REQUIRE(engine.kernels().wait_for_background(kLong));
+  CHECK(engine.kernels().background().failed == 2);
+  CHECK(engine.kernels().background().last_failure.find("looked in /x") != std::string::npos);
+  CHECK(gemm->launch(arguments(kMany), nullptr));
+}
+
+TEST_CASE("A stand-in serves a stream that is being captured") {
+  World world;
+  jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
+  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(gemm);
+  world.gate.close();
+  test::fake_device().captured = some_stream();
+  CHECK(gemm->launch(arguments(kMany), some_stream()));
+  world.gate.open();
+  CHECK(engine.kernels().wait_for_background(kLong));
+}
+
+TEST_CASE("A kernel that fails in the background is reported once, and its stand-in goes on") {
+  World world;
+  jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
+  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(gemm);
+  world.fails = true;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(gemm->launch(arguments(kMany), nullptr));
+    REQUIRE(engine.kernels().wait_for_background(kLong));
+  }
+  CHECK(engine.kernels().background().failed == 1);
+  CHECK(engine.kernels().background().last_failure.find("bf16_grouped_contiguous") != std::string::npos);
+  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kFew).config);
+}
+
+TEST_CASE("An engine that goes while kernels are being made ends them and leaves its problems usable") {
+  World world;
+  auto engine = std::make_unique<jit::Engine>(with_policy(parts_for(world), MissPolicy::fallback));
+  auto gemm = engine->prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(gemm);
+  REQUIRE(gemm->launch(arguments(kMany), nullptr));
+  engine.reset();
+  CHECK(gemm->launch(arguments(kMany), nullptr));
+}
+
+TEST_CASE("FP8's kernels that quantise are made at once where others are missed: nothing stands in for them") {
+  const test::TempFolder folder;
+  warm(folder, {jit::generic_spec(kQuantized, "sm_90a")});
+  World world;
+  jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
+  StartReport report;
+  REQUIRE(engine.prepare({{kQuantized, {1, kFew}}}, &report));
+  CHECK(report.missing == 2);
+  CHECK(report.compiled == 1);
+  CHECK(engine.kernels().wait_for_background(kLong));
+}
+
+TEST_CASE("A start reports what it loaded, what no layer held, and how long it took") {
+  const test::TempFolder folder;
+  warm(folder, {selected(kProblem, kFew)});
+  World world;
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  StartReport report;
+  REQUIRE(engine.prepare({{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}}, &report));
+  CHECK(report.loaded == 4);
+  CHECK(report.missing == 3);
+  CHECK(report.compiled == 3);
+  CHECK(report.milliseconds > 0);
+  REQUIRE(engine.prepare({{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}}, &report));
+  CHECK(report.loaded == 4);
+  CHECK(report.missing == 0);
+}

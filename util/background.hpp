@@ -1,0 +1,35 @@
+// Work that nobody waits for.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace cubinet::util {
+
+// One thread that runs tasks in their order. It starts with the first one. Thread-safe. Destruction drops the tasks
+// that have not begun and waits for the one in work; not to be destroyed by a task.
+class BackgroundThread {
+ public:
+  BackgroundThread() = default;
+  ~BackgroundThread();
+  BackgroundThread(const BackgroundThread&) = delete;
+  BackgroundThread& operator=(const BackgroundThread&) = delete;
+
+  // `task` must not throw. False when the system gives no thread: the task is dropped then.
+  bool post(std::function<void()> task);
+
+ private:
+  void run();
+
+  std::mutex mutex_;  // guards the rest but for the thread itself
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool over_ = false;
+  bool started_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cubinet::util
