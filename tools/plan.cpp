@@ -28,8 +28,9 @@ constexpr const char* plan_help =
     "JSON: {unique_kernels, arch, nvrtc, m_range, kernels[] {key, family, n, k, groups, m_ranges,\n"
     "config, uses[]}}, one element of kernels[] per key. A kernel does not depend on the number of\n"
     "groups, so it may serve several problems: uses[] lists {groups, m_ranges} of each, and groups and\n"
-    "m_ranges repeat the first. An m_range is [first, last], both included. The family fp8_quantization,\n"
-    "one kernel for all FP8 problems of a plan, has n and k 0 and a config without constants.";
+    "m_ranges repeat the first. An m_range is [first, last], both included. A kernel with n and k 0 has\n"
+    "them at run time and stands in for any other of its family; so has the family fp8_quantization, one\n"
+    "kernel for all FP8 problems of a plan, and a config without constants.";
 
 Json ranges_array(const std::vector<MRange>& ranges) {
   Json array = Json::array();
@@ -72,8 +73,9 @@ std::string key_text(const jit::KernelSpec& spec, const std::string& nvrtc) {
 // A row for each use; one that serves problems of any N, K and groups has a row alone.
 void add_rows(Table& table, const warmup::PlannedKernel& kernel, const std::string& key) {
   const jit::KernelSpec& spec = kernel.spec;
-  if (!jit::takes_constants(spec)) {
-    table.add({key, spec.family, size_text(spec.n), size_text(spec.k), "-", "-", "any"});
+  if (spec.n == 0) {
+    const std::string config = jit::config_name(spec);
+    table.add({key, spec.family, size_text(spec.n), size_text(spec.k), "-", config.empty() ? "-" : config, "any"});
     return;
   }
   bool first = true;

@@ -193,6 +193,23 @@ Expected<std::vector<Problem>> problems_of_model(const RequestOptions& options, 
   return problems;
 }
 
+// One for each type and layout; its sizes are of no account.
+std::vector<Problem> problems_of_generic(const std::vector<Layout>& layouts, std::vector<DataType> types) {
+  if (types.empty()) types = {DataType::fp8, DataType::bf16};
+  std::vector<Problem> problems;
+  for (const DataType type : types) {
+    for (const Layout layout : layouts) problems.push_back({type, layout, 128, 128, 1});
+  }
+  return problems;
+}
+
+Expected<std::vector<Problem>> problems_of_options(const RequestOptions& options, const std::vector<Layout>& layouts,
+                                                   const std::vector<DataType>& types, std::string& note) {
+  if (options.generic_only) return problems_of_generic(layouts, types);
+  if (!options.model.empty()) return problems_of_model(options, layouts, types, note);
+  return problems_of_shapes(options, layouts, types);
+}
+
 }  // namespace
 
 void add_request_options(CLI::App& app, RequestOptions& options) {
@@ -204,6 +221,11 @@ void add_request_options(CLI::App& app, RequestOptions& options) {
   auto* shape = app.add_option("--shape", options.shapes,
                                "A grouped GEMM as one rank sees it, instead of a model; may be repeated");
   shape->type_name("N,K,GROUPS")->excludes(model);
+  auto* only = app.add_flag("--generic-only", options.generic_only,
+                            "Only the kernels with N and K at run time, of each --dtype and --layout: they stand in "
+                            "for any other while that is being made, on any model");
+  only->excludes(model)->excludes(shape);
+  app.add_flag("--no-generic", options.no_generic, "Leave these kernels out")->excludes(only);
   add_number(app, "--ep", options.expert_parallel, 1, most_ranks, "Ranks over which the model's experts are dealt");
   add_number(app, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
   app.add_option(
@@ -223,8 +245,9 @@ void add_request_options(CLI::App& app, RequestOptions& options) {
 }
 
 Expected<Request> resolve(const RequestOptions& options) {
-  if (options.model.empty() && options.shapes.empty()) {
-    return fail(ErrorCode::invalid_argument, "nothing to plan for: give --model FILE or --shape N,K,GROUPS");
+  if (options.model.empty() && options.shapes.empty() && !options.generic_only) {
+    return fail(ErrorCode::invalid_argument,
+                "nothing to plan for: give --model FILE, --shape N,K,GROUPS or --generic-only");
   }
   const auto types = parse_types(options.dtype);
   if (!types) return tl::make_unexpected(types.error());
@@ -236,12 +259,13 @@ Expected<Request> resolve(const RequestOptions& options) {
   if (!layouts) return tl::make_unexpected(layouts.error());
 
   Request request;
-  auto problems = options.model.empty() ? problems_of_shapes(options, *layouts, *types)
-                                        : problems_of_model(options, *layouts, *types, request.note);
+  auto problems = problems_of_options(options, *layouts, *types, request.note);
   if (!problems) return tl::make_unexpected(problems.error());
   request.plan.problems = *std::move(problems);
   request.plan.range = {options.m_min, options.m_max};
   request.plan.architecture = options.arch;
+  request.plan.specialized = !options.generic_only;
+  request.plan.generic = !options.no_generic;
   request.plan.target.num_sms = static_cast<std::int32_t>(options.num_sms);
   return request;
 }

@@ -17,6 +17,8 @@ namespace cubinet::tools {
 struct RequestOptions {
   std::string model;
   std::vector<std::string> shapes;
+  bool generic_only = false;
+  bool no_generic = false;
   std::int64_t expert_parallel = 1;
   std::int64_t tensor_parallel = 1;
   std::string dtype;  // empty: what the model's weights are; bf16 for a shape

@@ -54,12 +54,17 @@ void append(std::vector<MRange>& ranges, MRange next) {
 
 using Collected = std::map<jit::KernelSpec, std::vector<PlannedUse>>;
 
-void collect(const Problem& problem, const PlanRequest& request, Collected& kernels) {
+void collect_specialized(const Problem& problem, const PlanRequest& request, Collected& kernels) {
   for (const jit::Selection& selection : jit::selections(problem, request.range, request.target)) {
     auto& uses = kernels[jit::spec_for(problem, selection.config, request.architecture)];
     if (uses.empty() || !(uses.back().problem == problem)) uses.push_back({problem, {}});
     append(uses.back().m_ranges, selection.range);
   }
+}
+
+void collect(const Problem& problem, const PlanRequest& request, Collected& kernels) {
+  if (request.specialized) collect_specialized(problem, request, kernels);
+  if (request.generic) kernels[jit::generic_spec(problem, request.architecture)].push_back({problem, {request.range}});
   if (problem.data_type == DataType::fp8) {
     kernels[jit::quantization_spec(request.architecture)].push_back({problem, {request.range}});
   }

@@ -20,6 +20,8 @@ struct PlanRequest {
   MRange range{1, 16384};
   std::string architecture = "sm_90a";
   jit::Target target;  // handed to the selector; today's selection does not depend on it
+  bool specialized = true;  // the kernels that are selected
+  bool generic = false;     // those of the problems' types and layouts that have N and K at run time
 };
 
 // A kernel and the M for which one problem selects it. Two problems that differ in `groups` alone
@@ -39,8 +41,9 @@ struct Plan {
   std::vector<PlannedKernel> kernels;
 };
 
-// Every kernel that jit::select answers for some M of the range, and no other; and where there are FP8 problems the
-// quantisation, which serves each of them over the whole range (its spec has no n, k and config). A problem that is
+// Every kernel that jit::select answers for some M of the range, and no other; if asked for, the generic one of each type
+// and layout (n and k are 0), which can stand in for any of them; and where there are FP8 problems the quantisation (no n,
+// k and config). The last two serve their problems over the whole range. A problem that is
 // named twice counts once. An error when there is no problem, one cannot run, the range is empty or leaves
 // [1, largest_m], or the architecture is unknown.
 Expected<Plan> make_plan(const PlanRequest& request);

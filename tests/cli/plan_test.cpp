@@ -44,7 +44,7 @@ TEST_CASE("plan names each kernel once, with the fields that others read, and wr
     CHECK(kernel.at("key").get<std::string>().size() == 64);
     CHECK(kernel.at("family").get<std::string>().find("bf16_grouped_") == 0);
     const std::pair<int, int> shape{kernel.at("n").get<int>(), kernel.at("k").get<int>()};
-    CHECK((shape == std::pair(1536, 2048) || shape == std::pair(2048, 768)));
+    CHECK((shape == std::pair(1536, 2048) || shape == std::pair(2048, 768) || shape == std::pair(0, 0)));
     CHECK(kernel.at("groups") == 16);
     CHECK(kernel.at("config").is_object());
     for (const auto& range : kernel.at("m_ranges")) {
@@ -58,10 +58,34 @@ TEST_CASE("plan names each kernel once, with the fields that others read, and wr
   CHECK(contents(sandbox.folder()).empty());
 }
 
+TEST_CASE("A plan has one generic kernel for each type and layout, unless it is to have none or nothing else") {
+  const Sandbox sandbox;
+  const auto generic_families = [&](const Arguments& more) {
+    Arguments arguments{"plan", "--json", "--dtype", "bf16,fp8", "--m-max", "64"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::vector<std::string> families;
+    const auto plan = object_of(sandbox.run(arguments));
+    for (const auto& kernel : plan.at("kernels")) {
+      if (kernel.at("n") == 0) families.push_back(kernel.at("family"));
+    }
+    return families;
+  };
+  const std::vector<std::string> all{"bf16_grouped_contiguous", "bf16_grouped_masked", "fp8_grouped_contiguous",
+                                     "fp8_grouped_masked", "fp8_quantization"};
+  CHECK(generic_families({"--shape", "576,7168,32", "--shape", "1024,2048,16"}) == all);
+  CHECK(generic_families({"--generic-only"}) == all);
+  CHECK(generic_families({"--shape", "576,7168,32", "--no-generic"}) == std::vector<std::string>{"fp8_quantization"});
+  const Outcome alone = sandbox.run({"plan", "--generic-only", "--layout", "masked"});
+  CHECK(alone.out.find("bf16_grouped_masked  -  -       -  t256") != std::string::npos);
+  CHECK(alone.out.find("N=128") == std::string::npos);
+  CHECK(sandbox.run({"plan", "--generic-only", "--shape", "576,7168,32"}).exit_code == 2);
+  CHECK(sandbox.run({"plan", "--generic-only", "--no-generic"}).exit_code == 2);
+}
+
 TEST_CASE("One kernel that serves two numbers of groups is listed once, with both uses") {
   const Sandbox sandbox;
-  const auto plan = object_of(
-      sandbox.run({"plan", "--shape", "4096,7168,32", "4096,7168,16", "--layout", "masked", "--m-max", "1", "--json"}));
+  const auto plan = object_of(sandbox.run({"plan", "--shape", "4096,7168,32", "4096,7168,16", "--layout", "masked",
+                                           "--m-max", "1", "--no-generic", "--json"}));
   CHECK(plan.at("unique_kernels") == 1);
   const auto& uses = plan.at("kernels").at(0).at("uses");
   REQUIRE(uses.size() == 2);

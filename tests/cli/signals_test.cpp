@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 // Four kernels, one after the other.
 const Arguments several{"warmup", "--shape", "128,128,2", "256,128,2", "384,128,2", "512,128,2", "--layout",
-                        "masked", "--m-max", "8",         "--jobs",    "1",         "--json"};
+                        "masked", "--m-max", "8",         "--jobs",    "1",         "--json",    "--no-generic"};
 
 // Waits until `process` is the command, and no longer the fork of the test.
 void wait_for_command(pid_t process) {

@@ -18,12 +18,13 @@ namespace {
 
 using namespace cubinet::cli;
 
-const Arguments two{"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max", "8", "--json"};
+const Arguments two{"warmup", "--shape", "128,128,2", "256,128,2",    "--layout",
+                    "masked", "--m-max", "8",         "--no-generic", "--json"};
 
 // The command's exit code with the shell's redirections, on two kernels and a cabinet in the sandbox; -1: a signal.
 int redirected(const Sandbox& sandbox, const std::string& redirections) {
   const std::string command = std::string(CUBINET_COMMAND) +
-                              " warmup --shape 128,128,2 256,128,2 --layout masked --m-max 8 --jobs 2 --cache " +
+                              " warmup --shape 128,128,2 256,128,2 --layout masked --m-max 8 --no-generic --jobs 2 --cache " +
                               sandbox.path("cabinet") + " " + redirections;
   const int status = std::system(command.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

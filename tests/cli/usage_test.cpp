@@ -67,7 +67,7 @@ TEST_CASE("A wrong value is refused by the name of its flag, and nothing is writ
       {{"--shape", shape, "--layout", "ragged"}, "ragged"},
       {{"--shape", shape, "--ep", "8"}, "--ep"},
       {{"--shape", shape, "--unknown"}, "--unknown"},
-      {{}, "--model FILE or --shape"},
+      {{}, "--model FILE, --shape N,K,GROUPS or --generic-only"},
   };
   for (const BadInput& input : inputs) check_refused(sandbox, input);
 }

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr fs::perms all_write = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
 
 // One kernel.
-const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--json"};
+const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"};
 
 Arguments with(Arguments arguments, const Arguments& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -48,8 +48,8 @@ TEST_CASE("A second warmup compiles nothing, and the kernels are those of the pl
   CHECK(again.at("stored") == 0);
   CHECK(again.at("hits") == 1);
 
-  const auto plan =
-      object_of(sandbox.run({"plan", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--json"}));
+  const auto plan = object_of(
+      sandbox.run({"plan", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"}));
   const auto entries = object_of(sandbox.run({"cache", "ls", "--json"})).at("entries");
   REQUIRE(entries.size() == 1);
   CHECK(entries[0].at("key") == plan.at("kernels").at(0).at("key"));
@@ -62,7 +62,8 @@ TEST_CASE("A second warmup compiles nothing, and the kernels are those of the pl
 
 TEST_CASE("An FP8 warmup stores the kernels of the plan and the quantiser, and a second one compiles nothing") {
   const Sandbox sandbox;
-  const Arguments request{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
+  const Arguments request{"--shape", "128,128,2", "--layout", "masked",      "--m-max",
+                          "8",       "--dtype",   "fp8",      "--no-generic"};
   const Outcome first = sandbox.run(with({"warmup"}, with(request, {"--json"})));
   INFO(first.err);
   REQUIRE(first.exit_code == 0);
@@ -90,7 +91,7 @@ TEST_CASE("An FP8 warmup stores the kernels of the plan and the quantiser, and a
 
 TEST_CASE("The configuration in a plan has every constant of the kernel's record besides N and K") {
   const Sandbox sandbox;
-  const Arguments request{"--shape", "128,128,2", "--m-max", "8", "--dtype", "bf16,fp8"};
+  const Arguments request{"--shape", "128,128,2", "--m-max", "8", "--dtype", "bf16,fp8", "--no-generic"};
   REQUIRE(sandbox.run(with({"warmup"}, request)).exit_code == 0);
   const auto kernels = object_of(sandbox.run(with({"plan"}, with(request, {"--json"})))).at("kernels");
   REQUIRE(kernels.size() == 5);
