@@ -1,5 +1,6 @@
 #include "jit/launch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -91,8 +92,60 @@ CUresult encode(const Driver& driver, CUtensorMap* map, const Matrix& matrix, CU
                                        promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
+// The maps of one matrix of tokens, a box for each token count.
+struct TokenMaps {
+  const void* base = nullptr;
+  std::int64_t columns = 0;
+  std::int64_t rows = 0;
+  std::int64_t element_bytes = 0;
+  int rows_per_box = 0;  // in the first box; the i-th has i times as many
+  int boxes = 0;
+  std::array<CUtensorMap, kMaxTokenBoxes> maps;
+
+  // All but the maps.
+  [[nodiscard]] bool same_as(const TokenMaps& other) const {
+    return base == other.base && columns == other.columns && rows == other.rows &&
+           element_bytes == other.element_bytes && rows_per_box == other.rows_per_box && boxes == other.boxes;
+  }
+};
+
+// Most of a launch's host time would go into encoding these maps, and engines hand over the same few buffers again and
+// again, layer by layer. A map says nothing but what its key says, so it cannot be out of date.
+class TokenMapCache {
+ public:
+  // Copies the maps of `wanted` to `maps`; encodes them first if they are not here.
+  CUresult fill(const Driver& driver, const TokenMaps& wanted, CUtensorMap* maps) {
+    const auto found =
+        std::find_if(entries_.begin(), entries_.end(), [&](const TokenMaps& entry) { return entry.same_as(wanted); });
+    TokenMaps& entry = found != entries_.end() ? *found : entries_[next_++ % entries_.size()];
+    if (found == entries_.end()) {
+      entry = wanted;
+      const CUresult result = encode_all(driver, entry);
+      if (result != CUDA_SUCCESS) return entry = TokenMaps{}, result;
+    }
+    std::memcpy(maps, entry.maps.data(), static_cast<std::size_t>(entry.boxes) * sizeof(CUtensorMap));
+    return CUDA_SUCCESS;
+  }
+
+ private:
+  static CUresult encode_all(const Driver& driver, TokenMaps& entry) {
+    CUresult result = CUDA_SUCCESS;
+    const auto depth = static_cast<cuuint32_t>(kStageRowBytes / entry.element_bytes);
+    for (int i = 0; i < entry.boxes && result == CUDA_SUCCESS; ++i) {
+      const Matrix tokens{entry.base,          entry.columns, entry.rows,
+                          entry.element_bytes, depth,         static_cast<cuuint32_t>((i + 1) * entry.rows_per_box)};
+      result = encode(driver, &entry.maps[static_cast<std::size_t>(i)], tokens, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+    }
+    return result;
+  }
+
+  std::array<TokenMaps, 4> entries_{};
+  std::size_t next_ = 0;
+};
+
 CUresult encode_maps(const Driver& driver, const TileConfig& config, const Problem& problem, const Operands& operands,
                      ParameterBlock& block) {
+  thread_local TokenMapCache cache;
   const std::int64_t bytes = element_bytes(problem.data_type);
   const auto depth = static_cast<cuuint32_t>(kStageRowBytes / bytes);
   const Matrix weights{operands.b, problem.k, problem.groups * problem.n,
@@ -102,13 +155,15 @@ CUresult encode_maps(const Driver& driver, const TileConfig& config, const Probl
   // A warpgroup stores 64 rows together, or each of its warps 16 (templates/epilogue.cuh).
   const Matrix output{operands.d, problem.n, operands.rows.total, 2, kChunkColumns, config.tokens_on_m ? 16u : 64u};
   result = encode(driver, block.map(1), output, CU_TENSOR_MAP_L2_PROMOTION_NONE);
-  const int boxes = token_boxes(config);
-  for (int i = 0; i < boxes && result == CUDA_SUCCESS; ++i) {
-    const auto rows = static_cast<cuuint32_t>((i + 1) * config.token_step / config.cluster);
-    const Matrix tokens{operands.a, problem.k, operands.rows.total, bytes, depth, rows};
-    result = encode(driver, block.map(2 + i), tokens, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
-  }
-  return result;
+  if (result != CUDA_SUCCESS) return result;
+  TokenMaps tokens;
+  tokens.base = operands.a;
+  tokens.columns = problem.k;
+  tokens.rows = operands.rows.total;
+  tokens.element_bytes = bytes;
+  tokens.rows_per_box = config.token_step / config.cluster;
+  tokens.boxes = token_boxes(config);
+  return cache.fill(driver, tokens, block.map(2));
 }
 
 Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem,

@@ -1,4 +1,7 @@
 #include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "cubinet/cubinet.hpp"
 
@@ -20,11 +23,22 @@ std::string default_cache_root() {
   return {};
 }
 
+// The parts of a list with colons between them; empty ones name nothing.
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ':');) {
+    if (!part.empty()) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 }  // namespace
 
 ServiceOptions ServiceOptions::from_environment() {
   ServiceOptions options;
   options.cache_root = default_cache_root();
+  options.layers = split(variable("CUBINET_CACHE_PATH"));
   for (const char* name : {"CUBINET_NVRTC_DIR", "CUDA_HOME"}) {
     if (std::string folder = variable(name); !folder.empty()) options.nvrtc_folders.push_back(std::move(folder));
   }

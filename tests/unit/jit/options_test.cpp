@@ -13,7 +13,7 @@ namespace {
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& wanted) {
-    for (const char* name : {"CUBINET_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME", "CUBINET_NVRTC_DIR"}) {
+    for (const char* name : {"CUBINET_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME", "CUBINET_NVRTC_DIR", "CUBINET_CACHE_PATH"}) {
       if (const char* value = std::getenv(name)) before_[name] = value;
       const auto found = wanted.find(name);
       found == wanted.end() ? unsetenv(name) : setenv(name, found->second.c_str(), 1);
@@ -52,6 +52,16 @@ TEST_CASE("Without a home there is no cabinet rather than one in the current fol
   CHECK(root_with({}).empty());
   CHECK(root_with({{"HOME", "relative"}}).empty());
   CHECK(root_with({{"XDG_CACHE_HOME", "."}, {"HOME", "."}}).empty());
+}
+
+TEST_CASE("Layers are the folders between colons, in their order") {
+  const auto layers_of = [](const std::string& list) {
+    const Environment environment({{"CUBINET_CACHE_PATH", list}});
+    return ServiceOptions::from_environment().layers;
+  };
+  CHECK(layers_of("").empty());
+  CHECK(layers_of("/a") == std::vector<std::string>{"/a"});
+  CHECK(layers_of("/a:/b c::/d:") == std::vector<std::string>{"/a", "/b c", "/d"});
 }
 
 TEST_CASE("The folder named for NVRTC is searched before the toolkit's") {

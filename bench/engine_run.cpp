@@ -1,0 +1,244 @@
+#include "engine_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include "cubinet/cubinet.hpp"
+#include "jit/launch.hpp"
+#include "jit/loader.hpp"
+#include "jit/provide.hpp"
+#include "util/elapsed.hpp"
+#include "warmup/device_resources.hpp"
+#include "warmup/gpu_session.hpp"
+
+namespace cubinet::bench {
+namespace {
+
+constexpr MRange kRange{1, 131072};
+constexpr std::array<std::array<std::int64_t, 2>, 8> kShapes{
+    {{4096, 7168}, {7168, 2048}, {3072, 4096}, {4096, 1536}, {1536, 2048}, {2048, 768}, {1024, 2048}, {2048, 512}}};
+
+std::vector<ProblemRange> problems() {
+  std::vector<ProblemRange> all;
+  for (const auto& [n, k] : kShapes) {
+    for (const DataType type : {DataType::bf16, DataType::fp8}) {
+      for (const Layout layout : {Layout::contiguous, Layout::masked}) all.push_back({{type, layout, n, k, 8}, kRange});
+    }
+  }
+  return all;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+Expected<StartReport> start_once(const EngineOptions& options) {
+  ServiceOptions service;
+  service.cache_root = options.cache;
+  auto started = start(service, problems());
+  if (!started) return tl::make_unexpected(started.error());
+  return started.value().report;
+}
+
+// The cubins that a start loads.
+Expected<std::vector<jit::Provided>> cubins(warmup::GpuSession& session) {
+  std::set<jit::KernelSpec> specs;
+  for (const auto& [problem, range] : problems()) {
+    for (const auto& selection : jit::selections(problem, range, {132})) {
+      specs.insert(jit::spec_for(problem, selection.config, "sm_90a"));
+    }
+  }
+  std::vector<jit::Provided> all;
+  for (const jit::KernelSpec& spec : specs) {
+    auto provided = jit::provide(spec, *session.compiler, session.cabinet_or_null());
+    if (!provided) return tl::make_unexpected(provided.error());
+    all.push_back(std::move(*provided));
+  }
+  return all;
+}
+
+// What the driver must do for each cubin: load it, find its entry point, bring it to the device, allow it its memory.
+Expected<double> bare_load_ms(const jit::Driver& driver, const std::vector<jit::Provided>& all) {
+  std::vector<CUlibrary> libraries;
+  const util::Moment begin = util::now();
+  for (const jit::Provided& one : all) {
+    CUlibrary library = nullptr;
+    CUkernel kernel = nullptr;
+    CUfunction function = nullptr;
+    const char* name = one.object.facts.kernel_names.front().c_str();
+    const void* code = one.object.payload.data();
+    CUresult result = driver.cuLibraryLoadData(&library, code, nullptr, nullptr, 0, nullptr, nullptr, 0);
+    if (result == CUDA_SUCCESS) result = driver.cuLibraryGetKernel(&kernel, library, name);
+    if (result == CUDA_SUCCESS) result = driver.cuKernelGetFunction(&function, kernel);
+    if (result == CUDA_SUCCESS && driver.cuFuncLoad != nullptr) result = driver.cuFuncLoad(function);
+    if (result == CUDA_SUCCESS) {
+      result = driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                         one.object.facts.smem_bytes);
+    }
+    if (auto loaded = driver.check(result, "a bare load"); !loaded) return tl::make_unexpected(loaded.error());
+    libraries.push_back(library);
+  }
+  const double took = util::milliseconds_since(begin);
+  for (const CUlibrary library : libraries) driver.cuLibraryUnload(library);
+  return took;
+}
+
+// A launch as it was handed to the driver.
+struct Recorded {
+  CUlaunchConfig config{};
+  CUlaunchAttribute attribute{};
+  CUfunction function = nullptr;
+  alignas(64) std::array<std::byte, 18 * sizeof(CUtensorMap) + 64> parameters{};
+};
+
+Recorded recorded;
+
+CUresult record(const CUlaunchConfig* config, CUfunction function, void** parameters, void**) {
+  recorded.config = *config;
+  recorded.attribute = config->attrs[0];
+  recorded.config.attrs = &recorded.attribute;
+  recorded.function = function;
+  std::memcpy(recorded.parameters.data(), parameters[0], recorded.parameters.size());
+  return CUDA_SUCCESS;
+}
+
+template <class Launch>
+Expected<double> host_us(const jit::Driver& driver, CUstream stream, int launches, const Launch& launch) {
+  const util::Moment begin = util::now();
+  for (int i = 0; i < launches; ++i) {
+    if (auto launched = launch(); !launched) return tl::make_unexpected(launched.error());
+  }
+  const double took = util::milliseconds_since(begin) * 1000 / launches;
+  auto done = driver.check(driver.cuStreamSynchronize(stream), "waiting for the launches");
+  if (!done) return tl::make_unexpected(done.error());
+  return took;
+}
+
+// Decoding with no valid rows, so that the device keeps up with the host.
+class LaunchTimer {
+ public:
+  static constexpr Problem kProblem{DataType::bf16, Layout::masked, 1024, 2048, 8};
+
+  Expected<void> prepare(const jit::Driver& driver, Service& service) {
+    const auto ready = buffer_.reserve(driver, std::size_t{64} << 20).and_then([&] {
+      return driver.check(driver.cuMemsetD8Async(buffer_.address(), 0, buffer_.bytes(), nullptr), "clearing");
+    });
+    if (!ready) return ready;
+    auto stream = warmup::make_stream(driver);
+    if (!stream) return tl::make_unexpected(stream.error());
+    stream_ = std::move(*stream);
+    auto gemm = service.prepare(kProblem, {1, 64});
+    if (!gemm) return tl::make_unexpected(gemm.error());
+    gemm_.push_back(std::move(gemm).value());
+    return driver.check(driver.cuCtxSynchronize(), "clearing");
+  }
+
+  // Launches through a driver that only records.
+  Expected<void> record_launch(const warmup::GpuSession& session, const jit::LoadedKernel& kernel) {
+    jit::Driver recorder = session.device->driver();
+    recorder.cuLaunchKernelEx = record;
+    return jit::launch(recorder, kernel.launchable, kProblem, session.device->info().num_sms, arguments(0), stream());
+  }
+
+  Expected<double> ours(const jit::Driver& driver, int launches) {
+    int layer = 0;
+    return host_us(driver, stream(), launches, [&]() -> Expected<void> {
+      auto status = gemm_.front().launch(arguments(layer++), stream());
+      if (!status) return tl::make_unexpected(status.error());
+      return {};
+    });
+  }
+
+  Expected<double> bare(const jit::Driver& driver, int launches) {
+    void* parameters[] = {recorded.parameters.data()};
+    return host_us(driver, stream(), launches, [&] {
+      return driver.check(driver.cuLaunchKernelEx(&recorded.config, recorded.function, parameters, nullptr), "launch");
+    });
+  }
+
+ private:
+  [[nodiscard]] CUstream stream() const { return stream_.get(); }
+  // As of a model: weights of each layer's own, and activations in one of two buffers.
+  [[nodiscard]] MaskedArguments arguments(int layer) const {
+    constexpr std::int64_t kStep = std::int64_t{1} << 16;
+    char* memory = reinterpret_cast<char*>(buffer_.address());
+    MaskedArguments arguments;
+    arguments.a = memory + layer % 2 * kStep;
+    arguments.b = memory + layer % 60 * kStep;
+    arguments.d = memory + layer % 2 * kStep;
+    arguments.masked_m = static_cast<const std::int32_t*>(static_cast<void*>(memory));
+    arguments.capacity = 64;
+    arguments.expected_m = 8;
+    return arguments;
+  }
+
+  warmup::DeviceBuffer buffer_;
+  warmup::DeviceStream stream_;
+  std::vector<GroupedGemm> gemm_;
+};
+
+Expected<void> time_starts(const EngineOptions& options, warmup::GpuSession& session, EngineResult& result) {
+  std::vector<double> starts, loads;
+  if (auto first = start_once(options); !first) return tl::make_unexpected(first.error());  // fills the cabinet
+  const auto all = cubins(session);
+  if (!all) return tl::make_unexpected(all.error());
+  for (int round = 0; round < options.rounds; ++round) {
+    const auto report = start_once(options);
+    if (!report) return tl::make_unexpected(report.error());
+    const auto bare = bare_load_ms(session.device->driver(), *all);
+    if (!bare) return tl::make_unexpected(bare.error());
+    result.kernels = report->loaded;
+    starts.push_back(report->milliseconds);
+    loads.push_back(*bare);
+  }
+  result.start_ms = median(starts);
+  result.bare_load_ms = median(loads);
+  return {};
+}
+
+Expected<void> time_launches(const EngineOptions& options, warmup::GpuSession& session, EngineResult& result) {
+  const jit::Driver& driver = session.device->driver();
+  ServiceOptions service_options;
+  service_options.cache_root = options.cache;
+  auto service = Service::open(service_options);
+  if (!service) return tl::make_unexpected(service.error());
+  LaunchTimer timer;
+  if (auto ready = timer.prepare(driver, service.value()); !ready) return ready;
+  const auto spec = jit::spec_for(LaunchTimer::kProblem, jit::select(LaunchTimer::kProblem, 8, {132}), "sm_90a");
+  auto provided = jit::provide(spec, *session.compiler, session.cabinet_or_null());
+  if (!provided) return tl::make_unexpected(provided.error());
+  const auto kernel = jit::load_kernel(session.device, spec, provided->object.payload);
+  if (!kernel) return tl::make_unexpected(kernel.error());
+  if (auto noted = timer.record_launch(session, *kernel); !noted) return noted;
+  std::vector<double> ours, bare;
+  for (int round = 0; round < 2 * options.rounds; ++round) {
+    const auto one = timer.ours(driver, options.launches);
+    if (!one) return tl::make_unexpected(one.error());
+    const auto other = timer.bare(driver, options.launches);
+    if (!other) return tl::make_unexpected(other.error());
+    ours.push_back(*one);
+    bare.push_back(*other);
+  }
+  result.launch_us = median(ours);
+  result.bare_launch_us = median(bare);
+  return {};
+}
+
+}  // namespace
+
+Expected<EngineResult> run_engine(const EngineOptions& options) {
+  auto session = warmup::GpuSession::open(options.cache, {});
+  if (!session) return tl::make_unexpected(session.error());
+  const jit::CurrentContext current(*session->device);
+  EngineResult result;
+  if (auto timed = time_starts(options, *session, result); !timed) return tl::make_unexpected(timed.error());
+  if (auto timed = time_launches(options, *session, result); !timed) return tl::make_unexpected(timed.error());
+  return result;
+}
+
+}  // namespace cubinet::bench

@@ -1,0 +1,232 @@
+// What a kernel that is not there does to an engine, on a device.
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "gpu/gpu.hpp"
+#include "jit/provide.hpp"
+#include "jit/selector.hpp"
+#include "warmup/plan.hpp"
+#include "warmup/runner.hpp"
+
+namespace cubinet::tests {
+namespace {
+
+// A root that is empty at first and goes with the object.
+class FreshRoot {
+ public:
+  FreshRoot() : path_(std::filesystem::temp_directory_path() / fmt::format("cubinet-miss-{}-{}", getpid(), ++made_)) {
+    std::filesystem::remove_all(path_);
+  }
+  ~FreshRoot() { std::filesystem::remove_all(path_); }
+  FreshRoot(const FreshRoot&) = delete;
+  FreshRoot& operator=(const FreshRoot&) = delete;
+  [[nodiscard]] std::string path() const { return path_.string(); }
+
+ private:
+  static inline int made_ = 0;
+  std::filesystem::path path_;
+};
+
+ServiceOptions options_with(const FreshRoot& root, MissPolicy miss) {
+  ServiceOptions options;
+  options.cache_root = root.path();
+  options.miss = miss;
+  return options;
+}
+
+// The kernels of the request in the root, as a warmup leaves it.
+void warm_root(const FreshRoot& root, const warmup::PlanRequest& request) {
+  auto session = warmup::GpuSession::open(root.path(), {});
+  REQUIRE(session);
+  const auto plan = warmup::make_plan(request);
+  REQUIRE(plan);
+  const auto report = warmup::warm(*plan, *session->compiler, session->cabinet_or_null(), 8, {});
+  REQUIRE(report.failed.empty());
+}
+
+warmup::PlanRequest generic_of(const Problem& problem) {
+  warmup::PlanRequest request;
+  request.problems = {problem};
+  request.specialized = false;
+  request.generic = true;
+  return request;
+}
+
+std::string complaint_of_started(Gpu& gpu, const Started& started, const warmup::RowPlan& plan, std::int64_t m = 1) {
+  return gpu.complaint(started.gemms.front(), plan, m);
+}
+
+// Rows for a problem of 3 groups.
+warmup::RowPlan some_rows(const Problem& problem) {
+  if (problem.layout == Layout::contiguous) return contiguous_plan(problem, contiguous_labels({200, 0, 1300}));
+  return masked_plan(problem, {10, 0, 333}, 333);
+}
+
+}  // namespace
+
+TEST_CASE("the generic kernel computes any shape of its type and layout", "[miss]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  Dice dice(gpu.seed());
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    const FreshRoot root;
+    warm_root(root, generic_of({type, layout, 128, 128, 1}));
+    for (int i = 0; i < 12; ++i) {
+      const std::int64_t k = depth(type) * dice.between(1, 40);
+      const Problem problem{type, layout, 8 * dice.between(1, 300), k, 3};
+      const auto started = start(options_with(root, MissPolicy::fallback), {{problem, {1, 8192}}});
+      REQUIRE(started);
+      INFO(describe(some_rows(problem)));
+      CHECK(complaint_of_started(gpu, started.value(), some_rows(problem)) == "");
+      CHECK(started.value().report.missing > 0);
+      CHECK(started.value().report.compiled == 0);
+      CHECK(started.value().service.wait_for_background(60));
+      CHECK(started.value().service.background().failed == 0);
+      CHECK(complaint_of_started(gpu, started.value(), some_rows(problem)) == "");
+    }
+  }
+}
+
+TEST_CASE("the generic kernel alone is right, with no other to take its place", "[miss]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    const Problem problem{type, layout, 1032, 640, 3};
+    auto session = warmup::GpuSession::open("", {});
+    REQUIRE(session);
+    const auto spec = jit::generic_spec(problem, "sm_90a");
+    const auto provided = jit::provide(spec, *session->compiler, nullptr);
+    REQUIRE(provided);
+    const auto kernel = jit::load_kernel(session->device, spec, provided->object.payload);
+    REQUIRE(kernel);
+    auto& verifier = gpu.verifier();
+    REQUIRE(verifier.load(some_rows(problem)));
+    const auto verdict = verifier.run("the generic kernel", [&](CUstream stream) {
+      const int sms = session->device->info().num_sms;
+      if (layout == Layout::contiguous) {
+        return jit::launch(gpu.driver(), kernel->launchable, problem, sms, verifier.contiguous_arguments(), stream);
+      }
+      return jit::launch(gpu.driver(), kernel->launchable, problem, sms, verifier.masked_arguments(16), stream);
+    });
+    REQUIRE(verdict);
+    CHECK(verdict->complaint == "");
+  }
+}
+
+TEST_CASE("a start with a warm root loads everything and misses nothing", "[miss]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const FreshRoot root;
+  const Problem problem{type, Layout::masked, 1032, 512, 3};
+  const auto first = start(options_with(root, MissPolicy::compile), {{problem, {1, 8192}}});
+  REQUIRE(first);
+  CHECK(first.value().report.missing == first.value().report.compiled);
+  CHECK(first.value().report.missing > 0);
+  const auto second = start(options_with(root, MissPolicy::error), {{problem, {1, 8192}}});
+  REQUIRE(second);
+  CHECK(second.value().report.missing == 0);
+  CHECK(second.value().report.loaded == first.value().report.loaded);
+  CHECK(complaint_of_started(gpu, second.value(), some_rows(problem)) == "");
+}
+
+TEST_CASE("a strict start on a cold root is refused by key and command", "[miss]") {
+  CUBINET_GPU(gpu);
+  if (!gpu.wants(DataType::bf16)) return;
+  const FreshRoot root;
+  const auto refused =
+      start(options_with(root, MissPolicy::error), {{{DataType::bf16, Layout::masked, 1032, 512, 3}, {1, 8}}});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::not_prepared);
+  CHECK(refused.error().message.find("cubinet warmup --shape 1032,512,3") != std::string::npos);
+}
+
+TEST_CASE("a launch that would have to load is refused inside a capture, and the capture goes on", "[miss]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const FreshRoot root;
+  const Problem problem{type, Layout::contiguous, 1032, 512, 1};
+  const auto started = start(options_with(root, MissPolicy::compile), {{problem, {1, 1024}}});
+  REQUIRE(started);
+  const auto& gemm = started.value().gemms.front();
+  const auto& driver = gpu.driver();
+  auto& verifier = gpu.verifier();
+  const auto many = contiguous_plan(problem, contiguous_labels({9000}));
+  for (const auto mode : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL}) {
+    // A problem of its own, so that its kernel for many rows is not loaded yet.
+    const auto again = start(options_with(root, MissPolicy::compile), {{problem, {1, 1024}}});
+    REQUIRE(again);
+    REQUIRE(verifier.load(many));
+    REQUIRE(verifier.wait("loading"));
+    REQUIRE(driver.cuStreamBeginCapture(verifier.stream(), mode) == CUDA_SUCCESS);
+    const auto missed = again.value().gemms.front().launch(verifier.contiguous_arguments(), verifier.stream());
+    ContiguousArguments few = verifier.contiguous_arguments();
+    few.m = 1024;
+    if (type == DataType::fp8)
+      few.a_scales = column_major_scales(static_cast<const float*>(few.a_scales.data), few.m, problem.k);
+    const auto warmed = gemm.launch(few, verifier.stream());
+    CUgraph graph = nullptr;
+    CHECK(driver.cuStreamEndCapture(verifier.stream(), &graph) == CUDA_SUCCESS);
+    REQUIRE(graph != nullptr);
+    CHECK(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+    CHECK(warmed);
+    REQUIRE_FALSE(missed);
+    CHECK(missed.error().code == ErrorCode::capturing);
+    CHECK(gpu.complaint(again.value().gemms.front(), many) == "");
+  }
+}
+
+TEST_CASE("kernels are made and loaded in the background while another stream is captured", "[miss]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const FreshRoot root;
+  const Problem problem{type, Layout::contiguous, 1032, 512, 1};
+  warm_root(root, generic_of(problem));
+  const auto& driver = gpu.driver();
+  auto& verifier = gpu.verifier();
+  REQUIRE(verifier.load(some_rows({type, Layout::contiguous, 1032, 512, 3})));
+  REQUIRE(verifier.wait("loading"));
+  REQUIRE(driver.cuStreamBeginCapture(verifier.stream(), CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+  const auto started = start(options_with(root, MissPolicy::fallback), {{problem, {1, 1024}}});
+  const bool settled = started && started.value().service.wait_for_background(60);
+  CUgraph graph = nullptr;
+  CHECK(driver.cuStreamEndCapture(verifier.stream(), &graph) == CUDA_SUCCESS);
+  if (graph != nullptr) CHECK(driver.cuGraphDestroy(graph) == CUDA_SUCCESS);
+  REQUIRE(started);
+  CHECK(settled);
+  CHECK(started.value().service.background().failed == 0);
+  CHECK(started.value().service.background().ready == 1);
+}
+
+TEST_CASE("each device of a process has kernels of its own, whichever is current", "[miss]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  int devices = 0;
+  REQUIRE(gpu.driver().cuDeviceGetCount(&devices) == CUDA_SUCCESS);
+  if (devices < 2) CUBINET_SKIP("needs two devices");
+  const FreshRoot root;
+  const Problem problem{type, Layout::masked, 1032, 512, 3};
+  ServiceOptions options = options_with(root, MissPolicy::compile);
+  const auto first = start(options, {{problem, {1, 8192}}});
+  options.device = 1;
+  const auto second = start(options, {{problem, {1, 8192}}});
+  REQUIRE(first);
+  REQUIRE(second);
+  CHECK(second.value().report.missing == 0);
+  CHECK(complaint_of_started(gpu, first.value(), some_rows(problem)) == "");
+
+  auto other = warmup::GpuSession::open(root.path(), {}, 1);
+  REQUIRE(other);
+  const auto on_second = [&] {
+    const jit::CurrentContext current(*other->device);
+    auto verifier =
+        warmup::Verifier::open(other->device, *other->compiler, other->cabinet_or_null(),
+                               {gpu.seed(), std::chrono::seconds(20), [](const std::string&) { _exit(3); }});
+    REQUIRE(verifier);
+    REQUIRE(verifier->load(some_rows(problem)));
+    const auto verdict = verifier->run("the second device", [&](CUstream stream) {
+      return launch(second.value().gemms.front(), *verifier, 16, stream);
+    });
+    REQUIRE(verdict);
+    return verdict->complaint;
+  };
+  CHECK(on_second() == "");
+  CHECK(complaint_of_started(gpu, first.value(), some_rows(problem)) == "");
+}
+
+}  // namespace cubinet::tests
