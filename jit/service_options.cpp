@@ -1,9 +1,11 @@
 #include <cstdlib>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cubinet/cubinet.hpp"
+#include "jit/shipped.hpp"
 
 namespace cubinet {
 namespace {
@@ -39,6 +41,7 @@ ServiceOptions ServiceOptions::from_environment() {
   ServiceOptions options;
   options.cache_root = default_cache_root();
   options.layers = split(variable("CUBINET_CACHE_PATH"));
+  if (std::string shipped = jit::shipped_kernels(); !shipped.empty()) options.layers.push_back(std::move(shipped));
   for (const char* name : {"CUBINET_NVRTC_DIR", "CUDA_HOME"}) {
     if (std::string folder = variable(name); !folder.empty()) options.nvrtc_folders.push_back(std::move(folder));
   }

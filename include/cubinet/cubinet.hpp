@@ -40,7 +40,8 @@ struct CUBINET_API ServiceOptions {
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
   // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet; a relative XDG_CACHE_HOME or HOME counts as unset),
-  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
+  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders). The last layer
+  // is share/cubinet/kernels of the prefix that this library is installed under, if that is there.
   static CUBINET_API ServiceOptions from_environment();
 };
 
