@@ -2,12 +2,25 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <thread>
 
 namespace cubinet::util {
+
+FileLock::FileLock(File file) : file_(std::move(file)), owner_(::getpid()) {}
+
+// Closing alone leaves the lock to a child that has the same open file.
+FileLock::~FileLock() {
+  if (file_ && owner_ == ::getpid()) ::flock(file_.get(), LOCK_UN);
+}
+
+void FileLock::write(std::string_view text) {
+  if (::ftruncate(file_.get(), 0) != 0) return;
+  static_cast<void>(::pwrite(file_.get(), text.data(), text.size(), 0) < 0);
+}
 
 Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path& path,
                                                     std::chrono::milliseconds patience) {
