@@ -12,8 +12,18 @@ namespace cubinet::util {
 
 FileLock::FileLock(File file) : file_(std::move(file)), owner_(::getpid()) {}
 
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  file_ = std::move(other.file_);
+  owner_ = other.owner_;
+  return *this;
+}
+
+FileLock::~FileLock() { release(); }
+
 // Closing alone leaves the lock to a child that has the same open file.
-FileLock::~FileLock() {
+void FileLock::release() {
   if (file_ && owner_ == ::getpid()) ::flock(file_.get(), LOCK_UN);
 }
 

@@ -18,7 +18,7 @@ namespace cubinet::util {
 class FileLock {
  public:
   FileLock(FileLock&&) noexcept = default;
-  FileLock& operator=(FileLock&&) = delete;
+  FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
 
   // Waits at most `patience`; no value when somebody else held the lock all that time. io when the file cannot be
@@ -31,6 +31,7 @@ class FileLock {
 
  private:
   explicit FileLock(File file);
+  void release();
   File file_;
   pid_t owner_;
 };

@@ -78,6 +78,16 @@ TEST_CASE("a lock stays its holder's when a child of a fork lets go of its copy"
   CHECK_FALSE(util::FileLock::acquire(folder / "lock", 0ms).value().has_value());
 }
 
+TEST_CASE("a lock that takes another's place lets the first one go") {
+  const test::TempFolder folder;
+  auto first = util::FileLock::acquire(folder / "first", 0ms);
+  auto second = util::FileLock::acquire(folder / "second", 0ms);
+  REQUIRE((first.value().has_value() && second.value().has_value()));
+  **first = std::move(**second);
+  CHECK(util::FileLock::acquire(folder / "first", 0ms).value().has_value());
+  CHECK_FALSE(util::FileLock::acquire(folder / "second", 0ms).value().has_value());
+}
+
 TEST_CASE("what a holder writes takes the place of what the file held") {
   const test::TempFolder folder;
   test::write_file(folder / "lock", "a longer text than the next");
