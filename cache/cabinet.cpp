@@ -316,7 +316,9 @@ Expected<Stats> Cabinet::stats() {
     stats.compile_ms += entry.facts.compile_ms;
   }
   stats.quarantined = count_quarantined_objects(state_->root.layout);
-  for (Coverage& one : coverage().value_or(std::vector<Coverage>())) {
+  // Who has waited for a busy index once need not wait again.
+  auto recorded = stats.index_problem.empty() ? coverage().value_or(std::vector<Coverage>()) : std::vector<Coverage>();
+  for (Coverage& one : recorded) {
     const bool whole =
         std::all_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return state_->exists(key); });
     if (whole) stats.coverage.push_back(std::move(one));
