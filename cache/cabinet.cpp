@@ -1,5 +1,7 @@
 #include "cache/cabinet.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cache/index.hpp"
@@ -13,6 +15,7 @@ namespace cubinet::cache {
 struct Cabinet::State {
   State(Root opened, Surroundings outside)
       : root(std::move(opened)),
+        calls(outside.calls),
         clock(outside.clock),
         store(root.layout, outside.calls),
         index(root.layout, outside.calls, outside.index_patience) {}
@@ -20,11 +23,18 @@ struct Cabinet::State {
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
   // cache_unusable with the reason when nothing can be written here.
   [[nodiscard]] Expected<void> require_writable() const;
+  // The whole object in the root, else in the first layer that has it. Damage is set aside in a root that can be
+  // written.
+  [[nodiscard]] std::optional<Object> read(const Key& key) const;
+  // Whether there is a file of it anywhere, whole or not.
+  [[nodiscard]] bool exists(const Key& key) const;
 
   Root root;
+  util::SystemCalls& calls;
   const util::Clock& clock;
   ObjectStore store;
   Index index;
+  std::vector<ObjectStore> layers;
 };
 
 namespace {
@@ -156,6 +166,21 @@ Expected<void> Cabinet::State::require_writable() const {
               fmt::format("the cabinet {} is read-only: {}", root.layout.root.native(), root.readonly_reason));
 }
 
+std::optional<Object> Cabinet::State::read(const Key& key) const {
+  auto object = store.read(key);
+  if (object) return std::move(*object);
+  if (is_damage(object.error()) && writable()) store.set_damaged_aside(key);
+  for (const ObjectStore& layer : layers) {
+    if (object = layer.read(key); object) return std::move(*object);
+  }
+  return std::nullopt;
+}
+
+bool Cabinet::State::exists(const Key& key) const {
+  return store.exists(key) ||
+         std::any_of(layers.begin(), layers.end(), [&](const ObjectStore& layer) { return layer.exists(key); });
+}
+
 Cabinet::Cabinet(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Cabinet::Cabinet(Cabinet&&) noexcept = default;
 Cabinet& Cabinet::operator=(Cabinet&&) noexcept = default;
@@ -167,18 +192,53 @@ Expected<Cabinet> Cabinet::open(const std::filesystem::path& root, bool create, 
   return Cabinet(std::make_unique<State>(std::move(*opened), surroundings));
 }
 
+Expected<Stack> Cabinet::open_stack(const std::filesystem::path& root, bool create,
+                                    const std::vector<std::filesystem::path>& layers, Surroundings surroundings) {
+  std::optional<Cabinet> cabinet;
+  std::vector<Error> errors;
+  if (!root.empty()) {
+    auto opened = open(root, create, surroundings);
+    if (opened) cabinet.emplace(std::move(*opened));
+    if (!opened) errors.push_back(std::move(opened.error()));
+  }
+  for (const std::filesystem::path& layer : layers) {
+    if (cabinet) {
+      if (auto added = cabinet->add_layer(layer); !added) errors.push_back(std::move(added.error()));
+      continue;
+    }
+    auto opened = open_layer(layer);
+    if (opened) cabinet.emplace(Cabinet(std::make_unique<State>(std::move(*opened), surroundings)));
+    if (!opened) errors.push_back(std::move(opened.error()));
+  }
+  if (!cabinet && errors.empty()) return fail(ErrorCode::cache_unusable, "no folder is named for the cabinet");
+  if (!cabinet) return tl::make_unexpected(std::move(errors.front()));
+  Stack stack{std::move(*cabinet), {}};
+  for (Error& error : errors) stack.problems.push_back(std::move(error.message));
+  return stack;
+}
+
 const std::filesystem::path& Cabinet::root() const { return state_->root.layout.root; }
 Persistence Cabinet::persistence() const { return state_->root.persistence; }
+const std::string& Cabinet::readonly_reason() const { return state_->root.readonly_reason; }
+
+Expected<void> Cabinet::add_layer(const std::filesystem::path& root) {
+  auto opened = open_layer(root);
+  if (!opened) return tl::make_unexpected(std::move(opened.error()));
+  state_->layers.emplace_back(std::move(opened->layout), state_->calls);
+  return {};
+}
 
 std::optional<Object> Cabinet::find(const Key& key, std::string_view record) const {
-  auto object = state_->store.read(key);
-  if (!object) {
-    if (is_damage(object.error()) && state_->writable()) state_->store.set_damaged_aside(key);
-    return std::nullopt;
-  }
+  auto object = state_->read(key);
   // A whole object of this key with another record: the caller's record is not the key's. Nothing is damaged.
-  if (object->record != record) return std::nullopt;
-  return std::move(*object);
+  if (object && object->record != record) return std::nullopt;
+  return object;
+}
+
+bool Cabinet::holds(const Key& key) const { return state_->read(key).has_value(); }
+
+Claim Cabinet::claim(const Key& key) const {
+  return state_->writable() ? Claim::attempt(state_->root.layout, key) : Claim();
 }
 
 Expected<void> Cabinet::publish(const Key& key, const Object& object) {
@@ -256,7 +316,28 @@ Expected<Stats> Cabinet::stats() {
     stats.compile_ms += entry.facts.compile_ms;
   }
   stats.quarantined = count_quarantined_objects(state_->root.layout);
+  // Who has waited for a busy index once need not wait again.
+  auto recorded = stats.index_problem.empty() ? coverage().value_or(std::vector<Coverage>()) : std::vector<Coverage>();
+  for (Coverage& one : recorded) {
+    const bool whole =
+        std::all_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return state_->exists(key); });
+    if (whole) stats.coverage.push_back(std::move(one));
+  }
   return stats;
+}
+
+Expected<std::vector<Coverage>> Cabinet::coverage() {
+  return state_->writable() ? state_->index.coverage() : state_->index.coverage_unchanged();
+}
+
+Expected<void> Cabinet::record_coverage(const std::string& subject, std::vector<Key> keys) {
+  if (auto writable = state_->require_writable(); !writable) return writable;
+  std::sort(keys.begin(), keys.end());
+  return state_->index.put_coverage({subject, std::move(keys), state_->clock.seconds()});
+}
+
+void Cabinet::drop_coverage(const std::vector<std::string>& subjects) {
+  if (state_->writable() && !subjects.empty()) static_cast<void>(state_->index.drop_coverage(subjects));
 }
 
 Expected<Removal> Cabinet::remove(const Key& key) {

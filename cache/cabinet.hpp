@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cache/claim.hpp"
 #include "cache/key.hpp"
 #include "util/clock.hpp"
 #include "util/expected.hpp"
@@ -52,14 +53,28 @@ struct Entry {
   std::string record;
 };
 
+// What the cabinet is complete for: a subject, and the entries that it takes. The cabinet does not look into the
+// subject.
+struct Coverage {
+  std::string subject;        // canonical JSON: the same subject has the same text
+  std::vector<Key> keys;      // ascending
+  std::int64_t recorded = 0;  // seconds since 1970
+
+  friend bool operator==(const Coverage&, const Coverage&) = default;
+};
+
+// So many of them are kept, the latest.
+inline constexpr std::int64_t max_coverages = 64;
+
 struct Stats {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;
   std::int64_t hits = 0;
-  std::int64_t quarantined = 0;  // damaged files that were set aside
-  double compile_ms = 0;         // what the entries cost to make, together
-  std::int64_t damaged = 0;      // files in objects/ that look damaged, see Survey
-  std::string index_problem;     // not empty: hits are not known, and 0
+  std::int64_t quarantined = 0;    // damaged files that were set aside
+  double compile_ms = 0;           // what the entries cost to make, together
+  std::int64_t damaged = 0;        // files in objects/ that look damaged, see Survey
+  std::string index_problem;       // not empty: hits are not known, and 0
+  std::vector<Coverage> coverage;  // those of whose entries none is missing, the latest first
 };
 
 // Entries, and what stood in the way of a whole listing.
@@ -94,14 +109,21 @@ struct Surroundings {
   std::chrono::milliseconds index_patience{5000};  // for an index that another process holds
 };
 
-// One root folder. Thread-safe, and usable on both sides of a fork. Cheap to keep open; holds no lock and no open file
-// between calls. Who may own and write a root: see root.hpp.
+struct Stack;
+
+// One root folder, and layers under it that are read alone. Thread-safe, and usable on both sides of a fork. Cheap to
+// keep open; holds no lock and no open file between calls. Who may own and write a root: see root.hpp.
 class Cabinet {
  public:
   // Opens `root`; with `create`, makes it (mode 0700) when it is missing or empty. A folder that is
   // neither empty nor marked as a cabinet is refused and left alone (cache_unusable). A root of our
   // format that cannot be written opens read-only. Nothing there and no `create`: not_found.
   static Expected<Cabinet> open(const std::filesystem::path& root, bool create, Surroundings surroundings = {});
+  // Opens `root` (empty: none) and adds the layers. What cannot be opened is told in the stack's problems and done
+  // without: if it is the root, the first layer that opens takes its place, and nothing can be stored. An error, the
+  // first one, when nothing opens.
+  static Expected<Stack> open_stack(const std::filesystem::path& root, bool create,
+                                    const std::vector<std::filesystem::path>& layers, Surroundings surroundings = {});
   Cabinet(Cabinet&&) noexcept;
   Cabinet& operator=(Cabinet&&) noexcept;
   ~Cabinet();
@@ -109,10 +131,23 @@ class Cabinet {
   [[nodiscard]] const std::filesystem::path& root() const;
   // on or readonly; `off` is for those who work without a cabinet.
   [[nodiscard]] Persistence persistence() const;
+  // Why it is readonly; empty when it is not.
+  [[nodiscard]] const std::string& readonly_reason() const;
+
+  // Adds a further root that find() and holds() search after the ones before it. It is read and no more: nothing in it
+  // is made, moved, locked or indexed, and what is damaged there is a miss and stays. All else that a cabinet does is
+  // about its first root alone. Errors as from open() without `create`. Not thread-safe: before the cabinet is shared.
+  Expected<void> add_layer(const std::filesystem::path& root);
 
   // The entry, if it is there and whole: size, digest, key and record are checked on the bytes that are
   // returned. A damaged file is moved to quarantine/ and answered as a miss. Touches no SQLite.
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
+  // Whether find() answers for the record that the key is the digest of. As thorough as find(), and as costly.
+  [[nodiscard]] bool holds(const Key& key) const;
+
+  // Tries to be the one that makes the entry, see claim.hpp. Does not wait. Neither mine nor taken where the root
+  // cannot be written or locked: make the entry all the same.
+  [[nodiscard]] Claim claim(const Key& key) const;
 
   // Stores an entry: temporary file, fsync, rename, fsync of the folder, then the index row. The first
   // publisher wins; a second one of the same key is a success that changes nothing. A failed index row
@@ -137,6 +172,15 @@ class Cabinet {
   // or cannot be read, with the reason.
   [[nodiscard]] Expected<void> check(const Key& key) const;
   Expected<Stats> stats();
+
+  // What the cabinet was said to be complete for, the latest first. The entries may be gone since: ask holds() for
+  // each. io when the index does not answer.
+  Expected<std::vector<Coverage>> coverage();
+  // Says at the present time that the cabinet holds every entry which the subject takes, in the place of what was said
+  // of this subject before. cache_unusable for a read-only root, io when the index does not answer.
+  Expected<void> record_coverage(const std::string& subject, std::vector<Key> keys);
+  // Takes back what was said of these subjects. Best effort.
+  void drop_coverage(const std::vector<std::string>& subjects);
   // Reads every object and compares it with its footer and with the index; with `repair` sets damaged
   // objects aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
   // changes in any way. The report tells what was found, before repairs, and what they left. An index that another
@@ -150,6 +194,11 @@ class Cabinet {
   struct State;
   explicit Cabinet(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
+};
+
+struct Stack {
+  Cabinet cabinet;
+  std::vector<std::string> problems;  // of a root or layers that could not be opened, in their order
 };
 
 }  // namespace cubinet::cache

@@ -93,10 +93,10 @@ std::optional<Facts> facts_from_json(std::string_view json) {
   return facts;
 }
 
-std::string kernel_names_to_json(const std::vector<std::string>& names) {
-  return Json(names).dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string texts_to_json(const std::vector<std::string>& items) {
+  return Json(items).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::optional<std::vector<std::string>> kernel_names_from_json(std::string_view json) { return texts(parse(json)); }
+std::optional<std::vector<std::string>> texts_from_json(std::string_view json) { return texts(parse(json)); }
 
 }  // namespace cubinet::cache

@@ -1,10 +1,12 @@
 #include "cache/index.hpp"
 
-#include <fmt/format.h>
-
+#include <string>
 #include <system_error>
 #include <type_traits>
 
+#include <fmt/format.h>
+
+#include "cache/coverage_table.hpp"
 #include "cache/facts_json.hpp"
 #include "cache/index_gate.hpp"
 #include "cache/quarantine.hpp"
@@ -24,9 +26,11 @@ CREATE TABLE entries (
   smem_bytes INTEGER NOT NULL, compile_ms REAL NOT NULL, created INTEGER NOT NULL, kernel_names TEXT NOT NULL,
   record TEXT NOT NULL, row_digest TEXT NOT NULL, last_used INTEGER NOT NULL DEFAULT 0, hits INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-PRAGMA user_version = 2;
 )";
-static_assert(index_schema_version == 2);
+constexpr const char* set_version = "PRAGMA user_version = 3";
+static_assert(index_schema_version == 3);
+// The version before, which had no coverage and is the same in all else.
+constexpr std::int64_t version_without_coverage = 2;
 
 constexpr const char* select_rows =
     "SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, kernel_names, "
@@ -73,7 +77,7 @@ Index::Row read_row(const Statement& row, const Key& key) {
   entry.facts.smem_bytes = narrow(row.integer(8));
   entry.facts.compile_ms = row.real(9);
   entry.facts.created = row.integer(10);
-  auto names = kernel_names_from_json(row.text(11));
+  auto names = texts_from_json(row.text(11));
   entry.record = row.text(12);
   entry.last_used = count(row.integer(14));
   entry.hits = count(row.integer(15));
@@ -86,7 +90,7 @@ Index::Row read_row(const Statement& row, const Key& key) {
 
 SqlExpected<void> put(Statement& statement, const Entry& entry) {
   const std::string key = entry.key.hex();
-  const std::string names = kernel_names_to_json(entry.facts.kernel_names);
+  const std::string names = texts_to_json(entry.facts.kernel_names);
   const std::string digest = row_digest(entry);
   const Facts& facts = entry.facts;
   statement.reset();
@@ -119,8 +123,8 @@ SqlExpected<Index::Rows> read_rows(Database& database) {
 
 bool is_version(const SqlExpected<std::int64_t>& version) { return version && *version == index_schema_version; }
 
-// Makes the table in a database that has nothing in it. The look and the making are one transaction, so that of several
-// processes one makes it.
+// Makes the tables in a database that has nothing in it, and what the version before did not have in one of its own.
+// The look and the making are one transaction, so that of several processes one makes them.
 SqlExpected<void> make_schema(Database& database) {
   auto transaction = Transaction::begin(database);
   if (!transaction) return tl::make_unexpected(transaction.error());
@@ -129,8 +133,13 @@ SqlExpected<void> make_schema(Database& database) {
   if (is_version(version)) return {};
   const auto tables = database.integer("SELECT count(*) FROM sqlite_master");
   if (!tables) return tl::make_unexpected(tables.error());
-  if (*version != 0 || *tables != 0) return damaged(fmt::format("schema version {} is not known", *version));
-  if (auto made = database.run(schema); !made) return made;
+  if (*version != version_without_coverage) {
+    if (*version != 0 || *tables != 0) return damaged(fmt::format("schema version {} is not known", *version));
+    if (auto made = database.run(schema); !made) return made;
+  }
+  for (const char* statement : {coverage_schema, set_version}) {
+    if (auto made = database.run(statement); !made) return made;
+  }
   return transaction->commit();
 }
 
@@ -158,6 +167,7 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
   auto database = connect(layout, patience);
   if (!database) return tl::make_unexpected(database.error());
   if (const auto rows = read_rows(*database); !rows) return tl::make_unexpected(rows.error());
+  if (const auto coverage = read_coverage(*database); !coverage) return tl::make_unexpected(coverage.error());
   const auto transaction = Transaction::begin(*database);
   if (!transaction) return tl::make_unexpected(transaction.error());
   return {};
@@ -223,22 +233,27 @@ Index::Outcome Index::rows() const {
   return rows;
 }
 
-Index::Outcome Index::rows_unchanged() const {
-  const auto refuse = [&](SqlError error) { return tl::make_unexpected(described(std::move(error))); };
+// Opens what is there for reading and works, if it is of this version or of the one before.
+template <class Work>
+auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto gate = enter_index();
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
-    return refuse({SqlFailure::absent, "there is no such file"});
+    return tl::make_unexpected(SqlError{SqlFailure::absent, "there is no such file"});
   }
   auto database = Database::open(layout_.index(), Database::Mode::read_only, patience_);
-  if (!database) return refuse(database.error());
+  if (!database) return tl::make_unexpected(database.error());
   const auto version = database->integer("PRAGMA user_version");
-  if (!version) return refuse(version.error());
-  if (!is_version(version)) {
-    return refuse({SqlFailure::damaged, fmt::format("schema version {} is not known", *version)});
+  if (!version) return tl::make_unexpected(version.error());
+  if (!is_version(version) && *version != version_without_coverage) {
+    return damaged(fmt::format("schema version {} is not known", *version));
   }
-  auto rows = read_rows(*database);
-  if (!rows) return refuse(rows.error());
+  return work(*database);
+}
+
+Index::Outcome Index::rows_unchanged() const {
+  auto rows = with_database_unchanged(read_rows);
+  if (!rows) return tl::make_unexpected(described(rows.error()));
   return rows;
 }
 
@@ -288,6 +303,24 @@ Expected<bool> Index::erase(const Key& key) const {
     if (auto done = statement->bind(hex).step(); !done) return tl::make_unexpected(done.error());
     return database.changes() > 0;
   }));
+}
+
+Expected<std::vector<Coverage>> Index::coverage() const { return translate(with_database(read_coverage)); }
+
+Expected<std::vector<Coverage>> Index::coverage_unchanged() const {
+  return translate(with_database_unchanged([](Database& database) -> SqlExpected<std::vector<Coverage>> {
+    const auto version = database.integer("PRAGMA user_version");
+    if (!version) return tl::make_unexpected(version.error());
+    return is_version(version) ? read_coverage(database) : std::vector<Coverage>();
+  }));
+}
+
+Expected<void> Index::put_coverage(const Coverage& coverage) const {
+  return translate(with_database([&](Database& database) { return cache::put_coverage(database, coverage); }));
+}
+
+Expected<void> Index::drop_coverage(const std::vector<std::string>& subjects) const {
+  return translate(with_database([&](Database& database) { return cache::drop_coverage(database, subjects); }));
 }
 
 }  // namespace cubinet::cache

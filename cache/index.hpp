@@ -1,5 +1,6 @@
-// The index: one SQLite table of what the objects' footers say, and of how often each was used. It is never the truth.
-// What is in it can be read back from the objects, except hits and last_used, which are lost with it.
+// The index: an SQLite table of what the objects' footers say, and of how often each was used; and one of what the root
+// is complete for. It is never the truth. What is in it can be read back from the objects, except hits, last_used and
+// the coverage, which are lost with it.
 //
 // Each call opens a connection and closes it, so nothing is held between calls and nothing crosses a fork. A file that
 // is damaged, foreign or of another schema version is moved to quarantine/ and a new one started, by one process at a
@@ -19,7 +20,7 @@
 namespace cubinet::cache {
 
 // Version of the schema in index.cpp, kept in the database's user_version.
-inline constexpr std::int64_t index_schema_version = 2;
+inline constexpr std::int64_t index_schema_version = 3;
 
 class Index {
  public:
@@ -47,9 +48,18 @@ class Index {
   // Removes a row. False when there was none.
   Expected<bool> erase(const Key& key) const;
 
+  // See Cabinet; a row that is not sound is passed over.
+  [[nodiscard]] Expected<std::vector<Coverage>> coverage() const;
+  // The same with no change on disk of any kind.
+  [[nodiscard]] Expected<std::vector<Coverage>> coverage_unchanged() const;
+  Expected<void> put_coverage(const Coverage& coverage) const;
+  Expected<void> drop_coverage(const std::vector<std::string>& subjects) const;
+
  private:
   template <class Work>
   auto with_database(Work work) const -> decltype(work(std::declval<Database&>()));
+  template <class Work>
+  auto with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>()));
   SqlExpected<void> replace_damaged() const;
   [[nodiscard]] SqlError described(SqlError error) const;
   template <class T>

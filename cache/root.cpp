@@ -177,19 +177,36 @@ Expected<fs::path> absolute_root(const fs::path& path) {
   return absolute.has_filename() ? absolute : absolute.parent_path();
 }
 
-}  // namespace
+// Where a root is, if anything is there.
+struct Place {
+  Layout layout;
+  bool exists = false;
+};
 
-Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& calls) {
-  const auto absolute = absolute_root(path);
+Expected<Place> find_place(const fs::path& path) {
+  auto absolute = absolute_root(path);
   if (!absolute) return tl::make_unexpected(absolute.error());
-  const Layout layout{*absolute};
+  Layout layout{std::move(*absolute)};
   std::error_code error;
   const auto status = fs::symlink_status(layout.root, error);
   if (status.type() == fs::file_type::none) {
     return unusable(util::system_message("examine the cabinet", layout.root, error.value()));
   }
-  if (!fs::exists(status)) {
-    if (!create) return fail(ErrorCode::not_found, fmt::format("there is no cabinet at {}", layout.root.native()));
+  return Place{std::move(layout), fs::exists(status)};
+}
+
+tl::unexpected<Error> absent(const Layout& layout) {
+  return fail(ErrorCode::not_found, fmt::format("there is no cabinet at {}", layout.root.native()));
+}
+
+}  // namespace
+
+Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& calls) {
+  const auto place = find_place(path);
+  if (!place) return tl::make_unexpected(place.error());
+  const Layout& layout = place->layout;
+  if (!place->exists) {
+    if (!create) return absent(layout);
     if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
   }
   if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
@@ -197,6 +214,19 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
   return open_marked(layout, calls);
+}
+
+Expected<Root> open_layer(const fs::path& path) {
+  const auto place = find_place(path);
+  if (!place) return tl::make_unexpected(place.error());
+  const Layout& layout = place->layout;
+  if (!place->exists) return absent(layout);
+  if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  const auto format = read_or_make_format(layout, false, util::system_calls());  // without `create` it only reads
+  if (!format) return tl::make_unexpected(format.error());
+  if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
+  if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
+  return Root{layout, Persistence::readonly, "it was opened as a layer, to be read alone"};
 }
 
 }  // namespace cubinet::cache

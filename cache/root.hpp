@@ -24,4 +24,8 @@ struct Root {
 // Safe when several processes create the same root at once, and after a creator was killed.
 Expected<Root> open_root(const std::filesystem::path& path, bool create, util::SystemCalls& calls);
 
+// Accepts what open_root does without `create`, and changes nothing: no part is made, and the root is read-only
+// whatever its modes say.
+Expected<Root> open_layer(const std::filesystem::path& path);
+
 }  // namespace cubinet::cache

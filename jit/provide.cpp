@@ -1,9 +1,12 @@
 #include "jit/provide.hpp"
 
+#include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "util/clock.hpp"
+#include "util/elapsed.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -31,42 +34,86 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
   return facts;
 }
 
-std::optional<Provided> find_recorded(const cache::Key& key, const std::string& record, const cache::Cabinet& cabinet) {
-  auto object = cabinet.find(key, record);
+// A kernel that is to be had, under its name.
+struct Wanted {
+  Wanted(const KernelSpec& kernel, const std::string& nvrtc_version)
+      : spec(kernel), record(record_of(kernel, nvrtc_version)), key(key_of(record)) {}
+  const KernelSpec& spec;
+  std::string record;
+  cache::Key key;
+};
+
+std::optional<Provided> find(const Wanted& wanted, const cache::Cabinet& cabinet) {
+  auto object = cabinet.find(wanted.key, wanted.record);
   if (!object) return std::nullopt;
-  return Provided{key, std::move(*object), false, {}};
+  return Provided{wanted.key, std::move(*object), false, {}};
 }
 
-Expected<Provided> provide_or_throw(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
-  std::string record = record_of(spec, compiler.version());
-  const cache::Key key = key_of(record);
-  if (cabinet != nullptr) {
-    if (auto found = find_recorded(key, record, *cabinet)) return std::move(*found);
-  }
-  auto kernel = compiler.compile(spec);
+Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet* cabinet) {
+  auto kernel = compiler.compile(wanted.spec);
   if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
-  cache::Facts facts = facts_of(spec, *kernel);
-  Provided provided{key, {std::move(kernel->cubin), std::move(record), std::move(facts)}, true, {}};
+  cache::Facts facts = facts_of(wanted.spec, *kernel);
+  Provided provided{wanted.key, {std::move(kernel->cubin), wanted.record, std::move(facts)}, true, {}};
   if (cabinet != nullptr) {
-    auto stored = cabinet->publish(key, provided.object);
+    auto stored = cabinet->publish(wanted.key, provided.object);
     if (!stored) provided.store_problem = std::move(stored.error().message);
   }
   return provided;
 }
 
-}  // namespace
-
-std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
-  const std::string record = record_of(spec, nvrtc_version);
-  return find_recorded(key_of(record), record, cabinet);
+Expected<Attempt> attempt(const Wanted& wanted, Compiler& compiler, cache::Cabinet* cabinet) {
+  cache::Claim claim;
+  if (cabinet != nullptr) {
+    if (auto found = find(wanted, *cabinet)) return Attempt{std::move(found)};
+    claim = cabinet->claim(wanted.key);
+    if (claim.taken()) return Attempt{std::nullopt, claim.holder()};
+    // It may have been published, and the claim on it released, between the two looks.
+    if (claim.mine()) {
+      if (auto found = find(wanted, *cabinet)) return Attempt{std::move(found)};
+    }
+  }
+  auto made = make(wanted, compiler, cabinet);
+  if (!made) return tl::make_unexpected(std::move(made.error()));
+  return Attempt{std::move(*made)};
 }
 
-Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
+Expected<Provided> provide_or_throw(const Wanted& wanted, Compiler& compiler, cache::Cabinet* cabinet,
+                                    std::chrono::milliseconds patience) {
+  const util::Moment deadline = util::now() + patience;
+  constexpr std::chrono::milliseconds longest_pause(20);
+  for (auto pause = std::chrono::milliseconds(1);; pause = std::min(pause * 2, longest_pause)) {
+    auto tried = attempt(wanted, compiler, cabinet);
+    if (!tried) return tl::make_unexpected(std::move(tried.error()));
+    if (tried->provided) return std::move(*tried->provided);
+    if (util::now() >= deadline) return make(wanted, compiler, cabinet);
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// What `work` answers, or what it throws as an error.
+template <class Work>
+auto without_exceptions(const KernelSpec& spec, Work work) -> decltype(work()) {
   try {
-    return provide_or_throw(spec, compiler, cabinet);
+    return work();
   } catch (const std::exception& exception) {
     return fail(ErrorCode::compile_failed, spec.family + ": " + exception.what());
   }
+}
+
+}  // namespace
+
+std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
+  return find(Wanted(spec, nvrtc_version), cabinet);
+}
+
+Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
+                           std::chrono::milliseconds patience) {
+  return without_exceptions(
+      spec, [&] { return provide_or_throw(Wanted(spec, compiler.version()), compiler, cabinet, patience); });
+}
+
+Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
+  return without_exceptions(spec, [&] { return attempt(Wanted(spec, compiler.version()), compiler, cabinet); });
 }
 
 }  // namespace cubinet::jit

@@ -1,6 +1,8 @@
-// The middle of the chain: key -> find -> compile -> publish.
+// The middle of the chain: key -> find -> claim -> compile -> publish.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,16 +16,30 @@ namespace cubinet::jit {
 struct Provided {
   cache::Key key;
   cache::Object object;
-  bool compiled = false;        // false: the cabinet held it
-  std::string store_problem;    // why the fresh kernel could not be stored; empty when it was, or was found
+  bool compiled = false;      // false: the cabinet held it
+  std::string store_problem;  // why the fresh kernel could not be stored; empty when it was, or was found
+};
+
+// How long to wait for another process, or thread, that is making the same kernel: far above what any takes to compile.
+inline constexpr std::chrono::milliseconds claim_patience{20'000};
+
+// What came of an attempt that does not wait.
+struct Attempt {
+  std::optional<Provided> provided;  // nothing: another process, or thread, is making it
+  std::int64_t holder = 0;           // that process, 0: not known; see cache::Claim
 };
 
 // The kernel of `spec` as NVRTC `nvrtc_version` makes it, if the cabinet holds it. Needs no compiler.
 std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
 
-// The kernel of `spec`: from the cabinet, else compiled and published. `cabinet` may be null. A cabinet that
-// cannot store is no error; a compilation that fails stores nothing. Never throws: what the compiler throws, and out of
-// memory above all, is compile_failed. Thread-safe as far as its arguments are.
-Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet);
+// The kernel of `spec`: from the cabinet, else compiled and published. While somebody else is making it this waits, up
+// to `patience`, for it to appear or for its maker to end; then it makes the kernel on its own. `cabinet` may be null.
+// A cabinet that cannot store is no error; a compilation that fails stores nothing. Never throws: what the compiler
+// throws, and out of memory above all, is compile_failed. Thread-safe as far as its arguments are.
+Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
+                           std::chrono::milliseconds patience = claim_patience);
+
+// As provide(), but comes back at once when somebody else is making the kernel, for the caller to do other work first.
+Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet);
 
 }  // namespace cubinet::jit

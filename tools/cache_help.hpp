@@ -49,7 +49,11 @@ inline constexpr const char* stats_help =
     "  quarantined   damaged files that were set aside\n"
     "  compile_ms    milliseconds that the entries took to compile, together\n"
     "  damaged       files in objects/ that look damaged; they are no entries\n"
-    "  index_problem why the index could not be read, else empty\n";
+    "  index_problem why the index could not be read, else empty\n"
+    "  coverage      what a warmup has made the cabinet complete for, and nothing is missing of:\n"
+    "                a list of {problems, m_range, arch, num_sms, nvrtc, current (made from the\n"
+    "                templates of this build), executed (null, or {device, driver}), kernels,\n"
+    "                recorded (seconds since 1970)}\n";
 
 inline constexpr const char* verify_help =
     "Exit code 1 when something is damaged or the index and the objects disagree; with\n"

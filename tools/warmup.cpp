@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "cache/root.hpp"
 #include "tools/number.hpp"
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
@@ -15,6 +14,7 @@
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/cores.hpp"
+#include "warmup/coverage.hpp"
 #include "warmup/runner.hpp"
 
 namespace cubinet::tools {
@@ -38,10 +38,13 @@ constexpr const char* warmup_example =
 constexpr const char* warmup_help =
     "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and\n"
     "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
-    "JSON: {unique_kernels, compiled, stored, hits, failed, failures[] {key, family, code, message, log},\n"
-    "remaining, executed, not_executed[], launches, seconds, peak_device_bytes,\n"
-    "persist (on|readonly|off), persist_problem, cache, jobs}; stored says how many of compiled the\n"
-    "cabinet holds now. executed, not_executed, launches and peak_device_bytes are there for tools that\n"
+    "Several at once on one cabinet share the work. A run that did all of its plan is recorded, and a\n"
+    "later one that asks for no more looks whether all of it is still whole, and opens no NVRTC.\n"
+    "JSON: {unique_kernels, compiled, stored, hits, shared, failed, failures[] {key, family, code,\n"
+    "message, log}, remaining, executed, not_executed[], launches, seconds, peak_device_bytes,\n"
+    "persist (on|readonly|off), persist_problem, coverage (found|recorded|none), cache, jobs}; stored\n"
+    "says how many of compiled the cabinet holds now, shared how many of hits another process made\n"
+    "meanwhile. executed, not_executed, launches and peak_device_bytes are there for tools that\n"
     "read them: compiling uses no device, so they are 0 and empty.";
 
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
@@ -52,13 +55,11 @@ Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain,
   const std::int64_t missing = warmup::count_missing(plan, toolchain.compiler->version(), cabinet);
   if (missing == 0) return {};
   if (toolchain.missing) return tl::make_unexpected(*toolchain.missing);
-  const auto root = cache::open_root(cabinet.root(), false, util::system_calls());
-  const std::string reason = root ? root->readonly_reason : root.error().message;
   return fail(
       ErrorCode::cache_unusable,
       fmt::format("{} cannot be written, and {} of {} kernels are not in it; nothing was compiled ({}); make it "
                   "writable, or name another folder with --cache or CUBINET_CACHE_DIR",
-                  cabinet.root().string(), missing, plan.kernels.size(), reason));
+                  cabinet.root().string(), missing, plan.kernels.size(), cabinet.readonly_reason()));
 }
 
 Json failure_object(const warmup::Failure& failure) {
@@ -69,13 +70,23 @@ Json failure_object(const warmup::Failure& failure) {
               {"log", failure.error.detail}};
 }
 
-Json report_object(const warmup::Report& report, std::size_t kernels, const std::string& root, int jobs) {
+// Of a record that the cabinet is complete for the request.
+enum class Coverage { found, recorded, none };
+
+const char* coverage_name(Coverage coverage) {
+  if (coverage == Coverage::found) return "found";
+  return coverage == Coverage::recorded ? "recorded" : "none";
+}
+
+Json report_object(const warmup::Report& report, std::size_t kernels, const std::string& root, int jobs,
+                   Coverage coverage) {
   Json failures = Json::array();
   for (const warmup::Failure& failure : report.failed) failures.push_back(failure_object(failure));
   return Json{{"unique_kernels", kernels},
               {"compiled", report.compiled},
               {"stored", report.stored},
               {"hits", report.hits},
+              {"shared", report.shared},
               {"failed", report.failed.size()},
               {"failures", std::move(failures)},
               {"remaining", report.remaining},
@@ -86,6 +97,7 @@ Json report_object(const warmup::Report& report, std::size_t kernels, const std:
               {"peak_device_bytes", 0},
               {"persist", persist_name(report.persist)},
               {"persist_problem", report.persist_problem},
+              {"coverage", coverage_name(coverage)},
               {"cache", root},
               {"jobs", jobs}};
 }
@@ -93,7 +105,9 @@ Json report_object(const warmup::Report& report, std::size_t kernels, const std:
 void print_report(const warmup::Report& report, std::size_t kernels, const std::string& root) {
   std::string text = fmt::format("{} kernels: {} compiled", kernels, report.compiled);
   if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
-  text += fmt::format(", {} were there, {} failed", report.hits, report.failed.size());
+  text += fmt::format(", {} were there", report.hits);
+  if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
+  text += fmt::format(", {} failed", report.failed.size());
   if (report.remaining > 0) text += fmt::format(", {} not begun", report.remaining);
   print(fmt::format("{}; {}\ncache: {} (persistence {})\n", text, milliseconds_text(report.seconds * 1000), root,
                     persist_name(report.persist)));
@@ -129,10 +143,35 @@ warmup::Report compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Ca
                        const std::atomic<bool>& stop) {
   ProgressDisplay display(progress_style(quiet));
   const auto progress = [&display](const warmup::Step& step) { display.show(step); };
+  warmup::Sharing sharing;
+  if (!quiet) {
+    sharing.waits = [&display](std::int64_t holder) {
+      display.clear();
+      note(fmt::format("waiting for process {}, which compiles a kernel of this plan", holder));
+    };
+  }
   display.begin(static_cast<std::int64_t>(plan.kernels.size()));
-  warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop);
+  warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop, sharing);
   display.clear();
   return report;
+}
+
+// What a run would report on a cabinet that is known to be complete for the request.
+std::optional<warmup::Report> find_covered(const warmup::PlanRequest& request, const warmup::Plan& plan,
+                                           const std::string& nvrtc_version, cache::Cabinet& cabinet) {
+  return warmup::warm_from_coverage(cabinet, plan, warmup::subject_of(request, nvrtc_version));
+}
+
+int say(const WarmupOptions& options, const warmup::Report& report, const warmup::Plan& plan,
+        const cache::Cabinet& cabinet, int jobs, Coverage coverage) {
+  explain(report);
+  const std::string root = cabinet.root().string();
+  if (options.json) {
+    print_object(report_object(report, plan.kernels.size(), root, jobs, coverage));
+  } else {
+    print_report(report, plan.kernels.size(), root);
+  }
+  return complete(report) ? exit_done : exit_failed;
 }
 
 int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
@@ -146,20 +185,29 @@ int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
   if (!root) return report_error(root.error(), options.json, exit_usage);
   if (!request->note.empty() && !options.quiet) note(request->note);
 
+  // Under the version that the build expects, before anything is opened that takes time.
+  const std::string expected = jit::configured_nvrtc_version();
+  auto cabinet = cache::Cabinet::open(*root, false);
+  if (cabinet) {
+    if (const auto covered = find_covered(request->plan, *plan, expected, *cabinet)) {
+      return say(options, *covered, *plan, *cabinet, *jobs, Coverage::found);
+    }
+  }
   Toolchain toolchain = open_toolchain();
-  auto cabinet = cache::Cabinet::open(*root, !toolchain.missing);
+  if (!cabinet) cabinet = cache::Cabinet::open(*root, !toolchain.missing);
   if (!cabinet) return report_error(toolchain.missing.value_or(cabinet.error()), options.json, exit_failed);
   if (const auto ready = check_ready(*plan, toolchain, *cabinet); !ready) {
     return report_error(ready.error(), options.json, exit_failed);
   }
-  const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet, stop);
-  explain(report);
-  if (options.json) {
-    print_object(report_object(report, plan->kernels.size(), cabinet->root().string(), *jobs));
-  } else {
-    print_report(report, plan->kernels.size(), cabinet->root().string());
+  const std::string version = toolchain.compiler->version();
+  if (version != expected) {
+    if (const auto covered = find_covered(request->plan, *plan, version, *cabinet)) {
+      return say(options, *covered, *plan, *cabinet, *jobs, Coverage::found);
+    }
   }
-  return complete(report) ? exit_done : exit_failed;
+  const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet, stop);
+  const bool recorded = warmup::record_coverage(*cabinet, *plan, warmup::subject_of(request->plan, version), report);
+  return say(options, report, *plan, *cabinet, *jobs, recorded ? Coverage::recorded : Coverage::none);
 }
 
 int run_watched(const WarmupOptions& options) {

@@ -2,12 +2,35 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <thread>
 
 namespace cubinet::util {
+
+FileLock::FileLock(File file) : file_(std::move(file)), owner_(::getpid()) {}
+
+FileLock& FileLock::operator=(FileLock&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  file_ = std::move(other.file_);
+  owner_ = other.owner_;
+  return *this;
+}
+
+FileLock::~FileLock() { release(); }
+
+// Closing alone leaves the lock to a child that has the same open file.
+void FileLock::release() {
+  if (file_ && owner_ == ::getpid()) ::flock(file_.get(), LOCK_UN);
+}
+
+void FileLock::write(std::string_view text) {
+  if (::ftruncate(file_.get(), 0) != 0) return;
+  static_cast<void>(::pwrite(file_.get(), text.data(), text.size(), 0) < 0);
+}
 
 Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path& path,
                                                     std::chrono::milliseconds patience) {

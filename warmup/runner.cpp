@@ -1,37 +1,88 @@
 #include "warmup/runner.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
-#include "jit/provide.hpp"
 #include "util/elapsed.hpp"
 #include "util/parallel.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
+// A kernel that is to be provided, by its place in the plan.
+struct Task {
+  std::size_t index = 0;
+  bool deferred = false;                                    // somebody else was making it when it was its turn
+  std::optional<util::Moment> waited_since = std::nullopt;  // since when there has been nothing else to do
+};
+
+// What is to be done: first every task once, in order, then those that were put back. Thread-safe.
+class Tasks {
+ public:
+  explicit Tasks(std::deque<Task> tasks) : tasks_(std::move(tasks)) {}
+
+  // Nothing: there is none left but those that other threads have in hand, and may put back for themselves.
+  std::optional<Task> take() {
+    const std::lock_guard lock(mutex_);
+    if (tasks_.empty()) return std::nullopt;
+    const Task task = tasks_.front();
+    tasks_.pop_front();
+    return task;
+  }
+
+  void put_back(const Task& task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(task);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Task> tasks_;
+};
+
 // One run over a plan. Threads provide its kernels and book what became of each under one lock, which also serialises
-// the progress callback.
+// the callbacks. Nothing that is thrown leaves it: a compile thread has nobody above it to catch that. A kernel that
+// could not be booked counts as remaining.
 class Run {
  public:
   Run(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, const Progress& progress,
-      const std::atomic<bool>* stop)
-      : plan_(plan), compiler_(compiler), cabinet_(cabinet), progress_(progress), stop_(stop) {}
+      const std::atomic<bool>* stop, const Sharing& sharing)
+      : plan_(plan), compiler_(compiler), cabinet_(cabinet), progress_(progress), stop_(stop), sharing_(sharing) {}
 
-  // Does nothing once `*stop` is set. Thread-safe. Nothing that is thrown leaves it: a compile thread has nobody above
-  // it to catch that. A kernel that could not be booked counts as remaining.
-  void provide(std::size_t index) noexcept {
-    if (stop_ != nullptr && stop_->load()) return;
+  // Books the kernel if the cabinet holds it. False: it is to be provided. Thread-safe.
+  bool look_up(std::size_t index) noexcept {
+    if (stopped()) return true;
+    if (cabinet_ == nullptr) return false;
     try {
-      auto provided = jit::provide(plan_.kernels[index].spec, compiler_, cabinet_);
-      const std::lock_guard lock(mutex_);
-      const Outcome outcome = book(index, std::move(provided));
-      ++done_;
-      tell(index, outcome);
-    } catch (...) {  // no memory
+      auto found = jit::find(plan_.kernels[index].spec, compiler_.version(), *cabinet_);
+      if (!found) return false;
+      settle(index, std::move(*found));
+      return true;
+    } catch (...) {  // no memory; perhaps there is some when it is its turn
+      return false;
+    }
+  }
+
+  // Provides what there is to do, until there is nothing or `*stop` is set. Thread-safe.
+  void work(Tasks& tasks) noexcept {
+    while (!stopped()) {
+      try {
+        auto task = tasks.take();
+        if (!task) return;
+        if (attempt(*task)) continue;
+        tasks.put_back(*task);
+        if (task->waited_since) std::this_thread::sleep_for(pause);
+      } catch (...) {  // no memory
+      }
     }
   }
 
@@ -45,6 +96,43 @@ class Run {
   }
 
  private:
+  // Between two looks at kernels that others are making.
+  static constexpr std::chrono::milliseconds pause{10};
+
+  [[nodiscard]] bool stopped() const { return stop_ != nullptr && stop_->load(); }
+
+  // False: somebody else is making the kernel, and it is to be tried again.
+  bool attempt(Task& task) {
+    const jit::KernelSpec& spec = plan_.kernels[task.index].spec;
+    // A task comes a second time when all the others have been begun: from then on it is waited for.
+    if (task.deferred && !task.waited_since) task.waited_since = util::now();
+    if (task.waited_since && util::now() - *task.waited_since >= sharing_.patience) {
+      settle(task.index, jit::provide(spec, compiler_, cabinet_, std::chrono::milliseconds(0)), true);
+      return true;
+    }
+    auto tried = jit::try_to_provide(spec, compiler_, cabinet_);
+    if (!tried) {
+      settle(task.index, tl::make_unexpected(std::move(tried.error())));
+      return true;
+    }
+    if (tried->provided) {
+      settle(task.index, std::move(*tried->provided), true);
+      return true;
+    }
+    if (task.waited_since) tell_wait(tried->holder);
+    task.deferred = true;
+    return false;
+  }
+
+  // Books what became of a kernel. `missed`: it was not there when the run began.
+  void settle(std::size_t index, Expected<jit::Provided> provided, bool missed = false) {
+    const std::lock_guard lock(mutex_);
+    if (missed && provided && !provided->compiled) ++report_.shared;
+    const Outcome outcome = book(index, std::move(provided));
+    ++done_;
+    tell(index, outcome);
+  }
+
   Outcome book(std::size_t index, Expected<jit::Provided> provided) {
     if (!provided) {
       const jit::KernelSpec& spec = plan_.kernels[index].spec;
@@ -71,6 +159,16 @@ class Run {
     }
   }
 
+  // A thread of this process is nobody whom the caller does not know.
+  void tell_wait(std::int64_t holder) noexcept {
+    if (!sharing_.waits || holder == 0 || holder == ::getpid()) return;
+    try {
+      const std::lock_guard lock(mutex_);
+      if (waited_for_.insert(holder).second) sharing_.waits(holder);
+    } catch (...) {  // as above
+    }
+  }
+
   [[nodiscard]] cache::Persistence persistence() const {
     if (cabinet_ == nullptr) return cache::Persistence::off;
     const cache::Persistence persistence = cabinet_->persistence();
@@ -83,11 +181,13 @@ class Run {
   cache::Cabinet* cabinet_;
   const Progress& progress_;
   const std::atomic<bool>* stop_;
+  const Sharing& sharing_;
 
   std::mutex mutex_;  // guards everything below
   Report report_;
   std::vector<std::pair<std::size_t, Failure>> failures_;
   std::vector<cache::Key> hit_keys_;
+  std::set<std::int64_t> waited_for_;
   std::int64_t done_ = 0;
 };
 
@@ -106,14 +206,28 @@ std::vector<std::size_t> longest_first(const Plan& plan) {
   return order;
 }
 
+// Looks for every kernel in the cabinet and answers what is left to do, in the same order.
+std::deque<Task> look_up_all(Run& run, const std::vector<std::size_t>& order, int jobs) {
+  std::vector<char> settled(order.size());
+  util::parallel_for(order.size(), jobs, [&](std::size_t i) { settled[i] = run.look_up(order[i]) ? 1 : 0; });
+  std::deque<Task> missing;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (settled[i] == 0) missing.push_back({order[i]});
+  }
+  return missing;
+}
+
 }  // namespace
 
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
-            const std::atomic<bool>* stop) {
+            const std::atomic<bool>* stop, const Sharing& sharing) {
   const util::Moment begin = util::now();
-  Run run(plan, compiler, cabinet, progress, stop);
-  const std::vector<std::size_t> order = longest_first(plan);
-  util::parallel_for(order.size(), jobs, [&](std::size_t i) { run.provide(order[i]); });
+  Run run(plan, compiler, cabinet, progress, stop, sharing);
+  std::deque<Task> missing = look_up_all(run, longest_first(plan), jobs);
+  const std::size_t count = missing.size();
+  Tasks tasks(std::move(missing));
+  const std::size_t workers = std::min(count, static_cast<std::size_t>(std::max(jobs, 1)));
+  util::parallel_for(workers, jobs, [&](std::size_t) { run.work(tasks); });
   Report report = run.finish();
   report.seconds = util::seconds_since(begin);
   return report;

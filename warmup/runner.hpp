@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "cache/cabinet.hpp"
 #include "jit/compiler.hpp"
+#include "jit/provide.hpp"
 #include "util/expected.hpp"
 #include "warmup/plan.hpp"
 
@@ -24,8 +26,9 @@ struct Report {
   std::int64_t compiled = 0;
   std::int64_t stored = 0;  // of `compiled`: what the cabinet holds now
   std::int64_t hits = 0;
+  std::int64_t shared = 0;      // of `hits`: what another process, or thread, made during this run
   std::vector<Failure> failed;  // in the order of the plan
-  std::int64_t remaining = 0;   // not begun, because `stop` was set, or not booked for want of memory
+  std::int64_t remaining = 0;  // not begun, or not waited for, because `stop` was set, or not booked for want of memory
   double seconds = 0;
   // What became of the kernels that were compiled. on: all were stored; readonly: the cabinet takes none; off: there is
   // no cabinet, or not every kernel could be stored.
@@ -47,12 +50,22 @@ struct Step {
 // kernel.
 using Progress = std::function<void(const Step& step)>;
 
+// How a run gets on with others that warm the same cabinet.
+struct Sharing {
+  // How long a kernel that somebody else is making is waited for when there is nothing else to do. Then it is compiled
+  // here too.
+  std::chrono::milliseconds patience = jit::claim_patience;
+  // Called as Progress is, once for each other process that is waited for, as far as it is known.
+  std::function<void(std::int64_t holder)> waits;
+};
+
 // Compiles with `jobs` threads (>= 1), the longest compilations first. A kernel that fails is reported and the others
-// go on. Kernels that were already there count as hits, and are recorded as such. `cabinet` may be null: then nothing
-// is looked up or stored (persist = off). Once `*stop` is set no further kernel is begun, and those in
-// work are finished; a signal handler may set it. `stop` may be null.
+// go on. Kernels that were already there count as hits, and are recorded as such. What another process is making comes
+// last, and is found then: processes that warm one cabinet at once share the work, whatever their order. `cabinet` may
+// be null: then nothing is looked up or stored (persist = off). Once `*stop` is set no further kernel is begun or
+// waited for, and those in work are finished; a signal handler may set it. `stop` may be null.
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
-            const std::atomic<bool>* stop = nullptr);
+            const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
 
 // How many kernels of the plan the cabinet does not hold whole, under the NVRTC version that their keys name.
 std::int64_t count_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet);

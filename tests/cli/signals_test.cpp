@@ -54,8 +54,10 @@ TEST_CASE("A warmup that is told to end finishes what is in work, reports the re
   CHECK(compiled < 4);
   CHECK(report.at("remaining") == 4 - compiled);
   CHECK(report.at("failed") == 0);
+  CHECK(report.at("coverage") == "none");
 
   const auto second = object_of(sandbox.run(several));
+  CHECK(second.at("coverage") == "recorded");
   CHECK(second.at("hits") == compiled);
   CHECK(second.at("compiled") == 4 - compiled);
   CHECK(second.at("remaining") == 0);

@@ -1,13 +1,22 @@
 #include "jit/provide.hpp"
 
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "catch.hpp"
 #include "fake_compiler.hpp"
 #include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -149,4 +158,135 @@ TEST_CASE("Where there is no NVRTC a warm cabinet serves, and a miss says what i
   CHECK(missed.error().code == ErrorCode::compiler_missing);
   CHECK(missed.error().message.find("N=1024") != std::string::npos);
   CHECK(missed.error().message.find("looked in /x") != std::string::npos);
+}
+
+namespace {
+
+cache::Key key_of(const jit::KernelSpec& spec) { return jit::key_of(jit::record_of(spec, "13.0")); }
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+TEST_CASE("A kernel that another is making is waited for, and found when it appears") {
+  const test::TempFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler theirs;
+  test::FakeCompiler ours;
+  auto held = std::make_unique<const cache::Claim>(cabinet.claim(key_of(some_spec())));
+  REQUIRE(held->mine());
+  std::thread maker([&] {
+    std::this_thread::sleep_for(100ms);
+    // Past the claim, as one does whose patience is over.
+    static_cast<void>(jit::provide(some_spec(), theirs, &cabinet, 0ms));
+  });
+  const auto provided = jit::provide(some_spec(), ours, &cabinet, 60s);
+  maker.join();
+  REQUIRE(provided);
+  CHECK_FALSE(provided->compiled);
+  CHECK(ours.calls == 0);
+  CHECK(theirs.calls == 1);
+}
+
+TEST_CASE("A kernel whose maker ends without it is made by the one that waited") {
+  const test::TempFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler compiler;
+  auto held = std::make_unique<const cache::Claim>(cabinet.claim(key_of(some_spec())));
+  std::thread maker([&] {
+    std::this_thread::sleep_for(100ms);
+    held.reset();
+  });
+  bool compiled = false;
+  const double waited =
+      seconds_of([&] { compiled = jit::provide(some_spec(), compiler, &cabinet, 60s).value().compiled; });
+  maker.join();
+  CHECK(compiled);
+  CHECK(waited < 30);
+}
+
+TEST_CASE("A maker that never ends is waited for until patience is over, and then done without") {
+  const test::TempFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler compiler;
+  const cache::Claim held = cabinet.claim(key_of(some_spec()));
+  bool stored = false;
+  const double waited = seconds_of([&] {
+    const auto provided = jit::provide(some_spec(), compiler, &cabinet, 200ms);
+    stored = provided && provided->compiled && provided->store_problem.empty();
+  });
+  CHECK(stored);
+  CHECK(waited >= 0.2);
+  CHECK(waited < 10);
+}
+
+TEST_CASE("An attempt at a kernel that another is making comes back at once and names that process") {
+  const test::TempFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler compiler;
+  {
+    const cache::Claim held = cabinet.claim(key_of(some_spec()));
+    const auto tried = jit::try_to_provide(some_spec(), compiler, &cabinet);
+    REQUIRE(tried);
+    CHECK_FALSE(tried->provided);
+    CHECK(tried->holder == getpid());
+    CHECK(compiler.calls == 0);
+  }
+  const auto made = jit::try_to_provide(some_spec(), compiler, &cabinet);
+  REQUIRE((made && made->provided));
+  CHECK(made->provided->compiled);
+  CHECK_FALSE(jit::try_to_provide(some_spec(), compiler, &cabinet)->provided->compiled);
+}
+
+TEST_CASE("A claim is released with the compilation, whether that fails or throws") {
+  const test::TempFolder folder;
+  auto cabinet = open_cabinet(folder);
+  test::FakeCompiler compiler;
+  compiler.fails = true;
+  CHECK_FALSE(jit::try_to_provide(some_spec(), compiler, &cabinet));
+  CHECK(cabinet.claim(key_of(some_spec())).mine());
+  struct Throwing : test::FakeCompiler {
+    Expected<jit::CompiledKernel> compile(const jit::KernelSpec&) override { throw std::runtime_error("no memory"); }
+  } throwing;
+  CHECK_FALSE(jit::try_to_provide(some_spec(), throwing, &cabinet));
+  CHECK(cabinet.claim(key_of(some_spec())).mine());
+}
+
+TEST_CASE("While a kernel is compiled its claim is held, and threads that want it too wait for the one compilation") {
+  const test::TempFolder folder;
+  auto cabinet = open_cabinet(folder);
+  struct Slow : test::FakeCompiler {
+    cache::Cabinet* cabinet = nullptr;
+    std::atomic<bool> claimed{true};
+    Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
+      if (!cabinet->claim(key_of(spec)).taken()) claimed = false;
+      std::this_thread::sleep_for(50ms);
+      return FakeCompiler::compile(spec);
+    }
+  } compiler;
+  compiler.cabinet = &cabinet;
+  std::atomic<int> whole{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] { whole += jit::provide(some_spec(), compiler, &cabinet, 60s).has_value() ? 1 : 0; });
+    }
+  }
+  CHECK(whole == 4);
+  CHECK(compiler.calls == 1);
+  CHECK(compiler.claimed);
+}
+
+TEST_CASE("Without locks every kernel is provided all the same") {
+  const test::TempFolder folder;
+  auto cabinet = open_cabinet(folder);
+  std::filesystem::remove_all(folder / "root/locks");
+  std::ofstream(folder / "root/locks") << "in the way";
+  test::FakeCompiler compiler;
+  CHECK(jit::provide(some_spec(), compiler, &cabinet).value().compiled);
+  CHECK_FALSE(jit::provide(some_spec(), compiler, &cabinet).value().compiled);
 }

@@ -48,3 +48,51 @@ TEST_CASE("a lock that cannot be made is an error, not a wait") {
   const test::TempFolder folder;
   CHECK(util::FileLock::acquire(folder / "none/lock", 10s).error().code == ErrorCode::io);
 }
+
+TEST_CASE("a lock is free once its holder lets go, though a child of a fork in between lives on") {
+  const test::TempFolder folder;
+  pid_t child = -1;
+  {
+    const auto held = util::FileLock::acquire(folder / "lock", 0ms);
+    REQUIRE(held.value().has_value());
+    child = ::fork();
+    if (child == 0) {
+      while (true) ::pause();
+    }
+  }
+  CHECK(util::FileLock::acquire(folder / "lock", 0ms).value().has_value());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_CASE("a lock stays its holder's when a child of a fork lets go of its copy") {
+  const test::TempFolder folder;
+  auto held = util::FileLock::acquire(folder / "lock", 0ms);
+  REQUIRE(held.value().has_value());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    held.value().reset();
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(util::FileLock::acquire(folder / "lock", 0ms).value().has_value());
+}
+
+TEST_CASE("a lock that takes another's place lets the first one go") {
+  const test::TempFolder folder;
+  auto first = util::FileLock::acquire(folder / "first", 0ms);
+  auto second = util::FileLock::acquire(folder / "second", 0ms);
+  REQUIRE((first.value().has_value() && second.value().has_value()));
+  **first = std::move(**second);
+  CHECK(util::FileLock::acquire(folder / "first", 0ms).value().has_value());
+  CHECK_FALSE(util::FileLock::acquire(folder / "second", 0ms).value().has_value());
+}
+
+TEST_CASE("what a holder writes takes the place of what the file held") {
+  const test::TempFolder folder;
+  test::write_file(folder / "lock", "a longer text than the next");
+  auto held = util::FileLock::acquire(folder / "lock", 0ms);
+  REQUIRE(held.value().has_value());
+  (*held)->write("short");
+  CHECK(test::contents(folder / "lock") == "short");
+}

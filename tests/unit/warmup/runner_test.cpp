@@ -1,6 +1,7 @@
 #include "warmup/runner.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,8 +12,10 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "catch.hpp"
+#include "unit/cache/support.hpp"
 #include "unit/util/temp_folder.hpp"
 
 namespace {
@@ -279,4 +282,101 @@ TEST_CASE("An empty plan is done at once") {
   const Report report = warm({}, compiler, nullptr, 4, {});
   CHECK(report.compiled == 0);
   CHECK(report.remaining == 0);
+}
+
+TEST_CASE("A kernel that another is making is left to the end, and found then") {
+  TemporaryCabinet temporary;
+  cache::Cabinet& cabinet = *temporary.cabinet;
+  const Plan plan = plan_of(4);
+  FakeCompiler theirs;
+  FakeCompiler ours;
+  // The one that would be first.
+  std::vector<jit::KernelSpec> order;
+  warm(plan, theirs, nullptr, 1, [&](const warmup::Step& step) { order.push_back(step.latest); });
+  std::optional<cache::Claim> held(cabinet.claim(jit::key_of(jit::record_of(order.front(), "13.0"))));
+  REQUIRE(held->mine());
+  std::vector<jit::KernelSpec> seen;
+  const Report report = warm(plan, ours, &cabinet, 1, [&](const warmup::Step& step) {
+    seen.push_back(step.latest);
+    if (seen.size() == 3) static_cast<void>(jit::provide(order.front(), theirs, &cabinet, 0ms));
+  });
+  REQUIRE(seen.size() == 4);
+  CHECK((seen.back() == order.front()));
+  CHECK(report.compiled == 3);
+  CHECK(report.hits == 1);
+  CHECK(report.shared == 1);
+  CHECK(report.remaining == 0);
+  CHECK(ours.calls() == 3);
+  CHECK(cabinet.stats()->hits == 1);
+}
+
+TEST_CASE("What was there before the run is a hit and not shared") {
+  TemporaryCabinet temporary;
+  FakeCompiler compiler;
+  warm(plan_of(3), compiler, &*temporary.cabinet, 1, {});
+  const Report report = warm(plan_of(3), compiler, &*temporary.cabinet, 2, {});
+  CHECK(report.hits == 3);
+  CHECK(report.shared == 0);
+}
+
+TEST_CASE("A kernel whose maker does not end is compiled when patience is over, once the rest is done") {
+  TemporaryCabinet temporary;
+  cache::Cabinet& cabinet = *temporary.cabinet;
+  const Plan plan = plan_of(3);
+  const cache::Claim held = cabinet.claim(key_of(plan.kernels[1]));
+  FakeCompiler compiler;
+  std::vector<jit::KernelSpec> seen;
+  const Report report =
+      warm(plan, compiler, &cabinet, 2, [&](const warmup::Step& step) { seen.push_back(step.latest); }, nullptr,
+           {.patience = 100ms, .waits = {}});
+  CHECK(report.compiled == 3);
+  CHECK(report.stored == 3);
+  CHECK(report.seconds >= 0.1);
+  CHECK((seen.back() == plan.kernels[1].spec));
+}
+
+TEST_CASE("A run that is told to stop while it waits for another stops waiting") {
+  TemporaryCabinet temporary;
+  cache::Cabinet& cabinet = *temporary.cabinet;
+  const Plan plan = plan_of(2);
+  const cache::Claim held = cabinet.claim(key_of(plan.kernels[1]));
+  FakeCompiler compiler;
+  std::atomic<bool> stop{false};
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(200ms);
+    stop = true;
+  });
+  const Report report = warm(plan, compiler, &cabinet, 2, {}, &stop, {.patience = 100s, .waits = {}});
+  CHECK(report.compiled == 1);
+  CHECK(report.remaining == 1);
+  CHECK(report.seconds < 50);
+}
+
+TEST_CASE("A run names the process that it waits for, once, and not itself") {
+  TemporaryCabinet temporary;
+  cache::Cabinet& cabinet = *temporary.cabinet;
+  const Plan plan = plan_of(2);
+  FakeCompiler compiler;
+  std::vector<std::int64_t> named;
+  const warmup::Sharing sharing{.patience = 100ms, .waits = [&](std::int64_t holder) { named.push_back(holder); }};
+  {
+    const cache::Claim own = cabinet.claim(key_of(plan.kernels[0]));
+    warm({{plan.kernels[0]}}, compiler, &cabinet, 1, {}, nullptr, sharing);
+    CHECK(named.empty());
+  }
+  int ready[2];
+  REQUIRE(pipe(ready) == 0);
+  const pid_t holder = test::start_child([&] {
+    const cache::Claim claim = cabinet.claim(key_of(plan.kernels[1]));
+    if (!claim.mine() || write(ready[1], "x", 1) != 1) return 1;
+    while (true) pause();
+  });
+  char byte = 0;
+  REQUIRE(read(ready[0], &byte, 1) == 1);
+  warm(plan, compiler, &cabinet, 1, {}, nullptr, sharing);
+  CHECK(named == std::vector<std::int64_t>{holder});
+  kill(holder, SIGKILL);
+  test::wait_for(holder);
+  close(ready[0]);
+  close(ready[1]);
 }

@@ -1,0 +1,107 @@
+#include "cache/coverage_table.hpp"
+
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cache/facts_json.hpp"
+#include "util/digest.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+std::string keys_to_json(const std::vector<Key>& keys) {
+  std::vector<std::string> texts;
+  texts.reserve(keys.size());
+  for (const Key& key : keys) texts.push_back(key.hex());
+  return texts_to_json(texts);
+}
+
+std::optional<std::vector<Key>> keys_from_json(std::string_view json) {
+  const auto texts = texts_from_json(json);
+  if (!texts) return std::nullopt;
+  std::vector<Key> keys;
+  keys.reserve(texts->size());
+  for (const std::string& text : *texts) {
+    const auto key = Key::from_hex(text);
+    if (!key) return std::nullopt;
+    keys.push_back(*key);
+  }
+  return keys;
+}
+
+// Noise in the middle of a page can leave a sound tree with other texts in it; this tells.
+std::string digest_of(std::string_view subject, std::string_view keys, std::int64_t recorded) {
+  return util::sha256_hex(fmt::format("{}\n{}\n{}", subject, keys, recorded));
+}
+
+// Nothing unless the row is as it was written.
+std::optional<Coverage> read_row(const Statement& row) {
+  const std::string keys = row.text(1);
+  Coverage coverage{row.text(0), {}, row.integer(2)};
+  if (row.text(3) != digest_of(coverage.subject, keys, coverage.recorded)) return std::nullopt;
+  auto parsed = keys_from_json(keys);
+  if (!parsed) return std::nullopt;
+  coverage.keys = std::move(*parsed);
+  return coverage;
+}
+
+SqlExpected<void> done(SqlExpected<bool>&& step) {
+  if (!step) return tl::make_unexpected(std::move(step.error()));
+  return {};
+}
+
+SqlExpected<void> insert(Database& database, const Coverage& coverage) {
+  auto statement =
+      database.prepare("INSERT OR REPLACE INTO coverage (id, subject, keys, recorded, digest) VALUES (?,?,?,?,?)");
+  if (!statement) return tl::make_unexpected(statement.error());
+  const std::string id = util::sha256_hex(coverage.subject);
+  const std::string keys = keys_to_json(coverage.keys);
+  const std::string digest = digest_of(coverage.subject, keys, coverage.recorded);
+  statement->bind(id).bind(coverage.subject).bind(keys).bind(coverage.recorded).bind(digest);
+  return done(statement->step());
+}
+
+SqlExpected<void> drop_oldest(Database& database) {
+  auto statement = database.prepare(
+      "DELETE FROM coverage WHERE id NOT IN (SELECT id FROM coverage ORDER BY recorded DESC, id LIMIT ?)");
+  if (!statement) return tl::make_unexpected(statement.error());
+  return done(statement->bind(max_coverages).step());
+}
+
+}  // namespace
+
+SqlExpected<std::vector<Coverage>> read_coverage(Database& database) {
+  auto statement = database.prepare("SELECT subject, keys, recorded, digest FROM coverage ORDER BY recorded DESC, id");
+  if (!statement) return tl::make_unexpected(statement.error());
+  std::vector<Coverage> coverages;
+  while (true) {
+    const auto row = statement->step();
+    if (!row) return tl::make_unexpected(row.error());
+    if (!*row) return coverages;
+    if (auto coverage = read_row(*statement)) coverages.push_back(std::move(*coverage));
+  }
+}
+
+SqlExpected<void> put_coverage(Database& database, const Coverage& coverage) {
+  auto transaction = Transaction::begin(database);
+  if (!transaction) return tl::make_unexpected(transaction.error());
+  if (auto inserted = insert(database, coverage); !inserted) return inserted;
+  if (auto dropped = drop_oldest(database); !dropped) return dropped;
+  return transaction->commit();
+}
+
+SqlExpected<void> drop_coverage(Database& database, const std::vector<std::string>& subjects) {
+  auto transaction = Transaction::begin(database);
+  if (!transaction) return tl::make_unexpected(transaction.error());
+  auto statement = database.prepare("DELETE FROM coverage WHERE id = ?");
+  if (!statement) return tl::make_unexpected(statement.error());
+  for (const std::string& subject : subjects) {
+    const std::string id = util::sha256_hex(subject);
+    statement->reset();
+    if (auto dropped = statement->bind(id).step(); !dropped) return tl::make_unexpected(dropped.error());
+  }
+  return transaction->commit();
+}
+
+}  // namespace cubinet::cache

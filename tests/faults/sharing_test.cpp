@@ -1,0 +1,280 @@
+// Several processes that warm one cabinet at once, some of which are killed or stopped in the middle of a compilation.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+#include "warmup/runner.hpp"
+
+namespace {
+
+using namespace cubinet;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr int kernels = 12;
+
+// A compiler of the test's making that takes its time and leaves a file behind for each compilation that it begins.
+class SlowCompiler : public jit::Compiler {
+ public:
+  SlowCompiler(fs::path begun, std::chrono::milliseconds time) : begun_(std::move(begun)), time_(time) {}
+
+  [[nodiscard]] std::string version() const override { return "13.0"; }
+
+  Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
+    const std::string key = jit::key_of(jit::record_of(spec, version())).hex();
+    test::write_file(begun_ / util::unique_name(key + "."), "");
+    std::this_thread::sleep_for(time_);
+    jit::CompiledKernel kernel;
+    kernel.cubin = "cubin of " + spec.family + " " + std::to_string(spec.n);
+    return kernel;
+  }
+
+ private:
+  fs::path begun_;
+  std::chrono::milliseconds time_;
+};
+
+// The same kernels for every seed, in an order of the seed's.
+warmup::Plan plan_of(unsigned seed) {
+  warmup::Plan plan;
+  for (int i = 1; i <= kernels; ++i) {
+    const Problem problem{.layout = Layout::masked, .n = 128 * i, .k = 64, .groups = 4};
+    const auto spec = jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
+    plan.kernels.push_back({spec, {{problem, {{1, 64}}}}});
+  }
+  std::shuffle(plan.kernels.begin(), plan.kernels.end(), std::mt19937(seed));
+  return plan;
+}
+
+// What a process that warms says at its end.
+struct Told {
+  std::int64_t compiled = 0;
+  std::int64_t hits = 0;
+  std::int64_t shared = 0;
+  std::int64_t undone = 0;  // failed, remaining, not stored
+  double seconds = 0;
+};
+
+struct Options {
+  unsigned seed = 0;
+  std::chrono::milliseconds compile_time{20};
+  std::chrono::milliseconds patience{60'000};
+  int jobs = 1;
+};
+
+// A process that warms the plan.
+class Warmer {
+ public:
+  Warmer(const fs::path& folder, const Options& options) {
+    if (::pipe(ends_) != 0) throw std::runtime_error("no pipe");
+    process_ = test::start_child([&] {
+      auto cabinet = cache::Cabinet::open(folder / "root", true);
+      SlowCompiler compiler(folder / "begun", options.compile_time);
+      if (!cabinet) return 1;
+      const warmup::Sharing sharing{.patience = options.patience, .waits = {}};
+      const auto report = warmup::warm(plan_of(options.seed), compiler, &*cabinet, options.jobs, {}, nullptr, sharing);
+      const Told told{
+          report.compiled, report.hits, report.shared,
+          report.remaining + static_cast<std::int64_t>(report.failed.size()) + report.compiled - report.stored,
+          report.seconds};
+      return ::write(ends_[1], &told, sizeof told) == sizeof told ? 0 : 2;
+    });
+    ::close(ends_[1]);
+  }
+  Warmer(const Warmer&) = delete;
+  Warmer& operator=(const Warmer&) = delete;
+  ~Warmer() {
+    end(SIGKILL);
+    ::close(ends_[0]);
+  }
+
+  void send(int signal) const { ::kill(process_, signal); }
+
+  void end(int signal) {
+    if (process_ < 0) return;
+    send(signal);
+    send(SIGCONT);
+    test::wait_for(std::exchange(process_, -1));
+  }
+
+  // Waits for its end. Nothing: it did not get there.
+  std::optional<Told> finish() {
+    Told told;
+    const bool whole = ::read(ends_[0], &told, sizeof told) == sizeof told;
+    const int status = test::wait_for(std::exchange(process_, -1));
+    return whole && status == 0 ? std::optional(told) : std::nullopt;
+  }
+
+ private:
+  int ends_[2] = {-1, -1};
+  pid_t process_ = -1;
+};
+
+struct Place {
+  Place() { fs::create_directory(folder / "begun"); }
+
+  // How often the compilation of each kernel was begun.
+  [[nodiscard]] std::map<std::string, int> begun() const {
+    std::map<std::string, int> counts;
+    for (const auto& item : fs::directory_iterator(folder / "begun")) {
+      ++counts[item.path().filename().string().substr(0, 64)];
+    }
+    return counts;
+  }
+
+  void wait_for_a_compilation() const {
+    const auto deadline = std::chrono::steady_clock::now() + 30s;
+    while (begun().empty() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+    REQUIRE_FALSE(begun().empty());
+  }
+
+  // Every kernel is there once and whole.
+  void is_complete() const {
+    auto cabinet = cache::Cabinet::open(folder / "root", false);
+    REQUIRE(cabinet);
+    const auto report = cabinet->verify(false);
+    REQUIRE(report);
+    CHECK(report->checked == kernels);
+    CHECK(report->damaged.empty());
+  }
+
+  test::TempFolder folder;
+};
+
+std::vector<std::unique_ptr<Warmer>> start(const Place& place, unsigned count, Options options) {
+  std::vector<std::unique_ptr<Warmer>> warmers;
+  for (unsigned i = 0; i < count; ++i) {
+    options.seed = i;
+    warmers.push_back(std::make_unique<Warmer>(place.folder.path(), options));
+  }
+  return warmers;
+}
+
+// Waits for all of them, each of which must have done the whole plan. The sums, and the longest time.
+Told finish(const std::vector<std::unique_ptr<Warmer>>& warmers) {
+  Told sum;
+  for (const auto& warmer : warmers) {
+    const auto told = warmer->finish();
+    REQUIRE(told);
+    CHECK(told->compiled + told->hits == kernels);
+    sum.compiled += told->compiled;
+    sum.hits += told->hits;
+    sum.shared += told->shared;
+    sum.undone += told->undone;
+    sum.seconds = std::max(sum.seconds, told->seconds);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("processes that warm a cold root in different orders compile each kernel once between them") {
+  for (const int jobs : {1, 3}) {
+    const Place place;
+    const auto told = finish(start(place, 6, {.jobs = jobs}));
+    CHECK(told.compiled == kernels);
+    CHECK(told.hits == 5 * kernels);
+    CHECK(told.shared > 0);
+    CHECK(told.undone == 0);
+    for (const auto& [key, count] : place.begun()) CHECK(count == 1);
+    place.is_complete();
+  }
+}
+
+TEST_CASE("processes that warm in the same order share the work, and none waits for the whole of another's") {
+  const Place place;
+  std::vector<std::unique_ptr<Warmer>> warmers;
+  for (int i = 0; i < 4; ++i) {
+    warmers.push_back(std::make_unique<Warmer>(place.folder.path(), Options{.compile_time = 100ms}));
+  }
+  int workers = 0;
+  std::int64_t compiled = 0;
+  for (const auto& warmer : warmers) {
+    const auto told = warmer->finish();
+    REQUIRE(told);
+    workers += told->compiled > 0 ? 1 : 0;
+    compiled += told->compiled;
+  }
+  CHECK(compiled == kernels);
+  CHECK(workers > 1);
+}
+
+TEST_CASE("when a process is killed in the middle of a compilation the others go on at once") {
+  const Place place;
+  Warmer victim(place.folder.path(), {.seed = 100, .compile_time = 1000s, .jobs = 2});
+  place.wait_for_a_compilation();
+  const auto warmers = start(place, 4, {});
+  std::this_thread::sleep_for(300ms);
+  victim.end(SIGKILL);
+  const auto told = finish(warmers);
+  CHECK(told.compiled == kernels);
+  CHECK(told.undone == 0);
+  CHECK(told.seconds < 30);  // half of the patience
+  place.is_complete();
+}
+
+TEST_CASE("when a process is stopped in the middle of a compilation the others do its part when patience is over") {
+  const Place place;
+  Warmer victim(place.folder.path(), {.seed = 100, .compile_time = 300ms});
+  place.wait_for_a_compilation();
+  victim.send(SIGSTOP);
+  const std::string stuck = place.begun().begin()->first;
+  const auto told = finish(start(place, 4, {.patience = 500ms}));
+  CHECK(told.undone == 0);
+  CHECK(told.seconds >= 0.5);
+  CHECK(told.seconds < 20);
+  for (const auto& [key, count] : place.begun()) {
+    INFO(key);
+    CHECK((count == 1 || key == stuck));
+  }
+  place.is_complete();
+
+  victim.send(SIGCONT);
+  const auto late = victim.finish();
+  REQUIRE(late);
+  CHECK(late->compiled == 1);
+  CHECK(late->hits == kernels - 1);
+  CHECK(late->undone == 0);
+  place.is_complete();
+}
+
+TEST_CASE("where every lock file is a folder each process still does the whole plan") {
+  const Place place;
+  const cache::Layout layout{place.folder / "root"};
+  REQUIRE(cache::Cabinet::open(layout.root, true));
+  cache::Key key;
+  for (int first = 0; first < 256; ++first) {
+    key.bytes[0] = static_cast<std::uint8_t>(first);
+    fs::create_directories(layout.claim(key) / "inside");
+  }
+  const auto told = finish(start(place, 4, {}));
+  CHECK(told.compiled > kernels);  // no lock, no sharing
+  CHECK(told.undone == 0);
+  place.is_complete();
+}
+
+TEST_CASE("sixteen processes that want one kernel at once compile it once") {
+  const Place place;
+  const auto spec = plan_of(0).kernels.front().spec;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 16; ++i) {
+    children.push_back(test::start_child([&] {
+      auto cabinet = cache::Cabinet::open(place.folder / "root", true);
+      SlowCompiler compiler(place.folder / "begun", 200ms);
+      if (!cabinet) return 1;
+      const auto provided = jit::provide(spec, compiler, &*cabinet, 60s);
+      return provided && provided->store_problem.empty() ? 0 : 2;
+    }));
+  }
+  for (const pid_t child : children) CHECK(test::wait_for(child) == 0);
+  REQUIRE(place.begun().size() == 1);
+  CHECK(place.begun().begin()->second == 1);
+}

@@ -1,0 +1,185 @@
+// What the index says a root is complete for.
+#include "cache/index.hpp"
+
+#include "cache/sqlite.hpp"
+#include "catch.hpp"
+#include "unit/cache/index_holder.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::Coverage;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string subject = R"({"arch":"sm_90a"})";
+const std::string other = R"({"arch":"other"})";
+
+class SetClock final : public util::Clock {
+ public:
+  std::int64_t now = 1'764'000'000;
+  [[nodiscard]] std::int64_t seconds() const override { return now; }
+};
+
+std::vector<cache::Key> keys_of(int count) {
+  std::vector<cache::Key> keys;
+  for (int i = 0; i < count; ++i) keys.push_back(test::key_of(i));
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+void sql(const cache::Layout& layout, const std::string& statements) {
+  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_write, std::chrono::seconds(5));
+  REQUIRE(database);
+  REQUIRE(database->run(statements.c_str()));
+}
+
+std::int64_t version_of(const cache::Layout& layout) {
+  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_only, std::chrono::seconds(5));
+  return database->integer("PRAGMA user_version").value();
+}
+
+// Makes of the index what builds with schema version 2 wrote.
+void turn_back_to_version_2(const cache::Layout& layout) {
+  sql(layout, "DROP TABLE coverage; PRAGMA user_version = 2");
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what is recorded comes back, the latest first, and a later record of a subject takes the place of the former") {
+  SetClock clock;
+  test::Filled root(3, {.clock = clock});
+  CHECK(root.cabinet.coverage()->empty());
+  auto unsorted = keys_of(3);
+  std::swap(unsorted.front(), unsorted.back());
+  REQUIRE(root.cabinet.record_coverage(subject, unsorted));
+  clock.now += 5;
+  REQUIRE(root.cabinet.record_coverage(other, {}));
+  CHECK((root.cabinet.coverage().value() ==
+         std::vector<Coverage>{{other, {}, clock.now}, {subject, keys_of(3), clock.now - 5}}));
+  clock.now += 5;
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  CHECK((root.cabinet.coverage().value() ==
+         std::vector<Coverage>{{subject, keys_of(2), clock.now}, {other, {}, clock.now - 5}}));
+}
+
+TEST_CASE("what is dropped is gone, the rest stays") {
+  test::Filled root(1);
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+  REQUIRE(root.cabinet.record_coverage(other, keys_of(1)));
+  root.cabinet.drop_coverage({subject, "never recorded"});
+  REQUIRE(root.cabinet.coverage()->size() == 1);
+  CHECK(root.cabinet.coverage()->front().subject == other);
+}
+
+TEST_CASE("the number of records is bounded, and the oldest go") {
+  SetClock clock;
+  test::Filled root(0, {.clock = clock});
+  for (int i = 0; i < cache::max_coverages + 3; ++i, ++clock.now) {
+    REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
+  }
+  const auto kept = root.cabinet.coverage().value();
+  REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
+  CHECK(kept.back().subject == "3");
+}
+
+TEST_CASE("a row that was not written so is passed over") {
+  test::Filled root(1);
+  for (const char* spoil : {"subject = 'x'", "keys = '[]'", "recorded = recorded + 1", "digest = ''", "keys = '{'"}) {
+    INFO(spoil);
+    REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+    sql(root.layout, std::string("UPDATE coverage SET ") + spoil);
+    CHECK(root.cabinet.coverage()->empty());
+  }
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+  CHECK(root.cabinet.coverage()->size() == 1);
+}
+
+TEST_CASE("a rebuilt index has no coverage") {
+  test::Filled root(2);
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  test::write_file(root.layout.index(), "not a database");
+  CHECK(root.cabinet.coverage()->empty());
+  CHECK(root.cabinet.list()->size() == 2);
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  fs::remove(root.layout.index());
+  CHECK(root.cabinet.coverage()->empty());
+}
+
+TEST_CASE("an index of schema version 2 gains coverage in place, and keeps hits and times of use") {
+  SetClock clock;
+  test::Filled root(2, {.clock = clock});
+  root.cabinet.record_hits({test::key_of(0)});
+  turn_back_to_version_2(root.layout);
+  CHECK(root.cabinet.coverage()->empty());
+  CHECK(version_of(root.layout) == cache::index_schema_version);
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  CHECK(root.cabinet.coverage()->size() == 1);
+  const auto entry = root.cabinet.match(test::key_of(0).hex()).value().front();
+  CHECK(entry.hits == 1);
+  CHECK(entry.last_used == clock.now);
+  CHECK(fs::is_empty(root.layout.quarantine()));
+}
+
+TEST_CASE("an index of schema version 2 is read where it cannot be changed, and has no coverage") {
+  test::Filled root(2);
+  root.cabinet.record_hits({test::key_of(0)});
+  turn_back_to_version_2(root.layout);
+  CHECK(root.cabinet.verify(false)->index_problem.empty());
+  const auto before = test::snapshot(root.layout.root);
+  auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
+  REQUIRE(stack);
+  CHECK(stack->cabinet.stats()->hits == 1);
+  CHECK(stack->cabinet.stats()->index_problem.empty());
+  CHECK(stack->cabinet.coverage()->empty());
+  CHECK(test::snapshot(root.layout.root) == before);
+}
+
+TEST_CASE("a table of coverage of another make is replaced with the index") {
+  test::Filled root(2);
+  sql(root.layout, "DROP TABLE coverage; CREATE TABLE coverage (x)");
+  CHECK(root.cabinet.coverage()->empty());
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  CHECK(root.cabinet.coverage()->size() == 1);
+  CHECK(root.cabinet.list()->size() == 2);
+}
+
+TEST_CASE("where nothing can be written coverage is read, and not recorded or dropped") {
+  test::Filled root(1);
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+  const auto before = test::snapshot(root.layout.root);
+  auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
+  REQUIRE(stack);
+  CHECK(stack->cabinet.coverage()->size() == 1);
+  CHECK(stack->cabinet.record_coverage(other, {}).error().code == ErrorCode::cache_unusable);
+  stack->cabinet.drop_coverage({subject});
+  CHECK(stack->cabinet.coverage()->size() == 1);
+  CHECK(test::snapshot(root.layout.root) == before);
+}
+
+TEST_CASE("a busy index is an error to those who ask for coverage, and the coverage is there afterwards") {
+  test::Filled root(1, {.index_patience = std::chrono::milliseconds(50)});
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+  {
+    const test::IndexHolder holder(root.layout.index());
+    CHECK(root.cabinet.coverage().error().code == ErrorCode::io);
+    CHECK(root.cabinet.record_coverage(other, {}).error().code == ErrorCode::io);
+    root.cabinet.drop_coverage({subject});
+  }
+  CHECK(root.cabinet.coverage()->size() == 1);
+}
+
+TEST_CASE("the figures name the coverage of which no entry is missing, in the root or in a layer") {
+  test::Filled layer(3);
+  test::Filled root(2);
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  REQUIRE(root.cabinet.record_coverage(other, keys_of(3)));
+  REQUIRE(root.cabinet.stats()->coverage.size() == 1);
+  CHECK(root.cabinet.stats()->coverage.front().subject == subject);
+  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  CHECK(root.cabinet.stats()->coverage.size() == 2);
+  REQUIRE(root.cabinet.remove(test::key_of(2)).error().code == ErrorCode::not_found);
+  fs::remove(layer.layout.object(test::key_of(2)));
+  CHECK(root.cabinet.stats()->coverage.size() == 1);
+}

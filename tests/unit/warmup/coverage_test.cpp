@@ -1,0 +1,268 @@
+#include "warmup/coverage.hpp"
+
+#include <functional>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+#include "unit/jit/fake_compiler.hpp"
+#include "unit/util/temp_folder.hpp"
+
+namespace {
+
+using namespace cubinet;
+using warmup::covers;
+using warmup::find_coverage;
+using warmup::Plan;
+using warmup::PlanRequest;
+using warmup::Report;
+using warmup::subject_of;
+namespace fs = std::filesystem;
+
+const Problem a{.layout = Layout::masked, .n = 1024, .k = 512, .groups = 4};
+const Problem b{.layout = Layout::contiguous, .n = 1024, .k = 512, .groups = 4};
+const Problem c{.data_type = DataType::fp8, .layout = Layout::masked, .n = 2048, .k = 1024, .groups = 8};
+
+PlanRequest request_of(std::vector<Problem> problems, MRange range = {1, 4096}) {
+  PlanRequest request;
+  request.problems = std::move(problems);
+  request.range = range;
+  return request;
+}
+
+// A root, and what warms it.
+struct Warmed {
+  Report warm(const PlanRequest& request) {
+    const Plan plan = warmup::make_plan(request).value();
+    return warmup::warm(plan, compiler, &cabinet, 1, {});
+  }
+  bool record(const PlanRequest& request, const Report& report) {
+    return warmup::record_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request, "13.0"), report);
+  }
+  bool warm_and_record(const PlanRequest& request) { return record(request, warm(request)); }
+  bool is_covered(const PlanRequest& request, const std::string& nvrtc = "13.0") {
+    return find_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request, nvrtc));
+  }
+  std::vector<cache::Key> keys(const PlanRequest& request) {
+    return warmup::keys_of(warmup::make_plan(request).value(), "13.0");
+  }
+
+  test::TempFolder folder;
+  cache::Layout layout{folder / "root"};
+  cache::Cabinet cabinet = cache::Cabinet::open(layout.root, true).value();
+  test::FakeCompiler compiler;
+};
+
+}  // namespace
+
+TEST_CASE("A subject does not depend on the order in which problems are named, or how often") {
+  CHECK((subject_of(request_of({a, b, c}), "13.0") == subject_of(request_of({c, b, a, b}), "13.0")));
+  CHECK_FALSE((subject_of(request_of({a, b}), "13.0") == subject_of(request_of({a}), "13.0")));
+}
+
+TEST_CASE("A subject comes back from its text, and no other text is one") {
+  auto subject = subject_of(request_of({a, b, c}), "13.0");
+  CHECK((warmup::subject_from_json(to_json(subject)) == subject));
+  subject.executed = {"NVIDIA H200", "580.10"};
+  const std::string text = to_json(subject);
+  CHECK((warmup::subject_from_json(text) == subject));
+  for (std::size_t size = 0; size < text.size(); ++size) CHECK_FALSE(warmup::subject_from_json(text.substr(0, size)));
+  std::string more = text;
+  more.insert(1, R"("also":1,)");
+  for (const std::string& other :
+       {more, text + " ", std::string("{}"), std::string("[]"), std::string("null"), std::string(100'000, '[')}) {
+    CHECK_FALSE(warmup::subject_from_json(other));
+  }
+}
+
+TEST_CASE("A subject covers what asks for less, and nothing that differs in what kernels depend on") {
+  const auto recorded = subject_of(request_of({a, b, c}, {1, 4096}), "13.0");
+  CHECK(covers(recorded, recorded));
+  CHECK(covers(recorded, subject_of(request_of({b}, {1, 4096}), "13.0")));
+  CHECK(covers(recorded, subject_of(request_of({c, a}, {16, 64}), "13.0")));
+  CHECK_FALSE(covers(subject_of(request_of({b}), "13.0"), recorded));
+  CHECK_FALSE(covers(recorded, subject_of(request_of({a}, {1, 4097}), "13.0")));
+  CHECK_FALSE(covers(subject_of(request_of({a}, {2, 64}), "13.0"), subject_of(request_of({a}, {1, 64}), "13.0")));
+  CHECK_FALSE(covers(recorded, subject_of(request_of({a}), "12.9")));
+  for (const auto& change : std::vector<void (*)(Problem&)>{
+           [](Problem& p) { p.groups = 5; }, [](Problem& p) { p.n += 128; }, [](Problem& p) { p.k += 128; },
+           [](Problem& p) { p.data_type = DataType::fp8; }}) {
+    Problem other = a;
+    change(other);
+    CHECK_FALSE(covers(recorded, subject_of(request_of({other}), "13.0")));
+  }
+  auto wanted = recorded;
+  wanted.architecture = "sm_100a";
+  CHECK_FALSE(covers(recorded, wanted));
+  wanted = recorded;
+  wanted.num_sms = 78;
+  CHECK_FALSE(covers(recorded, wanted));
+  wanted = recorded;
+  wanted.templates = "other";
+  CHECK_FALSE(covers(recorded, wanted));
+}
+
+TEST_CASE("Execution is covered by execution on a device of the same name, and asks nothing where it is not wanted") {
+  const auto compiled = subject_of(request_of({a}), "13.0");
+  const auto executed = subject_of(request_of({a}), "13.0", warmup::Executed{"H200", "580.10"});
+  CHECK(covers(executed, compiled));
+  CHECK_FALSE(covers(compiled, executed));
+  CHECK(covers(executed, subject_of(request_of({a}), "13.0", warmup::Executed{"H200", "590.1"})));
+  CHECK_FALSE(covers(executed, subject_of(request_of({a}), "13.0", warmup::Executed{"H100", "580.10"})));
+}
+
+TEST_CASE("The digest of the templates changes with any file's name or text") {
+  const auto file = [](const char* name, const char* text) { return jit::make_template_file(name, text); };
+  const auto digest = warmup::templates_digest({file("a.cuh", "1"), file("b.cuh", "2")});
+  CHECK(digest == warmup::templates_digest({file("a.cuh", "1"), file("b.cuh", "2")}));
+  CHECK(digest != warmup::templates_digest({file("a.cuh", "1"), file("b.cuh", "3")}));
+  CHECK(digest != warmup::templates_digest({file("a.cuh", "1"), file("c.cuh", "2")}));
+  CHECK(digest != warmup::templates_digest({file("a.cuh", "1")}));
+}
+
+TEST_CASE("After a complete warmup its request is covered, and every smaller one, and no larger one") {
+  Warmed root;
+  CHECK_FALSE(root.is_covered(request_of({a, b})));
+  REQUIRE(root.warm_and_record(request_of({a, b})));
+  CHECK(root.is_covered(request_of({a, b})));
+  CHECK(root.is_covered(request_of({b}, {1, 8})));
+  CHECK_FALSE(root.is_covered(request_of({a, c})));
+  CHECK_FALSE(root.is_covered(request_of({a}, {1, 8192})));
+  CHECK_FALSE(root.is_covered(request_of({a}), "12.9"));
+}
+
+TEST_CASE("A warmup from coverage finds everything, records the hits and needs no compiler") {
+  Warmed root;
+  const PlanRequest request = request_of({a, b, c});
+  const Plan plan = warmup::make_plan(request).value();
+  const auto wanted = subject_of(request, "13.0");
+  CHECK_FALSE(warmup::warm_from_coverage(root.cabinet, plan, wanted));
+  REQUIRE(root.warm_and_record(request));
+  const auto report = warmup::warm_from_coverage(root.cabinet, plan, wanted);
+  REQUIRE(report);
+  CHECK(report->hits == static_cast<std::int64_t>(plan.kernels.size()));
+  CHECK(report->compiled == 0);
+  CHECK(report->failed.empty());
+  CHECK(report->remaining == 0);
+  CHECK(report->persist == cache::Persistence::on);
+  CHECK(root.cabinet.stats()->hits == report->hits);
+}
+
+TEST_CASE("An entry that is removed, damaged or gone takes the coverage with it, and the next warmup brings it back") {
+  Warmed root;
+  const PlanRequest request = request_of({a, c});
+  const auto keys = root.keys(request);
+  REQUIRE(root.warm_and_record(request));
+  const auto spoils = std::vector<std::function<void(const cache::Key&)>>{
+      [&](const cache::Key& key) { REQUIRE(root.cabinet.remove(key)); },
+      [&](const cache::Key& key) { test::write_file(root.layout.object(key), "damaged"); },
+      [&](const cache::Key& key) { fs::resize_file(root.layout.object(key), 100); },
+      [&](const cache::Key& key) {
+        std::string bytes = test::contents(root.layout.object(key));
+        bytes[5] ^= 1;
+        test::write_file(root.layout.object(key), bytes);
+      },
+      [&](const cache::Key& key) { fs::remove(root.layout.object(key)); },
+      [&](const cache::Key& key) {
+        fs::copy_file(root.layout.object(key == keys.front() ? keys.back() : keys.front()), root.layout.object(key),
+                      fs::copy_options::overwrite_existing);
+      }};
+  for (std::size_t i = 0; i < spoils.size(); ++i) {
+    INFO("way " << i);
+    REQUIRE(root.is_covered(request));
+    spoils[i](keys[i % keys.size()]);
+    CHECK_FALSE(root.is_covered(request));
+    CHECK(root.cabinet.coverage()->empty());
+    REQUIRE(root.warm_and_record(request));
+  }
+}
+
+TEST_CASE("A request that does not need the entry that is gone is not covered by that record either") {
+  Warmed root;
+  REQUIRE(root.warm_and_record(request_of({a, b})));
+  REQUIRE(root.cabinet.remove(root.keys(request_of({b})).front()));
+  CHECK_FALSE(root.is_covered(request_of({a})));
+  REQUIRE(root.warm_and_record(request_of({a})));
+  CHECK(root.compiler.calls > 0);
+  CHECK(root.is_covered(request_of({a})));
+}
+
+TEST_CASE("A warmup that failed, was stopped or could not store everything records nothing") {
+  Warmed root;
+  const PlanRequest request = request_of({a});
+  const Report good = root.warm(request);
+  const auto refuses = [&](const std::function<void(Report&)>& spoil) {
+    Report report = good;
+    spoil(report);
+    CHECK_FALSE(root.record(request, report));
+  };
+  refuses([](Report& report) { report.failed.emplace_back(); });
+  refuses([](Report& report) { report.remaining = 1; });
+  refuses([](Report& report) { --report.stored; });
+  refuses([](Report& report) { --report.compiled, --report.stored; });
+  refuses([](Report& report) { report.persist = cache::Persistence::off; });
+  refuses([](Report& report) { report.persist = cache::Persistence::readonly; });
+  CHECK(root.cabinet.coverage()->empty());
+  CHECK(root.record(request, good));
+}
+
+TEST_CASE("A record takes the place of those that it covers, and leaves others") {
+  Warmed root;
+  REQUIRE(root.warm_and_record(request_of({a}, {1, 64})));
+  REQUIRE(root.warm_and_record(request_of({c})));
+  REQUIRE(root.warm_and_record(request_of({a, b})));
+  const auto recorded = root.cabinet.coverage().value();
+  CHECK(recorded.size() == 2);
+  CHECK(root.is_covered(request_of({a}, {1, 64})));
+  CHECK(root.is_covered(request_of({c})));
+}
+
+TEST_CASE("A record whose entries lack a kernel of today's plan covers nothing") {
+  Warmed root;
+  const PlanRequest request = request_of({a});
+  root.warm(request);
+  auto keys = root.keys(request);
+  REQUIRE(keys.size() > 1);
+  keys.pop_back();
+  REQUIRE(root.cabinet.record_coverage(to_json(subject_of(request, "13.0")), keys));
+  CHECK_FALSE(root.is_covered(request));
+}
+
+TEST_CASE("What lies in a layer counts, and stops to count with it") {
+  Warmed layer;
+  Warmed root;
+  const PlanRequest request = request_of({a, b});
+  layer.warm(request);
+  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  const Report report = root.warm(request);
+  CHECK(report.compiled == 0);
+  REQUIRE(root.record(request, report));
+  CHECK(root.is_covered(request));
+  fs::remove(layer.layout.object(layer.keys(request).front()));
+  CHECK_FALSE(root.is_covered(request));
+}
+
+TEST_CASE("A cabinet that is read alone answers from its record, and keeps it though an entry is gone") {
+  Warmed root;
+  const PlanRequest request = request_of({a});
+  const Plan plan = warmup::make_plan(request).value();
+  REQUIRE(root.warm_and_record(request));
+  auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
+  REQUIRE(stack);
+  CHECK(warmup::warm_from_coverage(stack->cabinet, plan, subject_of(request, "13.0"))->persist ==
+        cache::Persistence::readonly);
+  fs::remove(root.layout.object(root.keys(request).front()));
+  CHECK_FALSE(find_coverage(stack->cabinet, plan, subject_of(request, "13.0")));
+  CHECK(stack->cabinet.coverage()->size() == 1);
+}
+
+TEST_CASE("A rebuilt index covers nothing until the next complete warmup") {
+  Warmed root;
+  const PlanRequest request = request_of({a});
+  REQUIRE(root.warm_and_record(request));
+  test::write_file(root.layout.index(), "not a database");
+  CHECK_FALSE(root.is_covered(request));
+  const Report again = root.warm(request);
+  CHECK(again.compiled == 0);
+  REQUIRE(root.record(request, again));
+  CHECK(root.is_covered(request));
+}

@@ -1,0 +1,187 @@
+#include "warmup/coverage.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "util/digest.hpp"
+#include "util/elapsed.hpp"
+
+namespace cubinet::warmup {
+namespace {
+
+using Json = nlohmann::json;
+
+bool comes_before(const Problem& a, const Problem& b) {
+  return std::tie(a.data_type, a.layout, a.n, a.k, a.groups) < std::tie(b.data_type, b.layout, b.n, b.k, b.groups);
+}
+
+const char* layout_name(Layout layout) { return layout == Layout::contiguous ? "contiguous" : "masked"; }
+
+Json to_json(const Problem& problem) {
+  return {{"dtype", jit::data_type_name(problem.data_type)},
+          {"groups", problem.groups},
+          {"k", problem.k},
+          {"layout", layout_name(problem.layout)},
+          {"n", problem.n}};
+}
+
+// These throw what nlohmann::json throws for a member that is missing or of another type.
+Problem read_problem(const Json& json) {
+  Problem problem;
+  problem.data_type = json.at("dtype").get<std::string>() == "fp8" ? DataType::fp8 : DataType::bf16;
+  problem.layout = json.at("layout").get<std::string>() == "masked" ? Layout::masked : Layout::contiguous;
+  json.at("n").get_to(problem.n);
+  json.at("k").get_to(problem.k);
+  json.at("groups").get_to(problem.groups);
+  return problem;
+}
+
+Subject read_subject(const Json& json) {
+  Subject subject;
+  for (const Json& problem : json.at("problems")) subject.problems.push_back(read_problem(problem));
+  subject.range = {json.at("m").at(0).get<std::int64_t>(), json.at("m").at(1).get<std::int64_t>()};
+  json.at("arch").get_to(subject.architecture);
+  json.at("num_sms").get_to(subject.num_sms);
+  json.at("nvrtc").get_to(subject.nvrtc);
+  json.at("templates").get_to(subject.templates);
+  if (const Json& executed = json.at("executed"); !executed.is_null()) {
+    subject.executed = Executed{executed.at("device").get<std::string>(), executed.at("driver").get<std::string>()};
+  }
+  return subject;
+}
+
+bool contains(MRange outer, MRange inner) { return outer.first <= inner.first && inner.last <= outer.last; }
+
+std::vector<cache::Key> ascending(std::vector<cache::Key> keys) {
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+// Both ascending.
+bool includes(const std::vector<cache::Key>& all, const std::vector<cache::Key>& some) {
+  return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+bool holds_all(const cache::Cabinet& cabinet, const std::vector<cache::Key>& keys) {
+  return std::all_of(keys.begin(), keys.end(), [&](const cache::Key& key) { return cabinet.holds(key); });
+}
+
+bool is_complete(const Report& report, const Plan& plan) {
+  const auto kernels = static_cast<std::int64_t>(plan.kernels.size());
+  return report.failed.empty() && report.remaining == 0 && report.compiled + report.hits == kernels &&
+         report.stored == report.compiled && report.persist == cache::Persistence::on;
+}
+
+}  // namespace
+
+Subject subject_of(const PlanRequest& request, const std::string& nvrtc_version, std::optional<Executed> executed) {
+  Subject subject;
+  subject.problems = request.problems;
+  std::sort(subject.problems.begin(), subject.problems.end(), comes_before);
+  subject.problems.erase(std::unique(subject.problems.begin(), subject.problems.end()), subject.problems.end());
+  subject.range = request.range;
+  subject.architecture = request.architecture;
+  subject.num_sms = request.target.num_sms;
+  subject.nvrtc = nvrtc_version;
+  subject.templates = templates_digest();
+  subject.executed = std::move(executed);
+  return subject;
+}
+
+std::string templates_digest(const std::vector<jit::TemplateFile>& files) {
+  std::string text;
+  for (const jit::TemplateFile& file : files) text += file.name + ' ' + file.digest + '\n';
+  return util::sha256_hex(text);
+}
+
+std::string to_json(const Subject& subject) {
+  Json problems = Json::array();
+  for (const Problem& problem : subject.problems) problems.push_back(to_json(problem));
+  Json executed;
+  if (subject.executed) executed = {{"device", subject.executed->device}, {"driver", subject.executed->driver}};
+  const Json json{{"arch", subject.architecture},
+                  {"executed", std::move(executed)},
+                  {"m", {subject.range.first, subject.range.last}},
+                  {"num_sms", subject.num_sms},
+                  {"nvrtc", subject.nvrtc},
+                  {"problems", std::move(problems)},
+                  {"templates", subject.templates}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<Subject> subject_from_json(std::string_view json) {
+  try {
+    Subject subject = read_subject(Json::parse(json));
+    // A build that knows of more may have meant more by it.
+    if (to_json(subject) != json) return std::nullopt;
+    return subject;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+bool covers(const Subject& recorded, const Subject& wanted) {
+  const bool executed = !wanted.executed || (recorded.executed && recorded.executed->device == wanted.executed->device);
+  return executed && contains(recorded.range, wanted.range) && recorded.architecture == wanted.architecture &&
+         recorded.num_sms == wanted.num_sms && recorded.nvrtc == wanted.nvrtc &&
+         recorded.templates == wanted.templates &&
+         std::includes(recorded.problems.begin(), recorded.problems.end(), wanted.problems.begin(),
+                       wanted.problems.end(), comes_before);
+}
+
+std::vector<cache::Key> keys_of(const Plan& plan, const std::string& nvrtc_version) {
+  std::vector<cache::Key> keys;
+  for (const PlannedKernel& kernel : plan.kernels) {
+    keys.push_back(jit::key_of(jit::record_of(kernel.spec, nvrtc_version)));
+  }
+  return keys;
+}
+
+bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
+  const auto recorded = cabinet.coverage();
+  if (!recorded || recorded->empty()) return false;
+  const std::vector<cache::Key> keys = ascending(keys_of(plan, wanted.nvrtc));
+  std::vector<std::string> untrue;
+  bool found = false;
+  for (const cache::Coverage& one : *recorded) {
+    const auto subject = subject_from_json(one.subject);
+    // A build that selects otherwise has other kernels for the same subject.
+    if (!subject || !covers(*subject, wanted) || !includes(one.keys, keys)) continue;
+    if (found = holds_all(cabinet, one.keys); found) break;
+    untrue.push_back(one.subject);
+  }
+  cabinet.drop_coverage(untrue);
+  return found;
+}
+
+std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
+  const util::Moment begin = util::now();
+  if (!find_coverage(cabinet, plan, wanted)) return std::nullopt;
+  cabinet.record_hits(keys_of(plan, wanted.nvrtc));
+  Report report;
+  report.hits = static_cast<std::int64_t>(plan.kernels.size());
+  report.persist = cabinet.persistence();
+  report.seconds = util::seconds_since(begin);
+  return report;
+}
+
+bool record_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& subject, const Report& report) {
+  if (!is_complete(report, plan)) return false;
+  const std::string text = to_json(subject);
+  const std::vector<cache::Key> keys = ascending(keys_of(plan, subject.nvrtc));
+  if (!cabinet.record_coverage(text, keys)) return false;
+  std::vector<std::string> superseded;
+  for (const cache::Coverage& one : cabinet.coverage().value_or(std::vector<cache::Coverage>())) {
+    const auto former = subject_from_json(one.subject);
+    if (one.subject != text && former && covers(subject, *former) && includes(keys, one.keys)) {
+      superseded.push_back(one.subject);
+    }
+  }
+  cabinet.drop_coverage(superseded);
+  return true;
+}
+
+}  // namespace cubinet::warmup

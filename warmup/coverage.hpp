@@ -1,0 +1,70 @@
+// What a cabinet is complete for: recorded by a warmup that did all of its plan, so that the next one is a look-up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/cabinet.hpp"
+#include "cubinet/problem.hpp"
+#include "jit/templates.hpp"
+#include "warmup/plan.hpp"
+#include "warmup/runner.hpp"
+
+namespace cubinet::warmup {
+
+// Where kernels were loaded, run and checked.
+struct Executed {
+  std::string device;  // its name
+  std::string driver;  // the driver's version
+
+  friend bool operator==(const Executed&, const Executed&) = default;
+};
+
+// What a warmup was asked for, and all else that its kernels depend on.
+struct Subject {
+  std::vector<Problem> problems;  // distinct, ascending by type, layout, N, K and groups
+  MRange range;
+  std::string architecture;
+  std::int32_t num_sms = 0;
+  std::string nvrtc;      // version, "13.0"
+  std::string templates;  // SHA-256 over the names and digests of all template files
+  std::optional<Executed> executed;
+
+  friend bool operator==(const Subject&, const Subject&) = default;
+};
+
+Subject subject_of(const PlanRequest& request, const std::string& nvrtc_version,
+                   std::optional<Executed> executed = std::nullopt);
+
+// SHA-256 over the names and digests of the files.
+std::string templates_digest(const std::vector<jit::TemplateFile>& files = jit::template_files());
+
+// Canonical: a JSON object with sorted keys and no white space.
+std::string to_json(const Subject& subject);
+// Nothing for a text that to_json does not write.
+std::optional<Subject> subject_from_json(std::string_view json);
+
+// Whether who has what `recorded` takes has what `wanted` takes: its problems and its range of M are among the recorded
+// ones, all else is the same, and where execution is wanted the recorded one was on a device of that name.
+bool covers(const Subject& recorded, const Subject& wanted);
+
+// The keys of a plan's kernels under an NVRTC version, in the order of the plan.
+std::vector<cache::Key> keys_of(const Plan& plan, const std::string& nvrtc_version);
+
+// Whether the cabinet is known to be complete for `wanted`, of which `plan` is the plan: a recorded subject covers it,
+// every kernel of the plan is among the recorded entries, and every recorded entry is there and whole at this moment. A
+// record of which an entry is not is dropped, as far as the cabinet can be written.
+bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
+
+// As warm() on a cabinet for which find_coverage holds: every kernel is a hit and recorded as such. Nothing where it
+// does not hold. Opens no compiler.
+std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
+
+// Records that the cabinet is complete for `subject`, in the place of records that this one covers, if `report` says so
+// of the whole plan: nothing failed or remains, and all that was compiled is stored. False when it is not recorded.
+bool record_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& subject, const Report& report);
+
+}  // namespace cubinet::warmup
