@@ -29,7 +29,7 @@ namespace cubinet::jit {
 struct EngineParts {
   std::shared_ptr<const DeviceContext> device;
   std::optional<cache::Cabinet> cabinet;
-  std::string cabinet_problem;  // why there is no cabinet, though one was asked for
+  std::string cabinet_problem;  // why there is no cabinet, or not every layer, though it was asked for
   std::function<Expected<std::unique_ptr<Compiler>>()> open_compiler;  // called when something must be compiled
   std::string expected_nvrtc;  // version whose kernels the cabinet is asked for before a compiler is opened
   int jobs = 0;                // compile threads; 0: one per usable core

@@ -1,5 +1,7 @@
 #include <chrono>
+#include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "cubinet/cubinet.hpp"
 #include "jit/engine.hpp"
@@ -16,14 +18,18 @@ Status status_of(Expected<void>&& outcome) {
   return std::move(outcome.error());
 }
 
-void open_cabinet(const std::string& root, jit::EngineParts& parts) {
-  if (root.empty()) return;
-  auto cabinet = cache::Cabinet::open(root, true);
-  if (cabinet) {
-    parts.cabinet = std::move(*cabinet);
-  } else {
-    parts.cabinet_problem = std::move(cabinet.error().message);
+void open_cabinet(const ServiceOptions& options, jit::EngineParts& parts) {
+  if (options.cache_root.empty() && options.layers.empty()) return;
+  const std::vector<std::filesystem::path> layers(options.layers.begin(), options.layers.end());
+  auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers);
+  if (!stack) {
+    parts.cabinet_problem = std::move(stack.error().message);
+    return;
   }
+  for (const std::string& problem : stack->problems) {
+    parts.cabinet_problem += (parts.cabinet_problem.empty() ? "" : "; ") + problem;
+  }
+  parts.cabinet = std::move(stack->cabinet);
 }
 
 Expected<std::shared_ptr<const jit::DeviceContext>> open_device(int ordinal) {
@@ -43,7 +49,7 @@ jit::EngineParts open_parts(const ServiceOptions& options, std::shared_ptr<const
   parts.open_compiler = [folders = options.nvrtc_folders]() -> Expected<std::unique_ptr<jit::Compiler>> {
     return jit::NvrtcCompiler::open(folders);
   };
-  open_cabinet(options.cache_root, parts);
+  open_cabinet(options, parts);
   return parts;
 }
 
