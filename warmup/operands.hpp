@@ -1,5 +1,5 @@
-// The operands of a problem, wherever in device memory they lie: how they are filled, and how launches and the reference
-// see them.
+// The operands of a problem, wherever in device memory they lie: how they are filled, and how launches and the
+// reference see them.
 #pragma once
 
 #include <cstdint>
