@@ -182,35 +182,36 @@ class Run {
   // Loads the kernel, executes it, and takes everything off the device again.
   Fate host(const PlannedKernel& kernel, const Code& code) {
     auto guest = std::make_unique<Guest>();
-    const auto loaded = load(kernel, code, *guest);
-    Fate fate = loaded ? perform(kernel, *guest) : failed(loaded.error().message);
+    auto obstacle = load(kernel, code, *guest);
+    Fate fate = obstacle ? *std::move(obstacle) : perform(kernel, *guest);
     if (guest->bench) report_.launches += guest->bench->launches;
     if (fate.outcome == ExecutionOutcome::failed) fate = after_failure(std::move(fate));
     if (watch_->hung()) leave_behind(std::move(guest));
     return fate;
   }
 
-  Expected<void> load(const PlannedKernel& kernel, const Code& code, Guest& guest) {
+  // What keeps the kernel from being executed; none when it is loaded. Each module takes of what is left for tensors.
+  std::optional<Fate> load(const PlannedKernel& kernel, const Code& code, Guest& guest) {
     if (!code.quantization.empty()) {
       auto loaded = jit::QuantizationKernels::load(parts_.device, code.quantization, kernel.spec.architecture);
-      if (!loaded) return tl::make_unexpected(loaded.error());
+      if (!loaded) return failed(loaded.error().message);
       guest.quantization.emplace(std::move(*loaded));
+      if (auto short_of = shortage(kernel)) return short_of;
     }
     if (!code.kernel.empty()) {
       auto loaded = jit::load_kernel(parts_.device, kernel.spec, code.kernel);
-      if (!loaded) return tl::make_unexpected(loaded.error());
+      if (!loaded) return failed(loaded.error().message);
       guest.kernel.emplace(std::move(*loaded));
+      if (auto short_of = shortage(kernel)) return short_of;
     }
     const auto* quantization = guest.quantization ? &*guest.quantization : nullptr;
     guest.bench.emplace(ExecutorBench{
         *parts_.device, *watch_, workshop_->verification, quantization, workshop_->stream.get(), {}, seed_});
     seed_ += kSeedsApart;
-    return {};
+    return std::nullopt;
   }
 
   Fate perform(const PlannedKernel& kernel, Guest& guest) {
-    // Asked again: the code is in the device's memory now.
-    if (auto short_of = shortage(kernel)) return *std::move(short_of);
     return is_quantization(kernel.spec) ? quantize(guest) : multiply(kernel, guest);
   }
 
