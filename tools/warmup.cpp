@@ -1,4 +1,4 @@
-// cubinet warmup: compile what the plan names and the cabinet lacks.
+// cubinet warmup: compile what the plan names and the cabinet lacks; on request, execute it.
 #include <cstdio>
 #include <memory>
 
@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cache/root.hpp"
+#include "tools/execution.hpp"
 #include "tools/number.hpp"
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 struct WarmupOptions {
   RequestOptions request;
+  ExecutionRequest execution;
   std::string cache;
   std::string jobs = "auto";
   bool json = false;
@@ -33,16 +35,24 @@ constexpr int most_jobs = 1024;
 constexpr const char* warmup_example =
     "Example:\n"
     "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
-    "  cubinet warmup --model config.json --ep 8 --dtype bf16,fp8\n";
+    "  cubinet warmup --model config.json --ep 8 --dtype bf16,fp8\n"
+    "  cubinet warmup --model config.json --ep 8 --execute --memory-budget 2GiB\n";
 
 constexpr const char* warmup_help =
     "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and\n"
     "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
+    "With --execute every kernel is run afterwards on the first GPU that this process sees, on random\n"
+    "operands as large as the budget allows, and compared with a reference. Where a kernel does not fit,\n"
+    "the GPU is another one or there is none, it is compiled, not executed: that is exit code 1 with\n"
+    "--strict alone. A wrong result is exit code 1 in every case. The kernels that check are kept in the\n"
+    "cabinet, too.\n"
     "JSON: {unique_kernels, compiled, stored, hits, failed, failures[] {key, family, code, message, log},\n"
-    "remaining, executed, not_executed[], launches, seconds, peak_device_bytes,\n"
-    "persist (on|readonly|off), persist_problem, cache, jobs}; stored says how many of compiled the\n"
-    "cabinet holds now. executed, not_executed, launches and peak_device_bytes are there for tools that\n"
-    "read them: compiling uses no device, so they are 0 and empty.";
+    "remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
+    "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
+    "launches, seconds, peak_device_bytes, memory_budget, device, persist (on|readonly|off),\n"
+    "persist_problem, cache, jobs}; stored says how many of compiled the cabinet holds now, launches and\n"
+    "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing.\n"
+    "Without --execute nothing of it is done or listed: the fields are 0 and empty.";
 
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
 // long as nothing is to be compiled.
@@ -69,25 +79,25 @@ Json failure_object(const warmup::Failure& failure) {
               {"log", failure.error.detail}};
 }
 
-Json report_object(const warmup::Report& report, std::size_t kernels, const std::string& root, int jobs) {
+Json report_object(const warmup::Report& report, const warmup::ExecutionReport& execution, std::size_t kernels,
+                   const std::string& root, int jobs) {
   Json failures = Json::array();
   for (const warmup::Failure& failure : report.failed) failures.push_back(failure_object(failure));
-  return Json{{"unique_kernels", kernels},
-              {"compiled", report.compiled},
-              {"stored", report.stored},
-              {"hits", report.hits},
-              {"failed", report.failed.size()},
-              {"failures", std::move(failures)},
-              {"remaining", report.remaining},
-              {"executed", 0},
-              {"not_executed", Json::array()},
-              {"launches", 0},
-              {"seconds", report.seconds},
-              {"peak_device_bytes", 0},
-              {"persist", persist_name(report.persist)},
-              {"persist_problem", report.persist_problem},
-              {"cache", root},
-              {"jobs", jobs}};
+  Json object;
+  object["unique_kernels"] = kernels;
+  object["compiled"] = report.compiled;
+  object["stored"] = report.stored;
+  object["hits"] = report.hits;
+  object["failed"] = report.failed.size();
+  object["failures"] = std::move(failures);
+  object["remaining"] = report.remaining;
+  add_execution(object, execution, report);
+  object["seconds"] = report.seconds + execution.seconds;
+  object["persist"] = persist_name(report.persist);
+  object["persist_problem"] = report.persist_problem;
+  object["cache"] = root;
+  object["jobs"] = jobs;
+  return object;
 }
 
 void print_report(const warmup::Report& report, std::size_t kernels, const std::string& root) {
@@ -154,12 +164,18 @@ int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
   }
   const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet, stop);
   explain(report);
+  warmup::ExecutionReport execution;
+  const ExecutionRequest& wanted = options.execution;
+  if (wanted.execute) execution = execute(*plan, *toolchain.compiler, *cabinet, wanted, options.quiet, stop);
+  explain_execution(execution);
   if (options.json) {
-    print_object(report_object(report, plan->kernels.size(), cabinet->root().string(), *jobs));
+    print_object(report_object(report, execution, plan->kernels.size(), cabinet->root().string(), *jobs));
   } else {
     print_report(report, plan->kernels.size(), cabinet->root().string());
+    if (wanted.execute) print(execution_text(execution, report));
   }
-  return complete(report) ? exit_done : exit_failed;
+  leave_hung_device(execution);
+  return complete(report) && execution_complete(execution, wanted) ? exit_done : exit_failed;
 }
 
 int run_watched(const WarmupOptions& options) {
@@ -173,13 +189,15 @@ int run_watched(const WarmupOptions& options) {
 }  // namespace
 
 void add_warmup(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("warmup", "Compile every kernel of the plan into the cabinet");
+  CLI::App* command =
+      app.add_subcommand("warmup", "Compile every kernel of the plan into the cabinet, and execute it on request");
   const auto options = std::make_shared<WarmupOptions>();
   add_request_options(*command, options->request);
   add_cache_option(*command, options->cache);
   command->add_option("--jobs", options->jobs, "Compile threads; auto: the cores this process may use")
       ->type_name("N|auto")
       ->capture_default_str();
+  add_execution_options(*command, options->execution);
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--quiet", options->quiet, "No progress and no notes");
   command->footer(std::string(warmup_example) + types_help + warmup_help + "\n" + exit_codes_help);
