@@ -124,7 +124,7 @@ class Run {
     if (const auto open = open_workshop(); !open) return lose(not_executed(open.error().message));
     if (auto short_of = shortage(kernel)) return *std::move(short_of);
     const auto code = code_for(kernel);
-    if (!code) return {ExecutionOutcome::not_executed, code.error().message, false};
+    if (!code) return {ExecutionOutcome::not_executed, code.error().message, is_there(kernel.spec)};
     return host(kernel, *code);
   }
 
@@ -170,7 +170,7 @@ class Run {
   }
 
   [[nodiscard]] std::int64_t available(std::int64_t used) const {
-    return std::min(report_.budget, watch_->free_at_start()) - used;
+    return std::min(report_.budget - std::max<std::int64_t>(used, 0), watch_->free_at_start() - used);
   }
 
   // Stream and verification kernels; an empty launch makes the driver take what it takes for the first one.
@@ -295,6 +295,7 @@ class Run {
     report_.hung = watch_->hung();
     report_.peak_device_bytes = watch_->peak();
     if (report_.hung) leave_behind(std::move(workshop_));
+    workshop_.reset();  // while the context is current
   }
 
   const Plan& plan_;

@@ -186,13 +186,12 @@ RowPlan FamilyExecutor<type, shape>::plan_rows(std::int64_t m, std::uint64_t see
 }
 
 template <DataType type, Layout shape>
-Expected<void> FamilyExecutor<type, shape>::launch(const RowPlan& plan, std::int64_t m,
-                                                   const jit::LaunchableKernel& kernel) {
-  std::conditional_t<shape == Layout::masked, MaskedArguments, ContiguousArguments> arguments;
-  const auto* selectors = static_cast<const std::int32_t*>(pointer(at(layout().selectors)));
+auto FamilyExecutor<type, shape>::arguments_for(const RowPlan& plan, std::int64_t m) const -> Arguments {
+  Arguments arguments;
   arguments.a = pointer(at(layout().a));
   arguments.b = pointer(at(layout().b));
   arguments.d = pointer(at(layout().d));
+  const auto* selectors = static_cast<const std::int32_t*>(pointer(at(layout().selectors)));
   if constexpr (shape == Layout::masked) {
     arguments.masked_m = selectors;
     arguments.capacity = plan.capacity;
@@ -201,19 +200,29 @@ Expected<void> FamilyExecutor<type, shape>::launch(const RowPlan& plan, std::int
     arguments.m_indices = selectors;
     arguments.m = plan.rows;
   }
-  if constexpr (type == DataType::fp8) {
-    const CUdeviceptr counts = shape == Layout::masked ? at(layout().selectors) : 0;
-    const auto transposed = bench().quantization->transpose_scales(
-        at(layout().row_scales), at(layout().scale_workspace), counts, scale_groups(plan), scale_rows(plan),
-        scale_blocks(problem().k), bench().stream);
-    if (!transposed) return transposed;
-    ++bench().launches;
-    arguments.a_scales = row_scale_tensor(plan, places(), ScaleOrder::column_major);
-    arguments.b_scales = weight_scale_tensor(plan, places());
-  }
+  arguments.a_scales = row_scale_tensor(plan, places(), ScaleOrder::column_major);
+  arguments.b_scales = weight_scale_tensor(plan, places());
+  return arguments;
+}
+
+template <DataType type, Layout shape>
+Expected<void> FamilyExecutor<type, shape>::transpose_scales(const RowPlan& plan) {
+  if constexpr (type == DataType::bf16) return {};
+  const CUdeviceptr row_counts = shape == Layout::masked ? at(layout().selectors) : 0;
   ++bench().launches;
-  return jit::launch(bench().device.driver(), kernel, problem(), bench().device.info().num_sms, arguments,
-                     bench().stream);
+  return bench().quantization->transpose_scales(at(layout().row_scales), at(layout().scale_workspace), row_counts,
+                                                scale_groups(plan), scale_rows(plan), scale_blocks(problem().k),
+                                                bench().stream);
+}
+
+template <DataType type, Layout shape>
+Expected<void> FamilyExecutor<type, shape>::launch(const RowPlan& plan, std::int64_t m,
+                                                   const jit::LaunchableKernel& kernel) {
+  return transpose_scales(plan).and_then([&] {
+    ++bench().launches;
+    return jit::launch(bench().device.driver(), kernel, problem(), bench().device.info().num_sms,
+                       arguments_for(plan, m), bench().stream);
+  });
 }
 
 template class FamilyExecutor<DataType::bf16, Layout::contiguous>;

@@ -10,7 +10,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
+#include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
 #include "jit/launch.hpp"
 #include "jit/quantization_kernels.hpp"
@@ -109,7 +111,10 @@ class FamilyExecutor final : public GroupedExecutor {
   static Expected<FamilyExecutor> open(ExecutorBench& bench, const ExecutorShape& shape_of_problem);
 
  private:
+  using Arguments = std::conditional_t<shape == Layout::masked, MaskedArguments, ContiguousArguments>;
   using GroupedExecutor::GroupedExecutor;
+  [[nodiscard]] Arguments arguments_for(const RowPlan& plan, std::int64_t m) const;
+  Expected<void> transpose_scales(const RowPlan& plan);
   [[nodiscard]] RowPlan plan_rows(std::int64_t m, std::uint64_t seed) const override;
   Expected<void> launch(const RowPlan& plan, std::int64_t m, const jit::LaunchableKernel& kernel) override;
 };

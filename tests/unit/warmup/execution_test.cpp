@@ -57,6 +57,7 @@ void check_nothing_left() {
   CHECK(fake_gpu().allocations.empty());
   CHECK(test::modules_loaded() == 0);
   CHECK(fake_gpu().streams == 0);
+  CHECK_FALSE(fake_gpu().lost_context);
 }
 
 std::size_t total(const ExecutionReport& report) {

@@ -32,6 +32,8 @@ std::size_t used_bytes() {
   return used;
 }
 
+void note_context() { gpu.lost_context = gpu.lost_context || fake_device().current != fake_context(); }
+
 bool hung() { return gpu.hangs && gemm_launched; }
 
 CUresult state() { return gemm_launched ? gpu.faults : CUDA_SUCCESS; }
@@ -118,6 +120,7 @@ CUresult launch_gemm(const CUlaunchConfig* launch, CUfunction function, void** p
 
 // Room that costs nothing until it is written.
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
+  note_context();
   if (state() != CUDA_SUCCESS) return state();
   if (used_bytes() + bytes > gpu.total_bytes) return CUDA_ERROR_OUT_OF_MEMORY;
   void* room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -130,6 +133,7 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
 }
 
 CUresult release(CUdeviceptr address) {
+  note_context();
   gpu.touched_hung = gpu.touched_hung || hung();
   const auto found = gpu.allocations.find(address);
   if (found == gpu.allocations.end()) return CUDA_ERROR_INVALID_VALUE;
@@ -162,10 +166,12 @@ void keep_memory(jit::Driver& driver) {
 
 void keep_streams(jit::Driver& driver) {
   driver.cuStreamCreate = [](CUstream* stream, unsigned) {
+    note_context();
     ++gpu.streams;
     return *stream = reinterpret_cast<CUstream>(0x77), state();
   };
   driver.cuStreamDestroy = [](CUstream) {
+    note_context();
     gpu.touched_hung = gpu.touched_hung || hung();
     return --gpu.streams, CUDA_SUCCESS;
   };

@@ -19,6 +19,7 @@ struct FakeGpu {
   std::vector<std::size_t> allocated;  // the size of every allocation there was
   std::size_t peak_bytes = 0;          // most in use, in granules of 2 MiB, one for each loaded module
   int streams = 0;
+  bool lost_context = false;       // memory or a stream was asked for or given back while the context was not current
   bool hangs = false;              // a GEMM never ends
   bool touched_hung = false;       // something was given back while one ran
   CUresult faults = CUDA_SUCCESS;  // what every call answers after a GEMM was launched
