@@ -173,17 +173,34 @@ class Run {
     return std::min(report_.budget - std::max<std::int64_t>(used, 0), watch_->free_at_start() - used);
   }
 
-  // Stream and verification kernels; an empty launch makes the driver take what it takes for the first one.
+  // Stream and verification kernels.
   Expected<void> open_workshop() {
     if (workshop_) return {};
     auto stream = make_stream(driver());
     if (!stream) return tl::make_unexpected(stream.error());
+    if (auto rehearsed = rehearse(stream->get()); !rehearsed) return rehearsed;
     auto verification = VerificationKernels::open(parts_.device, parts_.compiler, parts_.cabinet);
     if (!verification) return tl::make_unexpected(verification.error());
     workshop_ = std::make_unique<Workshop>(Workshop{parts_.device, std::move(*stream), std::move(*verification)});
     return workshop_->verification.empty(1, workshop_->stream.get()).and_then([&] {
       return watch_->wait("an empty kernel", workshop_->stream.get());
     });
+  }
+
+  // One of each thing that executions ask of the driver besides launches, so that what it takes for the first of a kind
+  // is taken, and counted, before the size of an execution is chosen. A whole granule goes back to the device for sure.
+  Expected<void> rehearse(CUstream stream) {
+    std::uint32_t word = 0;
+    DeviceBuffer buffer;
+    const auto done = [&](CUresult result) { return driver().check(result, "trying the device's memory"); };
+    return buffer.reserve(driver(), static_cast<std::size_t>(device_granule()))
+        .and_then([&] { return watch_->used(); })
+        .and_then([&](std::int64_t) { return done(driver().cuMemsetD8Async(buffer.address(), 0, 4, stream)); })
+        .and_then([&] { return done(driver().cuMemsetD16Async(buffer.address(), 0, 2, stream)); })
+        .and_then([&] { return done(driver().cuMemsetD32Async(buffer.address(), 0, 1, stream)); })
+        .and_then([&] { return done(driver().cuMemcpyHtoDAsync(buffer.address(), &word, sizeof word, stream)); })
+        .and_then([&] { return watch_->wait("trying the device's memory", stream); })
+        .and_then([&] { return done(driver().cuMemcpyDtoH(&word, buffer.address(), sizeof word)); });
   }
 
   // Loads the kernel, executes it, and takes everything off the device again.
