@@ -114,7 +114,7 @@ TEST_CASE("Executing m launches the kernel that m selects, once, after the trans
   });
 }
 
-TEST_CASE("In the masked layout m hints, so it may exceed the capacity; in the contiguous one it may not") {
+TEST_CASE("In the masked layout m hints and may exceed the capacity, which in the contiguous one it may not") {
   for_each_family(small, [](Shop& shop, warmup::GroupedExecutor& executor) {
     const bool masked = executor.problem().layout == Layout::masked;
     const auto verdict = executor.execute(4096);
