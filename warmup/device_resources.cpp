@@ -1,6 +1,8 @@
 #include "warmup/device_resources.hpp"
 
+#include <algorithm>
 #include <string>
+#include <thread>
 
 namespace cubinet::warmup {
 
@@ -29,6 +31,42 @@ Expected<void> DeviceBuffer::reserve(const jit::Driver& driver, std::size_t byte
   memory_ = DeviceMemory(driver, address);
   bytes_ = bytes;
   return {};
+}
+
+namespace {
+
+Expected<std::size_t> free_bytes(const jit::Driver& driver) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  return driver.check(driver.cuMemGetInfo(&free, &total), "cuMemGetInfo").map([&] { return free; });
+}
+
+}  // namespace
+
+Expected<DeviceWatch> DeviceWatch::start(const jit::Driver& driver, std::chrono::milliseconds deadline) {
+  return free_bytes(driver).map([&](std::size_t free) { return DeviceWatch(driver, deadline, free); });
+}
+
+Expected<std::int64_t> DeviceWatch::used() {
+  return free_bytes(*driver_).map([&](std::size_t free) {
+    const auto used = static_cast<std::int64_t>(free_) - static_cast<std::int64_t>(free);
+    peak_ = std::max(peak_, used);
+    return used;
+  });
+}
+
+Expected<void> DeviceWatch::wait(const std::string& what, CUstream stream) {
+  const auto limit = std::chrono::steady_clock::now() + deadline_;
+  for (;;) {
+    const CUresult result = driver_->cuStreamQuery(stream);
+    if (result != CUDA_ERROR_NOT_READY) return driver_->check(result, what);
+    if (std::chrono::steady_clock::now() > limit) {
+      hung_ = true;
+      return fail(ErrorCode::driver_failed,
+                  what + " did not end within " + std::to_string(deadline_.count()) + " ms; the device hangs");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
 }
 
 }  // namespace cubinet::warmup

@@ -1,7 +1,10 @@
-// Device memory, streams and events that go when their owner goes.
+// Device memory, streams and events that go when their owner goes; and what is known of a device while it works.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "jit/driver.hpp"
@@ -55,6 +58,34 @@ class DeviceBuffer {
  private:
   DeviceMemory memory_;
   std::size_t bytes_ = 0;
+};
+
+// Watches what is put on one device: the memory that it takes, and that it ends. Borrows the driver; the device's
+// context is current on the thread that uses it.
+class DeviceWatch {
+ public:
+  // Counts memory from now on. `deadline`: how long a wait may last.
+  static Expected<DeviceWatch> start(const jit::Driver& driver, std::chrono::milliseconds deadline);
+
+  // Bytes that the whole device has less of than at the start: what other processes take or give back counts, too.
+  Expected<std::int64_t> used();
+  [[nodiscard]] std::int64_t peak() const noexcept { return peak_; }  // the most that used() has answered
+  [[nodiscard]] std::int64_t free_at_start() const noexcept { return static_cast<std::int64_t>(free_); }
+
+  // Waits for all that was put on the stream. driver_failed when it failed, or did not end in time: then hung() is
+  // true, and nothing that may still be in use can be given back.
+  Expected<void> wait(const std::string& what, CUstream stream);
+  [[nodiscard]] bool hung() const noexcept { return hung_; }
+
+ private:
+  DeviceWatch(const jit::Driver& driver, std::chrono::milliseconds deadline, std::size_t free)
+      : driver_(&driver), deadline_(deadline), free_(free) {}
+
+  const jit::Driver* driver_;
+  std::chrono::milliseconds deadline_;
+  std::size_t free_;
+  std::int64_t peak_ = 0;
+  bool hung_ = false;
 };
 
 }  // namespace cubinet::warmup

@@ -21,19 +21,12 @@ std::int64_t b_bytes(const RowPlan& plan) {
   return jit::element_bytes(p.data_type) * p.groups * p.n * p.k;
 }
 
-// The scales of A are (groups, rows, blocks of K), with one group in the contiguous layout.
-bool masked(const RowPlan& plan) { return plan.problem.layout == Layout::masked; }
-std::int64_t scale_groups(const RowPlan& plan) { return masked(plan) ? plan.problem.groups : 1; }
-std::int64_t scale_rows(const RowPlan& plan) { return masked(plan) ? plan.capacity : plan.rows; }
-
 std::int64_t row_major_bytes(const RowPlan& plan) { return 4 * plan.rows * scale_blocks(plan.problem.k); }
 
 std::int64_t weight_scale_bytes(const RowPlan& plan) {
   const Problem& p = plan.problem;
   return 4 * p.groups * scale_blocks(p.n) * scale_blocks(p.k);
 }
-
-const float* floats(CUdeviceptr address) { return reinterpret_cast<const float*>(address); }
 
 Expected<void> fill_pairs(const Filler& filler, CUdeviceptr address, std::uint16_t pair) {
   constexpr auto count = static_cast<std::size_t>(kBandBytes / 2);
@@ -77,29 +70,27 @@ Expected<void> OperandMemory::reserve(const jit::Driver& driver, const RowPlan& 
       .and_then([&] { return reserve_with_bands(b_scales_, driver, weight_scale_bytes(plan)); });
 }
 
+OperandPlaces OperandMemory::places() const {
+  return {a(), b(), after_band(a_columns_), after_band(a_rows_), after_band(b_scales_)};
+}
+
 Expected<void> OperandMemory::fill(const Filler& filler, const RowPlan& plan, std::uint64_t seed) {
-  const Problem& p = plan.problem;
-  return filler.kernels.fill_random(a(), p.data_type, plan.rows * p.k, seed, filler.stream).and_then([&] {
-    return filler.kernels.fill_random(b(), p.data_type, p.groups * p.n * p.k, seed + 1, filler.stream);
-  });
+  return fill_operands(filler, plan, places(), seed);
 }
 
 Expected<void> OperandMemory::fill_scales(const Filler& filler, const RowPlan& plan, CUdeviceptr valid,
                                           std::uint64_t seed, Garbage garbage) {
   if (!scaled(plan)) return {};
-  const std::int64_t blocks = scale_blocks(plan.problem.k);
   const auto fill_a = [&](ScaleOrder order) {
-    return filler.kernels.fill_scales(a_view(plan, order), scale_groups(plan), blocks, valid, seed, garbage,
-                                      filler.stream);
+    return fill_row_scales(filler, plan, places(), order, valid, seed, garbage);
   };
   return fill_a(ScaleOrder::column_major).and_then([&] { return fill_a(ScaleOrder::row_major); }).and_then([&] {
-    return filler.kernels.fill_scales(b_view(plan), plan.problem.groups, blocks, 0, seed + 1, garbage, filler.stream);
+    return fill_weight_scales(filler, plan, places(), seed + 1);
   });
 }
 
 Expected<void> OperandMemory::spoil(const Filler& filler, const RowPlan& plan, CUdeviceptr valid, Garbage garbage) {
-  const std::int64_t row_bytes = jit::element_bytes(plan.problem.data_type) * plan.problem.k;
-  return filler.kernels.spoil_rows(a(), valid, plan.rows, row_bytes, garbage, filler.stream);
+  return spoil_operands(filler, plan, places(), valid, garbage);
 }
 
 Expected<void> OperandMemory::fill_bands(const Filler& filler, const RowPlan& plan) {
@@ -112,33 +103,15 @@ Expected<void> OperandMemory::fill_bands(const Filler& filler, const RowPlan& pl
 }
 
 ScaleTensor OperandMemory::a_scales(const RowPlan& plan, ScaleOrder order) const {
-  if (!scaled(plan)) return {};
-  const std::int64_t groups = masked(plan) ? plan.problem.groups : 0;
-  if (order == ScaleOrder::row_major) {
-    return row_major_scales(floats(after_band(a_rows_)), scale_rows(plan), plan.problem.k, groups);
-  }
-  return column_major_scales(floats(after_band(a_columns_)), scale_rows(plan), plan.problem.k, groups);
+  return row_scale_tensor(plan, places(), order);
 }
 
-ScaleTensor OperandMemory::b_scales(const RowPlan& plan) const {
-  if (!scaled(plan)) return {};
-  return weight_scales(floats(after_band(b_scales_)), plan.problem.groups, plan.problem.n, plan.problem.k);
-}
+ScaleTensor OperandMemory::b_scales(const RowPlan& plan) const { return weight_scale_tensor(plan, places()); }
 
 ScaleView OperandMemory::a_view(const RowPlan& plan, ScaleOrder order) const {
-  if (!scaled(plan)) return {};
-  const std::int64_t rows = scale_rows(plan);
-  const std::int64_t blocks = scale_blocks(plan.problem.k);
-  if (order == ScaleOrder::row_major) return {after_band(a_rows_), rows, rows, rows * blocks, blocks, 1};
-  const std::int64_t stored = aligned_scale_rows(rows);
-  return {after_band(a_columns_), rows, stored, stored * blocks, 1, stored};
+  return row_scale_view(plan, places(), order);
 }
 
-ScaleView OperandMemory::b_view(const RowPlan& plan) const {
-  if (!scaled(plan)) return {};
-  const std::int64_t rows = scale_blocks(plan.problem.n);
-  const std::int64_t blocks = scale_blocks(plan.problem.k);
-  return {after_band(b_scales_), rows, rows, rows * blocks, blocks, 1};
-}
+ScaleView OperandMemory::b_view(const RowPlan& plan) const { return weight_scale_view(plan, places()); }
 
 }  // namespace cubinet::warmup

@@ -7,8 +7,8 @@
 #include "jit/driver.hpp"
 #include "util/expected.hpp"
 #include "warmup/device_resources.hpp"
+#include "warmup/operands.hpp"
 #include "warmup/row_plan.hpp"
-#include "warmup/verification_kernels.hpp"
 
 namespace cubinet::warmup {
 
@@ -21,16 +21,6 @@ Expected<void> reserve_with_bands(DeviceBuffer& buffer, const jit::Driver& drive
 
 // What lies between the bands.
 inline CUdeviceptr after_band(const DeviceBuffer& buffer) { return buffer.address() + kBandBytes; }
-
-// How the scales of activations lie; see cubinet/scales.hpp.
-enum class ScaleOrder { column_major, row_major };
-
-// What fills device memory.
-struct Filler {
-  const jit::Driver& driver;
-  const VerificationKernels& kernels;
-  CUstream stream;
-};
 
 // A, B and, for fp8, their scales: those of A twice, the same numbers in either order. Serves one data type and one
 // plan at a time, which is handed to every call; a plan that `reserve` has not seen must be no larger.
@@ -63,6 +53,8 @@ class OperandMemory {
   [[nodiscard]] ScaleView b_view(const RowPlan& plan) const;
 
  private:
+  [[nodiscard]] OperandPlaces places() const;
+
   DeviceBuffer a_, b_, a_columns_, a_rows_, b_scales_;
 };
 

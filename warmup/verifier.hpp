@@ -20,6 +20,7 @@
 #include "warmup/device_resources.hpp"
 #include "warmup/operand_memory.hpp"
 #include "warmup/row_plan.hpp"
+#include "warmup/verdict.hpp"
 #include "warmup/verification_kernels.hpp"
 
 namespace cubinet::warmup {
@@ -30,21 +31,6 @@ struct VerifierOptions {
   // can be taken back on a device that hangs, and every further call would wait as well.
   std::chrono::milliseconds deadline{20000};
   std::function<void(const std::string& what)> on_hang;
-};
-
-// What is allowed of 1 - 2<x,y>/(<x,x>+<y,y>) per group.
-constexpr double allowed_difference(DataType type) { return type == DataType::fp8 ? 1e-3 : 1e-5; }
-
-struct Verdict {
-  std::vector<GroupSums> groups;
-  WriteCounts writes;              // in the output itself
-  std::uint64_t guard_writes = 0;  // elements changed in the bands before and after it, and those of the workspace
-  double worst_difference = 0;     // over the groups
-  float largest_error = 0;
-  float largest_share = 0;  // of what rounding explains, over the elements: above 1 an element is wrong
-  std::string complaint;    // what is wrong first; empty when nothing is
-
-  [[nodiscard]] bool right() const { return complaint.empty(); }
 };
 
 // Holds the operands of one problem at a time. Movable. The device's context is current on every thread that uses it;

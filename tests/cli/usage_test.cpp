@@ -201,7 +201,7 @@ TEST_CASE("A command that there is not, or none, is refused by name") {
   CHECK(unknown.err.find("'bake'") != std::string::npos);
   CHECK(sandbox.run({}).exit_code == 2);
   CHECK(sandbox.run({"cache"}).exit_code == 2);
-  CHECK(sandbox.run({"warmup", "--shape", "128,128,1", "--execute"}).exit_code == 2);
+  CHECK(sandbox.run({"plan", "--shape", "128,128,1", "--execute"}).exit_code == 2);
 }
 
 TEST_CASE("Every command has help with an example and the exit codes") {

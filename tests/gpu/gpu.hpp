@@ -31,6 +31,8 @@ class Gpu {
   [[nodiscard]] Service& service() { return service_; }
   [[nodiscard]] warmup::Verifier& verifier() { return verifier_; }
   [[nodiscard]] const jit::Driver& driver() const { return session_.device->driver(); }
+  // Device, compiler and cabinet.
+  [[nodiscard]] warmup::GpuSession& session() { return session_; }
   // Fresh for every process unless the environment gives it; printed once.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   // Whether tests of this type are wanted.

@@ -1,32 +1,20 @@
-// Quantisation to e4m3 on the host, the plain way.
+// Tensors to be quantised, beside the quantisation on the host.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "gpu/gpu.hpp"
+#include "warmup/host_quantization.hpp"
 
 namespace cubinet::tests {
 
-std::uint32_t bits_of(float value);
-
-// The e4m3fn number nearest to `value`, ties to even; |value| above 448 becomes 448.
-std::uint8_t e4m3_of(float value);
+using warmup::bits_of;
+using warmup::quantize_rows_on_host;
+using warmup::quantize_weights_on_host;
 
 // BF16 numbers of widely varying size: the size of a row and block of 128 columns is drawn, some are zero, some too
 // small for a scale of their own.
 std::vector<std::uint16_t> draw_tensor(Dice& dice, std::int64_t rows, std::int64_t k);
-
-struct HostQuantized {
-  std::vector<std::uint8_t> q;
-  std::vector<float> scales;  // row-major
-};
-
-// A scale per row and 128 of k.
-HostQuantized quantize_rows_on_host(const std::vector<std::uint16_t>& x, std::int64_t rows, std::int64_t k);
-
-// A scale per group and 128 x 128 of (n, k).
-HostQuantized quantize_weights_on_host(const std::vector<std::uint16_t>& w, std::int64_t groups, std::int64_t n,
-                                       std::int64_t k);
 
 }  // namespace cubinet::tests

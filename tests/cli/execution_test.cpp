@@ -1,0 +1,97 @@
+// warmup --execute, on machines with and without a GPU.
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+
+// At least two kernels: a GEMM and the quantisation.
+const Arguments request{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
+
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// Its processes see no device, whether there is one or not.
+struct SandboxWithoutDevice : Sandbox {
+  SandboxWithoutDevice() { environment["CUDA_VISIBLE_DEVICES"] = "-1"; }
+};
+
+}  // namespace
+
+TEST_CASE("Without a usable device every kernel is compiled and listed as not executed, with the driver's reason") {
+  const SandboxWithoutDevice sandbox;
+  const Outcome outcome = sandbox.run(with(request, {"--execute", "--json"}));
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  const auto report = object_of(outcome);
+  CHECK(report.at("compiled") == report.at("unique_kernels"));
+  CHECK(report.at("executed") == 0);
+  CHECK(report.at("execution_failures").empty());
+  CHECK(report.at("launches") == 0);
+  CHECK(report.at("peak_device_bytes") == 0);
+  CHECK(report.at("memory_budget") == 0);
+  CHECK(report.at("device") == "");
+  const auto& list = report.at("not_executed");
+  REQUIRE(list.size() >= 2);
+  REQUIRE(list.size() == report.at("unique_kernels"));
+  Arguments plan = with(request, {"--json"});
+  plan.front() = "plan";
+  const auto kernels = object_of(sandbox.run(plan)).at("kernels");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    for (const char* field : {"key", "family", "n", "k"}) CHECK(list[i].at(field) == kernels.at(i).at(field));
+    CHECK(list[i].at("config") == kernels.at(i).at("config").at("name"));
+    CHECK(list[i].at("state") == "compiled, not executed");
+    CHECK(list[i].at("reason").get<std::string>().find("CUDA driver") != std::string::npos);
+  }
+}
+
+TEST_CASE("With --strict a kernel that is not executed is exit code 1, with the same report") {
+  const SandboxWithoutDevice sandbox;
+  const Outcome outcome = sandbox.run(with(request, {"--execute", "--strict", "--memory-budget", "64 MiB", "--json"}));
+  CHECK(outcome.exit_code == 1);
+  CHECK(object_of(outcome).at("not_executed").size() == object_of(outcome).at("unique_kernels"));
+  CHECK(object_of(outcome).at("memory_budget") == 64 << 20);
+  CHECK(object_of(outcome).at("failed") == 0);
+}
+
+TEST_CASE("The report for people has a line on what was executed, and one for each kernel that was not") {
+  const SandboxWithoutDevice sandbox;
+  const Outcome outcome = sandbox.run(with(request, {"--execute"}));
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.find("\n0 of ") != std::string::npos);
+  CHECK(outcome.out.find(" kernels executed, 0 failed, ") != std::string::npos);
+  CHECK(outcome.out.find(" fp8_quantization: compiled, not executed: ") != std::string::npos);
+  CHECK(outcome.out.find(" fp8_grouped_masked N=128 K=128 ") != std::string::npos);
+}
+
+TEST_CASE("Whatever the machine has, each kernel is executed or listed") {
+  const Sandbox sandbox;
+  const auto report = object_of(sandbox.run(with(request, {"--execute", "--json"})));
+  CHECK(report.at("executed").get<std::size_t>() + report.at("execution_failures").size() +
+            report.at("not_executed").size() ==
+        report.at("unique_kernels"));
+  CHECK(report.at("peak_device_bytes") <= report.at("memory_budget"));
+}
+
+TEST_CASE("Options of an execution that is not asked for, and a budget that is no size, are refused by name") {
+  const Sandbox sandbox;
+  const auto refused = [&](const Arguments& more, const std::string& named) {
+    const auto before = contents(sandbox.folder());
+    const Outcome outcome = sandbox.run(with(request, more));
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.err.find("cubinet: error: ") == 0);
+    CHECK(outcome.err.find(named) != std::string::npos);
+    CHECK(contents(sandbox.folder()) == before);
+  };
+  refused({"--memory-budget", "2GiB"}, "--memory-budget requires --execute");
+  refused({"--strict"}, "--strict requires --execute");
+  for (const char* size : {"banana", "-1", "", "2 XiB", "1e9", "99999999999999999999"}) {
+    refused({"--execute", "--memory-budget", size}, std::string("--memory-budget: '") + size + "' is not a size");
+  }
+}

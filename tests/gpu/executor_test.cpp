@@ -1,0 +1,210 @@
+// Executors and budgets on a device. Memory is measured on the whole device, so nothing else may work on it meanwhile.
+#include "warmup/executor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+
+#include "gpu/gpu.hpp"
+#include "jit/loader.hpp"
+#include "jit/provide.hpp"
+#include "warmup/execution.hpp"
+#include "warmup/execution_size.hpp"
+
+namespace cubinet::tests {
+namespace {
+
+constexpr std::int64_t kMib = std::int64_t{1} << 20;
+constexpr std::chrono::milliseconds kDeadline{20'000};
+constexpr const char* kArchitecture = "sm_90a";
+
+template <class T>
+T must(Expected<T> value) {
+  if (!value) throw std::runtime_error(value.error().message);
+  return std::move(*value);
+}
+
+// What executors work with, on the device of the tests.
+class Bench {
+ public:
+  explicit Bench(Gpu& gpu) : gpu_(gpu) { bench_.seed = gpu.seed(); }
+
+  warmup::ExecutorBench& parts() { return bench_; }
+
+  Expected<jit::LaunchableKernel> load(const Problem& problem, const jit::TileConfig& config) {
+    kernels_.push_back(must(jit::load_kernel(session().device, spec(problem, config), cubin(spec(problem, config)))));
+    return kernels_.back().launchable;
+  }
+
+ private:
+  [[nodiscard]] warmup::GpuSession& session() const { return gpu_.session(); }
+  static jit::KernelSpec spec(const Problem& problem, const jit::TileConfig& config) {
+    return jit::spec_for(problem, config, kArchitecture);
+  }
+  [[nodiscard]] std::string cubin(const jit::KernelSpec& wanted) const {
+    return must(jit::provide(wanted, *session().compiler, session().cabinet_or_null())).object.payload;
+  }
+
+  Gpu& gpu_;
+  warmup::DeviceWatch watch_ = must(warmup::DeviceWatch::start(gpu_.driver(), kDeadline));
+  warmup::DeviceStream stream_ = must(warmup::make_stream(gpu_.driver()));
+  jit::QuantizationKernels quantization_ = must(
+      jit::QuantizationKernels::load(session().device, cubin(jit::quantization_spec(kArchitecture)), kArchitecture));
+  std::deque<jit::LoadedKernel> kernels_;
+  warmup::ExecutorBench bench_{*session().device,
+                               watch_,
+                               gpu_.verifier().kernels(),
+                               &quantization_,
+                               stream_.get(),
+                               [this](const Problem& p, const jit::TileConfig& config) { return load(p, config); }};
+};
+
+std::unique_ptr<warmup::GroupedExecutor> open(Bench& bench, const Problem& problem, std::int64_t largest_m) {
+  return must(warmup::make_executor(bench.parts(), problem, largest_m));
+}
+
+warmup::Plan planned(std::vector<Problem> problems, std::int64_t largest_m) {
+  warmup::PlanRequest request;
+  request.problems = std::move(problems);
+  request.range = {1, largest_m};
+  return must(warmup::make_plan(request));
+}
+
+warmup::ExecutionReport execute(Gpu& gpu, const warmup::Plan& plan, std::int64_t budget) {
+  warmup::ExecutionOptions options;
+  options.budget = budget;
+  options.seed = gpu.seed();
+  options.deadline = kDeadline;
+  auto& session = gpu.session();
+  auto report =
+      warmup::execute(plan, {session.device, *session.compiler, session.cabinet_or_null()}, options, {}, nullptr);
+  for (const auto* notes : {&report.failed, &report.not_executed}) {
+    for (const auto& note : *notes) UNSCOPED_INFO(jit::describe(note.spec) << ": " << note.reason);
+  }
+  UNSCOPED_INFO("peak " << report.peak_device_bytes << " of " << budget);
+  return report;
+}
+
+void check_all_executed(const warmup::ExecutionReport& report, const warmup::Plan& plan) {
+  CHECK(report.executed == static_cast<std::int64_t>(plan.kernels.size()));
+  CHECK(report.failed.empty());
+  CHECK(report.not_executed.empty());
+  CHECK(report.peak_device_bytes <= report.budget);
+}
+
+bool mentions(const std::string& text, const std::string& part) {
+  UNSCOPED_INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+constexpr Problem small(DataType type, Layout layout) { return {type, layout, 264, 512, 5}; }
+
+}  // namespace
+
+TEST_CASE("each executor executes every m, and the reference agrees", "[executor][small]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    Bench bench(gpu);
+    const Problem problem = small(type, layout);
+    const auto executor = open(bench, problem, 3000);
+    for (const std::int64_t m : {1, 5, 64, 127, 128, 129, 300, 3000}) {
+      INFO(jit::family_of(problem) << " m=" << m << " seed " << gpu.seed());
+      const auto verdict = executor->execute(m);
+      REQUIRE(verdict);
+      CHECK(verdict->complaint == "");
+    }
+  }
+}
+
+TEST_CASE("in the masked layout every kernel is executed with a small capacity", "[executor][small]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const Problem problem = small(type, Layout::masked);
+  for (const std::int64_t capacity : {1, 7, 100}) {
+    Bench bench(gpu);
+    const auto executor = open(bench, problem, capacity);
+    for (const std::int64_t m : selecting_ms(problem)) {
+      INFO("capacity " << capacity << " m=" << m << " seed " << gpu.seed());
+      const auto verdict = executor->execute(m);
+      REQUIRE(verdict);
+      CHECK(verdict->complaint == "");
+    }
+  }
+}
+
+TEST_CASE("an executor takes the memory that it says, in the driver's steps", "[executor]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    Bench bench(gpu);
+    const Problem problem{type, layout, 2048, 1024, 4};
+    const std::int64_t before = must(bench.parts().watch.used());
+    const auto executor = open(bench, problem, 5000);
+    const std::int64_t taken = must(bench.parts().watch.used()) - before;
+    const std::int64_t required = executor->required_bytes(5000).value();
+    CHECK(taken >= required);
+    CHECK(taken <= warmup::charged_bytes(required));
+  }
+}
+
+TEST_CASE("a kernel that computes another product, or leaves columns out, is noticed", "[executor]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    Bench bench(gpu);
+    const Problem problem = small(type, layout);
+    const auto executor = open(bench, problem, 200);
+    const auto complaint_with = [&](std::int64_t n, std::int64_t k) {
+      Problem other = problem;
+      other.n = n;
+      other.k = k;
+      const auto kernel = bench.load(other, jit::select(problem, 200, {}));
+      const auto verdict = executor->execute(200, must(kernel));
+      return verdict ? verdict->complaint : verdict.error().message;
+    };
+    CHECK(complaint_with(problem.n, problem.k) == "");
+    CHECK(mentions(complaint_with(problem.n, problem.k / 2), "differs from the reference"));
+    CHECK(mentions(complaint_with(128, problem.k), "written"));
+  }
+}
+
+TEST_CASE("64 MiB execute every kernel of a layer with 32 groups, N=7168 and K=4096", "[executor]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+    const auto plan = planned({{type, layout, 7168, 4096, 32}}, 16384);
+    check_all_executed(execute(gpu, plan, 64 * kMib), plan);
+  }
+}
+
+TEST_CASE("2 GiB execute the kernels of both layouts up to large M, some of them forced", "[executor]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const auto plan =
+      planned({{type, Layout::contiguous, 4096, 7168, 32}, {type, Layout::masked, 4096, 7168, 32}}, 131072);
+  const auto report = execute(gpu, plan, 2048 * kMib);
+  check_all_executed(report, plan);
+  CHECK(report.peak_device_bytes > 1024 * kMib);
+}
+
+TEST_CASE("a budget of 1 MiB executes nothing, says why, and leaves no memory behind", "[executor]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const std::size_t before = gpu.free_bytes();
+  const auto plan =
+      planned({{type, Layout::contiguous, 7168, 4096, 32}, {type, Layout::masked, 7168, 4096, 32}}, 16384);
+  const auto report = execute(gpu, plan, kMib);
+  CHECK(report.executed == 0);
+  CHECK(report.launches == 0);
+  CHECK(report.peak_device_bytes <= kMib);
+  REQUIRE(report.not_executed.size() == plan.kernels.size());
+  for (const auto& note : report.not_executed) {
+    CHECK(mentions(note.reason, "the budget is 1 MiB"));
+  }
+  CHECK(gpu.free_bytes() == before);
+}
+
+TEST_CASE("executing again and again takes no more memory", "[executor]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const auto plan = planned({small(type, Layout::contiguous), small(type, Layout::masked)}, 16384);
+  execute(gpu, plan, 512 * kMib);  // the driver may keep what it took for the first one
+  const std::size_t after_one = gpu.free_bytes();
+  for (int i = 0; i < 5; ++i) check_all_executed(execute(gpu, plan, 512 * kMib), plan);
+  CHECK(gpu.free_bytes() == after_one);
+}
+
+}  // namespace cubinet::tests

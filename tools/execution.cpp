@@ -1,0 +1,158 @@
+#include "tools/execution.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "jit/driver.hpp"
+#include "tools/progress.hpp"
+#include "tools/table.hpp"
+#include "util/text.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+const char* outcome_name(warmup::ExecutionOutcome outcome) {
+  switch (outcome) {
+    case warmup::ExecutionOutcome::executed:
+      return "executed";
+    case warmup::ExecutionOutcome::failed:
+      return "failed";
+    case warmup::ExecutionOutcome::not_executed:
+      return "not executed";
+  }
+  return "failed";
+}
+
+// Says how far the execution is, as ProgressDisplay does of compilation.
+void show(const warmup::ExecutionStep& step, ProgressStyle style) {
+  if (style == ProgressStyle::lines) {
+    log(fmt::format("[{}/{}] {}: {}\n", step.done, step.total, jit::describe(step.latest), outcome_name(step.outcome)));
+  } else if (style == ProgressStyle::bar) {
+    const bool last = step.done == step.total;
+    log(last ? "\r\033[K" : fmt::format("\r\033[K{}/{} kernels executed", step.done, step.total));
+  }
+}
+
+Expected<std::shared_ptr<const jit::DeviceContext>> open_device() {
+  auto driver = jit::Driver::open();
+  if (!driver) return tl::make_unexpected(driver.error());
+  return jit::DeviceContext::retain(std::move(*driver), 0).map([](jit::DeviceContext device) {
+    return std::make_shared<const jit::DeviceContext>(std::move(device));
+  });
+}
+
+// Whether the warmup has made or found the kernel.
+const char* state_of(const warmup::KernelNote& note, const warmup::Report& compilation) {
+  const auto& failed = compilation.failed;
+  const bool missing = std::any_of(failed.begin(), failed.end(),
+                                   [&](const warmup::Failure& failure) { return failure.key == note.key; });
+  return missing || !note.compiled ? "not compiled" : "compiled, not executed";
+}
+
+Json note_object(const warmup::KernelNote& note) {
+  return Json{{"key", note.key},
+              {"family", note.spec.family},
+              {"n", note.spec.n},
+              {"k", note.spec.k},
+              {"config", jit::config_name(note.spec)}};
+}
+
+}  // namespace
+
+void add_execution_options(CLI::App& app, ExecutionRequest& request) {
+  auto* execute =
+      app.add_flag("--execute", request.execute, "Run every kernel on this machine's GPU and check what it computes");
+  const auto parse = [&request](const std::string& text) {
+    const auto bytes = util::parse_byte_size(text);
+    if (!bytes) throw CLI::ValidationError("--memory-budget", bytes.error().message);
+    request.budget = *bytes;
+  };
+  app.add_option_function<std::string>(
+         "--memory-budget", parse,
+         "Device memory that executing may take, as 64MiB or 2GiB (default: half of what is free)")
+      ->type_name("SIZE")
+      ->needs(execute);
+  app.add_flag("--strict", request.strict, "Exit code 1 where a kernel was not executed")->needs(execute);
+}
+
+warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compiler, cache::Cabinet& cabinet,
+                                const ExecutionRequest& request, bool quiet, const std::atomic<bool>& stop) {
+  const auto device = open_device();
+  if (!device) {
+    auto report = warmup::execute_nothing(plan, compiler.version(), device.error().message);
+    report.budget = request.budget.value_or(0);
+    return report;
+  }
+  warmup::ExecutionOptions options;
+  options.budget = request.budget;
+  options.seed = std::random_device{}();
+  const ProgressStyle style = progress_style(quiet);
+  return warmup::execute(
+      plan, {*device, compiler, &cabinet}, options, [style](const warmup::ExecutionStep& step) { show(step, style); },
+      &stop);
+}
+
+bool execution_complete(const warmup::ExecutionReport& execution, const ExecutionRequest& request) {
+  return execution.failed.empty() && !execution.interrupted && !(request.strict && !execution.not_executed.empty());
+}
+
+void add_execution(Json& object, const warmup::ExecutionReport& execution, const warmup::Report& compilation) {
+  Json failures = Json::array();
+  for (const warmup::KernelNote& note : execution.failed) {
+    failures.push_back(note_object(note));
+    failures.back()["message"] = note.reason;
+  }
+  Json not_executed = Json::array();
+  for (const warmup::KernelNote& note : execution.not_executed) {
+    not_executed.push_back(note_object(note));
+    not_executed.back()["state"] = state_of(note, compilation);
+    not_executed.back()["reason"] = note.reason;
+  }
+  object["executed"] = execution.executed;
+  object["execution_failures"] = std::move(failures);
+  object["not_executed"] = std::move(not_executed);
+  object["launches"] = execution.launches;
+  object["peak_device_bytes"] = execution.peak_device_bytes;
+  object["memory_budget"] = execution.budget;
+  object["device"] = execution.device;
+}
+
+std::string execution_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation) {
+  const std::size_t total =
+      static_cast<std::size_t>(execution.executed) + execution.failed.size() + execution.not_executed.size();
+  std::string text = fmt::format("{} of {} kernels executed, {} failed, {} not executed", execution.executed, total,
+                                 execution.failed.size(), execution.not_executed.size());
+  if (!execution.device.empty()) {
+    text += fmt::format("; {} launches on {}, at most {} of its memory (budget {}); {}", execution.launches,
+                        one_line(execution.device), util::format_byte_size(execution.peak_device_bytes),
+                        util::format_byte_size(execution.budget), milliseconds_text(execution.seconds * 1000));
+  }
+  text += '\n';
+  for (const warmup::KernelNote& note : execution.not_executed) {
+    text += fmt::format("{} {}: {}: {}\n", note.key.substr(0, 12), jit::describe(note.spec),
+                        state_of(note, compilation), one_line(note.reason));
+  }
+  return text;
+}
+
+void explain_execution(const warmup::ExecutionReport& execution) {
+  for (const warmup::KernelNote& note : execution.failed) {
+    const std::string message = fmt::format("{} {}: {}", jit::describe(note.spec), note.key.substr(0, 12), note.reason);
+    report_error({ErrorCode::driver_failed, message, {}}, false, exit_failed);
+  }
+}
+
+void leave_hung_device(const warmup::ExecutionReport& execution) {
+  if (!execution.hung) return;
+  finish_output();
+  std::_Exit(exit_failed);
+}
+
+}  // namespace cubinet::tools
