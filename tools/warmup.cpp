@@ -1,6 +1,8 @@
 // cubinet warmup: compile what the plan names and the cabinet lacks.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -8,6 +10,7 @@
 
 #include "cache/root.hpp"
 #include "tools/number.hpp"
+#include "tools/observed_compiler.hpp"
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
 #include "tools/request.hpp"
@@ -15,6 +18,9 @@
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/cores.hpp"
+#include "util/memory.hpp"
+#include "util/text.hpp"
+#include "warmup/jobs.hpp"
 #include "warmup/runner.hpp"
 
 namespace cubinet::tools {
@@ -24,6 +30,7 @@ struct WarmupOptions {
   RequestOptions request;
   std::string cache;
   std::string jobs = "auto";
+  std::string progress_file;
   bool json = false;
   bool quiet = false;
 };
@@ -40,9 +47,20 @@ constexpr const char* warmup_help =
     "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
     "JSON: {unique_kernels, compiled, stored, hits, failed, failures[] {key, family, code, message, log},\n"
     "remaining, executed, not_executed[], launches, seconds, peak_device_bytes,\n"
-    "persist (on|readonly|off), persist_problem, cache, jobs}; stored says how many of compiled the\n"
-    "cabinet holds now. executed, not_executed, launches and peak_device_bytes are there for tools that\n"
+    "persist (on|readonly|off), persist_problem, cache, jobs, jobs_reason (cores|memory|given),\n"
+    "host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the cabinet holds now.\n"
+    "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
+    "NVRTC's own among it, over the threads that compiled. executed, not_executed, launches and peak_device_bytes are "
+    "there for tools that\n"
     "read them: compiling uses no device, so they are 0 and empty.";
+
+constexpr const char* progress_help =
+    "--progress-file: {pid, state (compiling|executing|done|failed|interrupted), done, total, compiled,\n"
+    "hits, failed, seconds, rate, eta_seconds, heartbeat, current, current_seconds, message}, replaced\n"
+    "whole at each change, but at most four times a second, and at least once a second. heartbeat is the\n"
+    "time of day in seconds since 1970: where it is old and state says compiling or executing, the\n"
+    "process hangs or is gone. rate is kernels per second, and it and eta_seconds are null until known;\n"
+    "current is in work, for current_seconds. A state that is neither of the two is final.\n";
 
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
 // long as nothing is to be compiled.
@@ -69,7 +87,14 @@ Json failure_object(const warmup::Failure& failure) {
               {"log", failure.error.detail}};
 }
 
-Json report_object(const warmup::Report& report, std::size_t kernels, const std::string& root, int jobs) {
+// The memory of this process, in bytes.
+struct HostMemory {
+  std::int64_t peak = 0;
+  std::int64_t per_job = 0;  // 0 where nothing was compiled
+};
+
+Json report_object(const warmup::Report& report, std::size_t kernels, const std::string& root, const warmup::Jobs& jobs,
+                   const HostMemory& memory) {
   Json failures = Json::array();
   for (const warmup::Failure& failure : report.failed) failures.push_back(failure_object(failure));
   return Json{{"unique_kernels", kernels},
@@ -87,7 +112,10 @@ Json report_object(const warmup::Report& report, std::size_t kernels, const std:
               {"persist", persist_name(report.persist)},
               {"persist_problem", report.persist_problem},
               {"cache", root},
-              {"jobs", jobs}};
+              {"jobs", jobs.count},
+              {"jobs_reason", warmup::reason_name(jobs.reason)},
+              {"host_peak_bytes", memory.peak},
+              {"host_bytes_per_job", memory.per_job}};
 }
 
 void print_report(const warmup::Report& report, std::size_t kernels, const std::string& root) {
@@ -117,22 +145,76 @@ bool complete(const warmup::Report& report) {
   return report.failed.empty() && report.remaining == 0 && report.persist_problem.empty();
 }
 
-Expected<int> parse_jobs(const std::string& text) {
-  if (text == "auto") return util::usable_cores();
+Expected<warmup::Jobs> parse_jobs(const std::string& text) {
+  if (text == "auto") return warmup::choose_jobs(util::usable_cores(), util::memory_rooms());
   const auto jobs = parse_number(text);
-  if (jobs && *jobs >= 1 && *jobs <= most_jobs) return static_cast<int>(*jobs);
+  if (jobs && *jobs >= 1 && *jobs <= most_jobs) {
+    return warmup::Jobs{static_cast<int>(*jobs), warmup::JobsReason::given, {}};
+  }
   return fail(ErrorCode::invalid_argument,
               fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
 }
 
-warmup::Report compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Cabinet& cabinet, int jobs, bool quiet,
-                       const std::atomic<bool>& stop) {
-  ProgressDisplay display(progress_style(quiet));
-  const auto progress = [&display](const warmup::Step& step) { display.show(step); };
-  display.begin(static_cast<std::int64_t>(plan.kernels.size()));
-  warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop);
-  display.clear();
-  return report;
+void tell_jobs(const warmup::Jobs& jobs) {
+  if (jobs.reason != warmup::JobsReason::memory) return;
+  note(fmt::format("{} at a time, fewer than there are cores: {} of memory are left by {}; --jobs N overrules that",
+                   jobs.count, util::format_byte_size(jobs.tightest.bytes), jobs.tightest.limit));
+}
+
+Finish finish_of(warmup::Outcome outcome) {
+  switch (outcome) {
+    case warmup::Outcome::compiled:
+      return Finish::compiled;
+    case warmup::Outcome::there:
+      return Finish::hit;
+    case warmup::Outcome::failed:
+      return Finish::failed;
+  }
+  return Finish::failed;
+}
+
+// What the process has taken since it held `before`, over the threads that compiled.
+HostMemory host_memory(std::int64_t before, const warmup::Report& report, int jobs) {
+  const std::int64_t peak = util::peak_resident_bytes();
+  const auto worked = report.compiled + static_cast<std::int64_t>(report.failed.size());
+  const std::int64_t threads = std::min<std::int64_t>(jobs, worked);
+  return {peak, threads > 0 ? std::max<std::int64_t>(peak - before, 0) / threads : 0};
+}
+
+struct Compiled {
+  warmup::Report report;
+  HostMemory memory;
+};
+
+Compiled compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Cabinet& cabinet, int jobs,
+                 ProgressDisplay& display, const std::atomic<bool>& stop) {
+  const std::int64_t before = util::resident_bytes();
+  ObservedCompiler compiler(*toolchain.compiler, display);
+  const auto progress = [&display](const warmup::Step& step) { display.finish(finish_of(step.outcome)); };
+  display.begin(Phase::compiling, static_cast<std::int64_t>(plan.kernels.size()));
+  warmup::Report report = warmup::warm(plan, compiler, &cabinet, jobs, progress, &stop);
+  display.end_phase();
+  const HostMemory memory = host_memory(before, report, jobs);
+  return {std::move(report), memory};
+}
+
+// The last word of the progress file.
+void end(ProgressDisplay& display, const warmup::Report& report) {
+  if (report.remaining > 0) {
+    display.end(ProgressState::interrupted, fmt::format("{} kernels were not begun", report.remaining));
+  } else if (!report.failed.empty()) {
+    display.end(ProgressState::failed, fmt::format("{} kernels failed; the first: {}", report.failed.size(),
+                                                   report.failed.front().error.message));
+  } else if (!report.persist_problem.empty()) {
+    display.end(ProgressState::failed, report.persist_problem);
+  } else {
+    display.end(ProgressState::done);
+  }
+}
+
+int give_up(ProgressDisplay& display, const Error& error, bool json) {
+  display.end(ProgressState::failed, error.message);
+  return report_error(error, json, exit_failed);
 }
 
 int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
@@ -145,17 +227,20 @@ int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
   const auto root = cache_root(options.cache);
   if (!root) return report_error(root.error(), options.json, exit_usage);
   if (!request->note.empty() && !options.quiet) note(request->note);
+  if (!options.quiet) tell_jobs(*jobs);
 
+  ProgressDisplay display(progress_style(options.quiet), options.progress_file);
   Toolchain toolchain = open_toolchain();
   auto cabinet = cache::Cabinet::open(*root, !toolchain.missing);
-  if (!cabinet) return report_error(toolchain.missing.value_or(cabinet.error()), options.json, exit_failed);
+  if (!cabinet) return give_up(display, toolchain.missing.value_or(cabinet.error()), options.json);
   if (const auto ready = check_ready(*plan, toolchain, *cabinet); !ready) {
-    return report_error(ready.error(), options.json, exit_failed);
+    return give_up(display, ready.error(), options.json);
   }
-  const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet, stop);
+  const auto [report, memory] = compile(*plan, toolchain, *cabinet, jobs->count, display, stop);
+  end(display, report);
   explain(report);
   if (options.json) {
-    print_object(report_object(report, plan->kernels.size(), cabinet->root().string(), *jobs));
+    print_object(report_object(report, plan->kernels.size(), cabinet->root().string(), *jobs, memory));
   } else {
     print_report(report, plan->kernels.size(), cabinet->root().string());
   }
@@ -177,12 +262,19 @@ void add_warmup(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<WarmupOptions>();
   add_request_options(*command, options->request);
   add_cache_option(*command, options->cache);
-  command->add_option("--jobs", options->jobs, "Compile threads; auto: the cores this process may use")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Compile threads; auto: the cores that this process may use, fewer where memory is short")
       ->type_name("N|auto")
       ->capture_default_str();
+  command
+      ->add_option("--progress-file", options->progress_file,
+                   "Keep a JSON object there that says how far it is, with a heartbeat for a watchdog")
+      ->type_name("FILE")
+      ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--quiet", options->quiet, "No progress and no notes");
-  command->footer(std::string(warmup_example) + types_help + warmup_help + "\n" + exit_codes_help);
+  command->footer(std::string(warmup_example) + types_help + warmup_help + "\n" + progress_help + exit_codes_help);
   command->callback([options, &exit_code] { exit_code = run_watched(*options); });
 }
 
