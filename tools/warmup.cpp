@@ -50,9 +50,9 @@ constexpr const char* warmup_help =
     "persist (on|readonly|off), persist_problem, cache, jobs, jobs_reason (cores|memory|given),\n"
     "host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the cabinet holds now.\n"
     "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
-    "NVRTC's own among it, over the threads that compiled. executed, not_executed, launches and peak_device_bytes are "
-    "there for tools that\n"
-    "read them: compiling uses no device, so they are 0 and empty.";
+    "NVRTC's own among it, over the threads that compiled. executed, not_executed, launches and\n"
+    "peak_device_bytes are there for tools that read them: compiling uses no device, so they are 0 and\n"
+    "empty.";
 
 constexpr const char* progress_help =
     "--progress-file: {pid, state (compiling|executing|done|failed|interrupted), done, total, compiled,\n"

@@ -16,10 +16,10 @@ using namespace cubinet::cli;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// Four kernels, one after the other.
-const Arguments several{"warmup",    "--shape",  "128,128,2", "256,128,2",       "384,128,2",
-                        "512,128,2", "--layout", "masked",    "--m-max",         "8",
-                        "--jobs",    "1",        "--json",    "--progress-file", "progress"};
+// Four kernels, one after the other, each of which takes longer than the progress file is behind.
+const Arguments several{"warmup",    "--shape",  "128,128,2",  "256,128,2",       "384,128,2",
+                        "512,128,2", "--layout", "contiguous", "--m-max",         "8",
+                        "--jobs",    "1",        "--json",     "--progress-file", "progress"};
 
 // Waits until `process` is the command, and no longer the fork of the test.
 void wait_for_command(pid_t process) {
@@ -89,16 +89,18 @@ TEST_CASE("A second signal ends the command at once, as that signal does by defa
       const pid_t process = sandbox.start(several);
       wait_for_command(process);
       if (while_loading) {
-        std::this_thread::sleep_for(30ms);
+        std::this_thread::sleep_for(10ms);
       } else {
         wait_for_first_kernel(sandbox);
       }
-      // On a busy machine two of them may become one before the command is given time to see the first.
-      for (int i = 0; i < 5; ++i) {
+      // On a busy machine two of them may become one before the command is given time to see the first, and on an idle
+      // one that is still loading the first one alone ends it within milliseconds.
+      for (int i = 0; i < 400; ++i) {
         REQUIRE(kill(process, signal) == 0);
-        std::this_thread::sleep_for(20ms);
+        std::this_thread::sleep_for(200us);
       }
       const Outcome outcome = sandbox.finish(process);
+      INFO("signal " << signal << (while_loading ? " while loading: " : ": ") << outcome.out << outcome.err);
       CHECK(outcome.signal == signal);
       CHECK(outcome.out.empty());
       if (!while_loading) CHECK(progress_of(sandbox, "progress").at("state") == "compiling");
