@@ -46,12 +46,11 @@ bool resolve(const Library& library, const char* symbol, Function& function) {
 
 // Fills the table. Returns the name of the first symbol that the library lacks, nullptr when it has all of them.
 const char* fill(const Library& library, Driver& driver) {
-#define CUBINET_RESOLVE(function)                                                     \
-  if (!resolve(library, CUBINET_SYMBOL_OF(function), driver.function)) {              \
-    /* Same signature under both names; drivers before 12.8 have the shorter one. */  \
-    if (std::string_view(#function) != "cuEventElapsedTime" ||                        \
-        !resolve(library, #function, driver.function))                                \
-      return CUBINET_SYMBOL_OF(function);                                             \
+#define CUBINET_RESOLVE(function)                                                                             \
+  if (!resolve(library, CUBINET_SYMBOL_OF(function), driver.function)) {                                      \
+    /* Same signature under both names; drivers before 12.8 have the shorter one. */                          \
+    if (std::string_view(#function) != "cuEventElapsedTime" || !resolve(library, #function, driver.function)) \
+      return CUBINET_SYMBOL_OF(function);                                                                     \
   }
   CUBINET_DRIVER_FUNCTIONS(CUBINET_RESOLVE)
 #undef CUBINET_RESOLVE
@@ -111,8 +110,8 @@ Expected<DeviceInfo> describe(const Driver& driver, CUdevice device, int ordinal
   DeviceInfo info;
   info.ordinal = ordinal;
   std::array<char, 256> name{};
-  if (auto ok = driver.check(driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()), device),
-                             "cuDeviceGetName");
+  if (auto ok =
+          driver.check(driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
       !ok)
     return tl::make_unexpected(ok.error());
   info.name = name.data();
@@ -144,6 +143,12 @@ Expected<CUdevice> find_device(const Driver& driver, int ordinal) {
 }
 
 }  // namespace
+
+Expected<DeviceInfo> describe_device(const Driver& driver, int ordinal) {
+  const auto device = find_device(driver, ordinal);
+  if (!device) return tl::make_unexpected(device.error());
+  return describe(driver, *device, ordinal);
+}
 
 Expected<DeviceContext> DeviceContext::retain(std::shared_ptr<const Driver> driver, int ordinal) {
   const auto device = find_device(*driver, ordinal);

@@ -113,6 +113,9 @@ struct DeviceInfo {
   std::size_t total_bytes = 0;
 };
 
+// What the device is, without a context on it. Errors: driver_missing when the ordinal names none, driver_failed.
+Expected<DeviceInfo> describe_device(const Driver& driver, int ordinal);
+
 // A retained primary context: the context that the CUDA runtime, and so PyTorch, uses on that device. Owning and
 // movable; releases the context when it goes. Its const members are thread-safe.
 class DeviceContext {

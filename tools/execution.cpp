@@ -18,26 +18,16 @@
 namespace cubinet::tools {
 namespace {
 
-const char* outcome_name(warmup::ExecutionOutcome outcome) {
+Finish finish_of(warmup::ExecutionOutcome outcome) {
   switch (outcome) {
     case warmup::ExecutionOutcome::executed:
-      return "executed";
+      return Finish::executed;
     case warmup::ExecutionOutcome::failed:
-      return "failed";
+      return Finish::failed;
     case warmup::ExecutionOutcome::not_executed:
-      return "not executed";
+      return Finish::skipped;
   }
-  return "failed";
-}
-
-// Says how far the execution is, as ProgressDisplay does of compilation.
-void show(const warmup::ExecutionStep& step, ProgressStyle style) {
-  if (style == ProgressStyle::lines) {
-    log(fmt::format("[{}/{}] {}: {}\n", step.done, step.total, jit::describe(step.latest), outcome_name(step.outcome)));
-  } else if (style == ProgressStyle::bar) {
-    const bool last = step.done == step.total;
-    log(last ? "\r\033[K" : fmt::format("\r\033[K{}/{} kernels executed", step.done, step.total));
-  }
+  return Finish::failed;
 }
 
 Expected<std::shared_ptr<const jit::DeviceContext>> open_device() {
@@ -82,8 +72,20 @@ void add_execution_options(CLI::App& app, ExecutionRequest& request) {
   app.add_flag("--strict", request.strict, "Exit code 1 where a kernel was not executed")->needs(execute);
 }
 
+Expected<warmup::Executed> identify_device() {
+  const auto driver = jit::Driver::open();
+  if (!driver) return tl::make_unexpected(driver.error());
+  const auto device = jit::describe_device(**driver, 0);
+  if (!device) return tl::make_unexpected(device.error());
+  int version = 0;
+  const auto known = (*driver)->check((*driver)->cuDriverGetVersion(&version), "cuDriverGetVersion");
+  if (!known) return tl::make_unexpected(known.error());
+  return warmup::Executed{device->name, fmt::format("{}.{}", version / 1000, version % 1000 / 10)};
+}
+
 warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compiler, cache::Cabinet& cabinet,
-                                const ExecutionRequest& request, bool quiet, const std::atomic<bool>& stop) {
+                                const ExecutionRequest& request, ProgressDisplay& display,
+                                const std::atomic<bool>& stop) {
   const auto device = open_device();
   if (!device) {
     auto report = warmup::execute_nothing(plan, compiler.version(), device.error().message);
@@ -93,10 +95,11 @@ warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compile
   warmup::ExecutionOptions options;
   options.budget = request.budget;
   options.seed = std::random_device{}();
-  const ProgressStyle style = progress_style(quiet);
-  return warmup::execute(
-      plan, {*device, compiler, &cabinet}, options, [style](const warmup::ExecutionStep& step) { show(step, style); },
-      &stop);
+  const auto progress = [&display](const warmup::ExecutionStep& step) { display.finish(finish_of(step.outcome)); };
+  display.begin(Phase::executing, static_cast<std::int64_t>(plan.kernels.size()));
+  auto report = warmup::execute(plan, {*device, compiler, &cabinet}, options, progress, &stop);
+  display.end_phase();
+  return report;
 }
 
 bool execution_complete(const warmup::ExecutionReport& execution, const ExecutionRequest& request) {

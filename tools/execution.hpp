@@ -9,7 +9,9 @@
 #include "cache/cabinet.hpp"
 #include "jit/compiler.hpp"
 #include "tools/output.hpp"
+#include "tools/progress.hpp"
 #include "util/expected.hpp"
+#include "warmup/coverage.hpp"
 #include "warmup/execution.hpp"
 #include "warmup/runner.hpp"
 
@@ -28,9 +30,14 @@ struct ExecutionRequest {
 // Adds --execute, --memory-budget and --strict to a subcommand; `request` must outlive it.
 void add_execution_options(CLI::App& app, ExecutionRequest& request);
 
-// Executes the plan on device 0. Where there is none, nothing is executed, for the driver's reason.
+// The device that kernels are executed on, as a record of coverage names it. Makes no context.
+Expected<warmup::Executed> identify_device();
+
+// Executes the plan on device 0, and shows how far it is. Where there is none, nothing is executed, for the driver's
+// reason.
 warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compiler, cache::Cabinet& cabinet,
-                                const ExecutionRequest& request, bool quiet, const std::atomic<bool>& stop);
+                                const ExecutionRequest& request, ProgressDisplay& display,
+                                const std::atomic<bool>& stop);
 
 // Whether the exit code is 0 as far as the execution goes.
 bool execution_complete(const warmup::ExecutionReport& execution, const ExecutionRequest& request);

@@ -3,17 +3,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
+#include <utility>
 
-#include <fmt/format.h>
-
-#include "jit/kernel_spec.hpp"
 #include "tools/output.hpp"
-#include "tools/table.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr double seconds_per_line = 5;
 
 // Of the terminal at standard error, as it is at this moment; 80 where it does not say.
 std::size_t columns() {
@@ -22,16 +19,23 @@ std::size_t columns() {
   return size.ws_col;
 }
 
-const char* outcome_name(warmup::Outcome outcome) {
-  switch (outcome) {
-    case warmup::Outcome::compiled:
-      return "compiled";
-    case warmup::Outcome::there:
-      return "there";
-    case warmup::Outcome::failed:
-      return "failed";
-  }
-  return "failed";
+double machine_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double seconds_between(util::Moment first, util::Moment second) {
+  return std::chrono::duration<double>(second - first).count();
+}
+
+ProgressState state_of(Phase phase) {
+  return phase == Phase::compiling ? ProgressState::compiling : ProgressState::executing;
+}
+
+// The surroundings with nothing left empty.
+ProgressSurroundings completed(ProgressSurroundings surroundings) {
+  if (!surroundings.time_of_day) surroundings.time_of_day = machine_time;
+  if (!surroundings.print) surroundings.print = log;
+  return surroundings;
 }
 
 }  // namespace
@@ -41,46 +45,156 @@ ProgressStyle progress_style(bool quiet) {
   return isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
-ProgressDisplay::ProgressDisplay(ProgressStyle style) : style_(style) {}
-
-void ProgressDisplay::begin(std::int64_t total) {
-  if (style_ == ProgressStyle::bar) draw(0, total);
+void ProgressBook::begin(Phase phase, std::int64_t total) {
+  const std::lock_guard lock(mutex_);
+  counts_.phase = phase;
+  counts_.total = total;
+  counts_.done = 0;
+  counts_.worked = 0;
+  begin_ = now_();
 }
 
-void ProgressDisplay::show(const warmup::Step& step) {
+void ProgressBook::finish(Finish how) {
+  const std::lock_guard lock(mutex_);
+  ++counts_.done;
+  counts_.compiled += how == Finish::compiled ? 1 : 0;
+  counts_.hits += how == Finish::hit ? 1 : 0;
+  counts_.failed += how == Finish::failed ? 1 : 0;
+  counts_.worked += how == Finish::hit || how == Finish::skipped ? 0 : 1;
+}
+
+ProgressBook::Work ProgressBook::start(std::string what) {
+  const std::lock_guard lock(mutex_);
+  return work_.emplace(work_.end(), std::move(what), now_());
+}
+
+void ProgressBook::stop(Work work) {
+  const std::lock_guard lock(mutex_);
+  work_.erase(work);
+}
+
+ProgressCounts ProgressBook::counts() const {
+  const std::lock_guard lock(mutex_);
+  ProgressCounts counts = counts_;
+  const util::Moment now = now_();
+  counts.seconds = seconds_between(begin_, now);
+  if (!work_.empty()) {
+    counts.current = work_.front().first;
+    counts.current_seconds = seconds_between(work_.front().second, now);
+  }
+  return counts;
+}
+
+ProgressScreen::ProgressScreen(ProgressStyle style, std::function<void(std::string_view)> print)
+    : style_(style), print_(std::move(print)) {}
+
+void ProgressScreen::begin(const ProgressCounts& counts) {
+  next_line_ = seconds_per_line;
+  if (style_ == ProgressStyle::bar) draw(counts);
   if (style_ == ProgressStyle::lines) {
-    log(fmt::format("[{}/{}] {}: {}\n", step.done, step.total, jit::describe(step.latest), outcome_name(step.outcome)));
-  } else if (style_ == ProgressStyle::bar) {
-    draw(step.done, step.total);
+    print_(phase_name(counts.phase) + ": " + std::to_string(counts.total) + " kernels\n");
   }
 }
 
-void ProgressDisplay::draw(std::int64_t done, std::int64_t total) {
-  log("\r\033[K" + bar_text(done, total, util::seconds_since(begin_), columns()));
-  drawn_ = true;
+void ProgressScreen::tick(const ProgressCounts& counts) {
+  if (style_ == ProgressStyle::bar) draw(counts);
+  if (style_ != ProgressStyle::lines || counts.seconds < next_line_) return;
+  print_(line_text(counts) + '\n');
+  while (next_line_ <= counts.seconds) next_line_ += seconds_per_line;
 }
 
-void ProgressDisplay::clear() {
-  if (drawn_) log("\r\033[K");
-  drawn_ = false;
+void ProgressScreen::end(const ProgressCounts& counts) {
+  if (!drawn_.empty()) print_("\r\033[K");
+  drawn_.clear();
+  if (style_ == ProgressStyle::lines) print_(line_text(counts) + '\n');
 }
 
-std::string bar_text(std::int64_t done, std::int64_t total, double seconds, std::size_t columns) {
-  constexpr std::size_t widest = 30;
-  constexpr std::size_t narrowest = 5;
-  std::string text = fmt::format("{}/{} kernels  {} elapsed", done, total, milliseconds_text(seconds * 1000));
-  if (done > 0 && done < total) {
-    const double each = seconds / static_cast<double>(done);
-    text += fmt::format(", about {} left", milliseconds_text(each * static_cast<double>(total - done) * 1000));
+void ProgressScreen::draw(const ProgressCounts& counts) {
+  std::string text = bar_text(counts, columns());
+  if (text == drawn_) return;
+  print_("\r\033[K" + text);
+  drawn_ = std::move(text);
+}
+
+ProgressBeat::ProgressBeat(std::filesystem::path path, const ProgressSurroundings& surroundings)
+    : path_(std::move(path)), surroundings_(surroundings) {}
+
+void ProgressBeat::tick(const ProgressCounts& counts) {
+  const std::lock_guard lock(mutex_);
+  const bool changed = counts.done != written_.done || counts.current != written_.current;
+  if (!progress_due(seconds_between(last_, surroundings_.now()), changed)) return;
+  write_locked(counts, state_of(counts.phase), {});
+}
+
+void ProgressBeat::write(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  write_locked(counts, state, message);
+}
+
+void ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+  if (!wanted()) return;
+  last_ = surroundings_.now();
+  written_ = counts;
+  const std::string text = progress_object(counts, state, message, getpid(), surroundings_.time_of_day());
+  const auto replaced = replace_progress(surroundings_.calls, path_, text);
+  if (!replaced && problem_.empty()) problem_ = replaced.error().message;
+}
+
+std::string ProgressBeat::take_problem() {
+  const std::lock_guard lock(mutex_);
+  if (problem_.empty() || std::exchange(told_, true)) return {};
+  return problem_;
+}
+
+ProgressDisplay::ProgressDisplay(ProgressStyle style, std::filesystem::path file, ProgressSurroundings surroundings)
+    : surroundings_(completed(std::move(surroundings))),
+      style_(style),
+      book_(surroundings_.now),
+      screen_(style, surroundings_.print),
+      beat_(std::move(file), surroundings_) {}
+
+ProgressDisplay::~ProgressDisplay() {
+  try {
+    if (!ended_) end(ProgressState::failed, "ended before its report");
+  } catch (...) {  // no memory: the file stays as it is, and its heartbeat grows old
   }
-  // The last column stays free: a terminal may begin a new line when it is filled.
-  const std::size_t room = columns > 0 ? columns - 1 : 0;
-  constexpr std::size_t frame = 4;  // the brackets, and two blanks
-  if (room < text.size() + frame + narrowest) return text.substr(0, room);
-  const std::size_t width = std::min(widest, room - text.size() - frame);
-  const double share = total <= 0 ? 1 : std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
-  const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
-  return fmt::format("[{}{}]  {}", std::string(filled, '#'), std::string(width - filled, '-'), text);
+}
+
+void ProgressDisplay::begin(Phase phase, std::int64_t total) {
+  end_phase();
+  book_.begin(phase, total);
+  const ProgressCounts counts = book_.counts();
+  beat_.write(counts, state_of(phase));
+  tell_problem();
+  screen_.begin(counts);
+  in_phase_ = true;
+  const auto period = surroundings_.period;
+  if (period.count() == 0) return;
+  if (beat_.wanted() && !beat_ticker_) beat_ticker_.emplace(period, [this] { beat_.tick(book_.counts()); });
+  if (style_ != ProgressStyle::none) screen_ticker_.emplace(period, [this] { screen_.tick(book_.counts()); });
+}
+
+void ProgressDisplay::end_phase() {
+  screen_ticker_.reset();
+  if (std::exchange(in_phase_, false)) screen_.end(book_.counts());
+}
+
+void ProgressDisplay::end(ProgressState state, const std::string& message) {
+  end_phase();
+  beat_ticker_.reset();
+  ended_ = true;
+  beat_.write(book_.counts(), state, message);
+  tell_problem();
+}
+
+void ProgressDisplay::tick() {
+  beat_.tick(book_.counts());
+  screen_.tick(book_.counts());
+}
+
+void ProgressDisplay::tell_problem() {
+  const std::string problem = beat_.take_problem();
+  if (!problem.empty()) note("progress cannot be told: " + problem);
 }
 
 }  // namespace cubinet::tools

@@ -1,13 +1,23 @@
-// Progress on standard error: a bar on a terminal, plain lines otherwise, nothing when quiet. What cannot be printed is
-// dropped.
+// Progress while it happens: on standard error a bar on a terminal, else a line every few seconds, nothing when quiet;
+// and a file for other programs. progress_counts.hpp says what is told, progress_file.hpp how the file is written.
 #pragma once
 
-#include <cstddef>
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "tools/progress_counts.hpp"
+#include "tools/progress_file.hpp"
 #include "util/elapsed.hpp"
-#include "warmup/runner.hpp"
+#include "util/system_calls.hpp"
+#include "util/ticker.hpp"
 
 namespace cubinet::tools {
 
@@ -16,27 +26,130 @@ enum class ProgressStyle { none, lines, bar };
 // A bar if standard error is a terminal, else lines; none when `quiet`.
 ProgressStyle progress_style(bool quiet);
 
-// Not thread-safe; the runner calls it from one thread at a time.
-class ProgressDisplay {
- public:
-  explicit ProgressDisplay(ProgressStyle style);
-  // Nothing is done yet: a bar shows that at once, lines begin with the first that is done.
-  void begin(std::int64_t total);
-  // A line says what became of the kernel: compiled, there or failed.
-  void show(const warmup::Step& step);
-  // Takes the bar off the screen.
-  void clear();
-
- private:
-  void draw(std::int64_t done, std::int64_t total);
-
-  ProgressStyle style_;
-  bool drawn_ = false;
-  util::Moment begin_ = util::now();
+// What the display needs of the world outside; tests bring their own. The references must outlive it.
+struct ProgressSurroundings {
+  std::function<util::Moment()> now = util::now;
+  std::function<double()> time_of_day;          // seconds since 1970; empty: this machine's
+  std::function<void(std::string_view)> print;  // standard error when empty
+  util::SystemCalls& calls = util::system_calls();
+  std::chrono::milliseconds period{100};  // in which bar, lines and file are looked after; 0: no threads
 };
 
-// The bar's line, "[#######-------]  12/34 kernels  4.0 s elapsed, about 7.3 s left", in fewer than `columns`: the bar
-// gives way first. Pure.
-std::string bar_text(std::int64_t done, std::int64_t total, double seconds, std::size_t columns);
+// What became of a kernel.
+// `skipped` was looked at and left.
+enum class Finish { compiled, hit, failed, executed, skipped };
+
+// The counts of a warmup that is under way. Thread-safe, and never waits for anything that is written.
+class ProgressBook {
+ public:
+  using Work = std::list<std::pair<std::string, util::Moment>>::iterator;
+
+  explicit ProgressBook(std::function<util::Moment()> now) : now_(std::move(now)), begin_(now_()) {}
+  // A new phase with so many kernels: nothing of it is done yet.
+  void begin(Phase phase, std::int64_t total);
+  void finish(Finish how);
+  Work start(std::string what);
+  void stop(Work work);
+  [[nodiscard]] ProgressCounts counts() const;
+
+ private:
+  std::function<util::Moment()> now_;
+  mutable std::mutex mutex_;  // guards everything below
+  ProgressCounts counts_;
+  util::Moment begin_;
+  std::list<std::pair<std::string, util::Moment>> work_;  // what began first stands first
+};
+
+// What a person sees. Not thread-safe: one thread at a time.
+class ProgressScreen {
+ public:
+  ProgressScreen(ProgressStyle style, std::function<void(std::string_view)> print);
+  void begin(const ProgressCounts& counts);
+  // Draws the bar where it has changed; a line when the next is due, each five seconds.
+  void tick(const ProgressCounts& counts);
+  // Takes the bar off the screen, or prints the last line.
+  void end(const ProgressCounts& counts);
+
+ private:
+  void draw(const ProgressCounts& counts);
+
+  ProgressStyle style_;
+  std::function<void(std::string_view)> print_;
+  std::string drawn_;  // what the bar shows; empty: there is none
+  double next_line_ = 0;
+};
+
+// The file that `--progress-file` names; nothing when its name is empty. Thread-safe.
+class ProgressBeat {
+ public:
+  // The surroundings must be complete, and outlive it.
+  ProgressBeat(std::filesystem::path path, const ProgressSurroundings& surroundings);
+  [[nodiscard]] bool wanted() const { return !path_.empty(); }
+  // Writes when it is due.
+  void tick(const ProgressCounts& counts);
+  void write(const ProgressCounts& counts, ProgressState state, const std::string& message = {});
+  // Why it could not be written the first time that it could not, once; then empty.
+  std::string take_problem();
+
+ private:
+  void write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message);
+
+  std::filesystem::path path_;
+  const ProgressSurroundings& surroundings_;
+  std::mutex mutex_;  // guards everything below
+  util::Moment last_{};
+  ProgressCounts written_;
+  std::string problem_;
+  bool told_ = false;
+};
+
+// All of it together: begin() each phase, finish() each kernel, end() once. Screen and file have a thread each, so that
+// a terminal that takes no text holds up neither the file nor the work. Make it when SIGINT and SIGTERM are watched
+// already. What cannot be printed is dropped; a file that cannot be written costs one note.
+class ProgressDisplay {
+ public:
+  ProgressDisplay(ProgressStyle style, std::filesystem::path file, ProgressSurroundings surroundings = {});
+  // Without end() the file says that it failed.
+  ~ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+  // Ends the phase before, if there is one.
+  void begin(Phase phase, std::int64_t total);
+  // Takes the phase's bar off the screen, or prints its last line. The file goes on, with the state that it has.
+  void end_phase();
+  // The end of everything: state is done, failed or interrupted.
+  void end(ProgressState state, const std::string& message = {});
+
+  // Thread-safe. What is in work is named while the object lives.
+  void finish(Finish how) { book_.finish(how); }
+  class InWork {
+   public:
+    InWork(ProgressDisplay& display, std::string what) : book_(display.book_), work_(book_.start(std::move(what))) {}
+    ~InWork() { book_.stop(work_); }
+    InWork(const InWork&) = delete;
+    InWork& operator=(const InWork&) = delete;
+
+   private:
+    ProgressBook& book_;
+    ProgressBook::Work work_;
+  };
+
+  // What the threads do in each period, for tests that have none.
+  void tick();
+
+ private:
+  void tell_problem();
+
+  ProgressSurroundings surroundings_;
+  ProgressStyle style_;
+  ProgressBook book_;
+  ProgressScreen screen_;
+  ProgressBeat beat_;
+  bool in_phase_ = false;
+  bool ended_ = false;
+  std::optional<util::Ticker> screen_ticker_;  // while a phase goes on
+  std::optional<util::Ticker> beat_ticker_;    // from the first phase to the end
+};
 
 }  // namespace cubinet::tools

@@ -1,29 +1,35 @@
-// cubinet warmup: compile what the plan names and the cabinet lacks.
+// cubinet warmup: compile what the plan names and the cabinet lacks; on request, execute it.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/number.hpp"
+#include "tools/observed_compiler.hpp"
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
 #include "tools/request.hpp"
 #include "tools/signals.hpp"
-#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "tools/warmup_report.hpp"
 #include "util/cores.hpp"
+#include "util/memory.hpp"
+#include "util/text.hpp"
 #include "warmup/coverage.hpp"
-#include "warmup/runner.hpp"
 
 namespace cubinet::tools {
 namespace {
 
 struct WarmupOptions {
   RequestOptions request;
+  ExecutionRequest execution;
   std::string cache;
   std::string jobs = "auto";
+  std::string progress_file;
   bool json = false;
   bool quiet = false;
 };
@@ -33,19 +39,19 @@ constexpr int most_jobs = 1024;
 constexpr const char* warmup_example =
     "Example:\n"
     "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
-    "  cubinet warmup --model config.json --ep 8 --dtype bf16,fp8\n";
+    "  cubinet warmup --model config.json --ep 8 --dtype bf16,fp8\n"
+    "  cubinet warmup --model config.json --ep 8 --execute --memory-budget 2GiB\n";
 
 constexpr const char* warmup_help =
     "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and\n"
     "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
     "Several at once on one cabinet share the work. A run that did all of its plan is recorded, and a\n"
     "later one that asks for no more looks whether all of it is still whole, and opens no NVRTC.\n"
-    "JSON: {unique_kernels, compiled, stored, hits, shared, failed, failures[] {key, family, code,\n"
-    "message, log}, remaining, executed, not_executed[], launches, seconds, peak_device_bytes,\n"
-    "persist (on|readonly|off), persist_problem, coverage (found|recorded|none), cache, jobs}; stored\n"
-    "says how many of compiled the cabinet holds now, shared how many of hits another process made\n"
-    "meanwhile. executed, not_executed, launches and peak_device_bytes are there for tools that\n"
-    "read them: compiling uses no device, so they are 0 and empty.";
+    "With --execute every kernel is run afterwards on the first GPU that this process sees, on random\n"
+    "operands as large as the budget allows, and compared with a reference. Where a kernel does not fit,\n"
+    "the GPU is another one or there is none, it is compiled, not executed: that is exit code 1 with\n"
+    "--strict alone. A wrong result is exit code 1 in every case. The kernels that check are kept in the\n"
+    "cabinet, too.\n";
 
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
 // long as nothing is to be compiled.
@@ -62,152 +68,200 @@ Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain,
                   cabinet.root().string(), missing, plan.kernels.size(), cabinet.readonly_reason()));
 }
 
-Json failure_object(const warmup::Failure& failure) {
-  return Json{{"key", failure.key},
-              {"family", failure.family},
-              {"code", code_name(failure.error.code)},
-              {"message", failure.error.message},
-              {"log", failure.error.detail}};
-}
-
-// Of a record that the cabinet is complete for the request.
-enum class Coverage { found, recorded, none };
-
-const char* coverage_name(Coverage coverage) {
-  if (coverage == Coverage::found) return "found";
-  return coverage == Coverage::recorded ? "recorded" : "none";
-}
-
-Json report_object(const warmup::Report& report, std::size_t kernels, const std::string& root, int jobs,
-                   Coverage coverage) {
-  Json failures = Json::array();
-  for (const warmup::Failure& failure : report.failed) failures.push_back(failure_object(failure));
-  return Json{{"unique_kernels", kernels},
-              {"compiled", report.compiled},
-              {"stored", report.stored},
-              {"hits", report.hits},
-              {"shared", report.shared},
-              {"failed", report.failed.size()},
-              {"failures", std::move(failures)},
-              {"remaining", report.remaining},
-              {"executed", 0},
-              {"not_executed", Json::array()},
-              {"launches", 0},
-              {"seconds", report.seconds},
-              {"peak_device_bytes", 0},
-              {"persist", persist_name(report.persist)},
-              {"persist_problem", report.persist_problem},
-              {"coverage", coverage_name(coverage)},
-              {"cache", root},
-              {"jobs", jobs}};
-}
-
-void print_report(const warmup::Report& report, std::size_t kernels, const std::string& root) {
-  std::string text = fmt::format("{} kernels: {} compiled", kernels, report.compiled);
-  if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
-  text += fmt::format(", {} were there", report.hits);
-  if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
-  text += fmt::format(", {} failed", report.failed.size());
-  if (report.remaining > 0) text += fmt::format(", {} not begun", report.remaining);
-  print(fmt::format("{}; {}\ncache: {} (persistence {})\n", text, milliseconds_text(report.seconds * 1000), root,
-                    persist_name(report.persist)));
-}
-
-// The troubles, as text on standard error.
-void explain(const warmup::Report& report) {
-  for (const warmup::Failure& failure : report.failed) {
-    Error error = failure.error;
-    error.message = fmt::format("{} {}: {}", failure.family, failure.key.substr(0, 12), error.message);
-    report_error(error, false, exit_failed);
-  }
-  if (!report.persist_problem.empty()) {
-    note(fmt::format("{} of {} compiled kernels could be stored: {}", report.stored, report.compiled,
-                     report.persist_problem));
-  }
-  if (report.remaining > 0) note("interrupted; run the same command again for the rest");
-}
-
-bool complete(const warmup::Report& report) {
-  return report.failed.empty() && report.remaining == 0 && report.persist_problem.empty();
-}
-
-Expected<int> parse_jobs(const std::string& text) {
-  if (text == "auto") return util::usable_cores();
+Expected<warmup::Jobs> parse_jobs(const std::string& text) {
+  if (text == "auto") return warmup::choose_jobs(util::usable_cores(), util::memory_rooms());
   const auto jobs = parse_number(text);
-  if (jobs && *jobs >= 1 && *jobs <= most_jobs) return static_cast<int>(*jobs);
+  if (jobs && *jobs >= 1 && *jobs <= most_jobs) {
+    return warmup::Jobs{static_cast<int>(*jobs), warmup::JobsReason::given, {}};
+  }
   return fail(ErrorCode::invalid_argument,
               fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
 }
 
-warmup::Report compile(const warmup::Plan& plan, Toolchain& toolchain, cache::Cabinet& cabinet, int jobs, bool quiet,
-                       const std::atomic<bool>& stop) {
-  ProgressDisplay display(progress_style(quiet));
-  const auto progress = [&display](const warmup::Step& step) { display.show(step); };
-  warmup::Sharing sharing;
-  if (!quiet) {
-    sharing.waits = [&display](std::int64_t holder) {
-      display.clear();
-      note(fmt::format("waiting for process {}, which compiles a kernel of this plan", holder));
+void tell_jobs(const warmup::Jobs& jobs) {
+  if (jobs.reason != warmup::JobsReason::memory) return;
+  note(fmt::format("{} at a time, fewer than there are cores: {} of memory are left by {}; --jobs N overrules that",
+                   jobs.count, util::format_byte_size(jobs.tightest.bytes), jobs.tightest.limit));
+}
+
+Finish finish_of(warmup::Outcome outcome) {
+  switch (outcome) {
+    case warmup::Outcome::compiled:
+      return Finish::compiled;
+    case warmup::Outcome::there:
+      return Finish::hit;
+    case warmup::Outcome::failed:
+      return Finish::failed;
+  }
+  return Finish::failed;
+}
+
+// What the process has taken since it held `before`, over the threads that compiled.
+HostMemory host_memory(std::int64_t before, const warmup::Report& report, int jobs) {
+  const std::int64_t peak = util::peak_resident_bytes();
+  const auto worked = report.compiled + static_cast<std::int64_t>(report.failed.size());
+  const std::int64_t threads = std::min<std::int64_t>(jobs, worked);
+  return {peak, threads > 0 ? std::max<std::int64_t>(peak - before, 0) / threads : 0};
+}
+
+// What is to be done, once the command line is understood.
+struct Task {
+  Request request;
+  warmup::Plan plan;
+  std::string root;
+  warmup::Jobs jobs;
+};
+
+Expected<Task> understand(const WarmupOptions& options) {
+  Task task;
+  auto jobs = parse_jobs(options.jobs);
+  if (!jobs) return tl::make_unexpected(jobs.error());
+  auto request = resolve(options.request);
+  if (!request) return tl::make_unexpected(request.error());
+  auto plan = warmup::make_plan(request->plan);
+  if (!plan) return tl::make_unexpected(plan.error());
+  auto root = cache_root(options.cache);
+  if (!root) return tl::make_unexpected(root.error());
+  return Task{std::move(*request), std::move(*plan), std::move(*root), std::move(*jobs)};
+}
+
+// One warmup, from the look-up of what was done before to the record of what is done now.
+class Warmup {
+ public:
+  Warmup(const WarmupOptions& options, const Task& task, const std::atomic<bool>& stop)
+      : options_(options),
+        task_(task),
+        stop_(stop),
+        display_(progress_style(options.quiet), options.progress_file),
+        device_(options.execution.execute ? identify_device() : fail(ErrorCode::driver_missing, "")) {
+    outcome_.kernels = task.plan.kernels.size();
+    outcome_.jobs = task.jobs;
+    outcome_.executes = options.execution.execute;
+  }
+
+  int run() {
+    // Under the version that the build expects, before anything is opened that takes time.
+    const std::string expected = jit::configured_nvrtc_version();
+    auto cabinet = cache::Cabinet::open(task_.root, false);
+    if (cabinet && look_up(*cabinet, expected)) return say();
+    Toolchain toolchain = open_toolchain();
+    if (!cabinet) cabinet = cache::Cabinet::open(task_.root, !toolchain.missing);
+    if (!cabinet) return give_up(toolchain.missing.value_or(cabinet.error()));
+    if (const auto ready = check_ready(task_.plan, toolchain, *cabinet); !ready) return give_up(ready.error());
+    const std::string version = toolchain.compiler->version();
+    if (version != expected && look_up(*cabinet, version)) return say();
+    outcome_.root = cabinet->root().string();
+    if (outcome_.coverage != Coverage::found) compile(toolchain, *cabinet);
+    outcome_.coverage = record(*cabinet, version, {}) ? Coverage::recorded : Coverage::none;
+    if (outcome_.executes) execute_all(toolchain, *cabinet);
+    return say();
+  }
+
+ private:
+  using Executed = std::optional<warmup::Executed>;
+
+  // Whether the cabinet is known to be complete for all that is asked; the report says so then. With --execute it may
+  // be known for the compilation alone.
+  bool look_up(cache::Cabinet& cabinet, const std::string& version) {
+    const auto covered = [&](const Executed& executed) {
+      const auto subject = warmup::subject_of(task_.request.plan, version, executed);
+      auto report = warmup::warm_from_coverage(cabinet, task_.plan, subject);
+      if (report) outcome_.report = std::move(*report);
+      return report.has_value();
     };
+    outcome_.root = cabinet.root().string();
+    const bool whole = options_.execution.execute ? device_ && covered(*device_) : covered({});
+    if (whole && device_) outcome_.execution.device = device_->device;
+    if (whole || (options_.execution.execute && covered({}))) outcome_.coverage = Coverage::found;
+    return whole;
   }
-  display.begin(static_cast<std::int64_t>(plan.kernels.size()));
-  warmup::Report report = warmup::warm(plan, *toolchain.compiler, &cabinet, jobs, progress, &stop, sharing);
-  display.clear();
-  return report;
-}
 
-// What a run would report on a cabinet that is known to be complete for the request.
-std::optional<warmup::Report> find_covered(const warmup::PlanRequest& request, const warmup::Plan& plan,
-                                           const std::string& nvrtc_version, cache::Cabinet& cabinet) {
-  return warmup::warm_from_coverage(cabinet, plan, warmup::subject_of(request, nvrtc_version));
-}
-
-int say(const WarmupOptions& options, const warmup::Report& report, const warmup::Plan& plan,
-        const cache::Cabinet& cabinet, int jobs, Coverage coverage) {
-  explain(report);
-  const std::string root = cabinet.root().string();
-  if (options.json) {
-    print_object(report_object(report, plan.kernels.size(), root, jobs, coverage));
-  } else {
-    print_report(report, plan.kernels.size(), root);
+  void compile(Toolchain& toolchain, cache::Cabinet& cabinet) {
+    const std::int64_t before = util::resident_bytes();
+    ObservedCompiler compiler(*toolchain.compiler, display_);
+    const auto progress = [this](const warmup::Step& step) { display_.finish(finish_of(step.outcome)); };
+    warmup::Sharing sharing;
+    if (!options_.quiet) {
+      sharing.waits = [](std::int64_t holder) {
+        note(fmt::format("waiting for process {}, which compiles a kernel of this plan", holder));
+      };
+    }
+    display_.begin(Phase::compiling, static_cast<std::int64_t>(task_.plan.kernels.size()));
+    outcome_.report = warmup::warm(task_.plan, compiler, &cabinet, task_.jobs.count, progress, &stop_, sharing);
+    display_.end_phase();
+    outcome_.memory = host_memory(before, outcome_.report, task_.jobs.count);
   }
-  return complete(report) ? exit_done : exit_failed;
-}
+
+  void execute_all(Toolchain& toolchain, cache::Cabinet& cabinet) {
+    ObservedCompiler compiler(*toolchain.compiler, display_);
+    outcome_.execution = execute(task_.plan, compiler, cabinet, options_.execution, display_, stop_);
+    if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels) &&
+        record(cabinet, toolchain.compiler->version(), *device_)) {
+      outcome_.coverage = Coverage::recorded;
+    }
+  }
+
+  bool record(cache::Cabinet& cabinet, const std::string& version, const Executed& executed) {
+    const auto subject = warmup::subject_of(task_.request.plan, version, executed);
+    return warmup::record_coverage(cabinet, task_.plan, subject, outcome_.report);
+  }
+
+  // The last word of the progress file.
+  void end_progress() {
+    const warmup::Report& report = outcome_.report;
+    const warmup::ExecutionReport& execution = outcome_.execution;
+    if (report.remaining > 0) {
+      display_.end(ProgressState::interrupted, fmt::format("{} kernels were not begun", report.remaining));
+    } else if (execution.interrupted) {
+      display_.end(ProgressState::interrupted, "not every kernel was executed");
+    } else if (!report.failed.empty()) {
+      display_.end(ProgressState::failed, fmt::format("{} kernels failed; the first: {}", report.failed.size(),
+                                                      report.failed.front().error.message));
+    } else if (!report.persist_problem.empty()) {
+      display_.end(ProgressState::failed, report.persist_problem);
+    } else if (!execution_complete(execution, options_.execution)) {
+      const auto& notes = execution.failed.empty() ? execution.not_executed : execution.failed;
+      display_.end(ProgressState::failed, notes.front().reason);
+    } else {
+      display_.end(ProgressState::done);
+    }
+  }
+
+  int give_up(const Error& error) {
+    display_.end(ProgressState::failed, error.message);
+    return report_error(error, options_.json, exit_failed);
+  }
+
+  int say() {
+    end_progress();
+    explain(outcome_.report);
+    explain_execution(outcome_.execution);
+    if (options_.json) {
+      print_object(warmup_object(outcome_));
+    } else {
+      print(warmup_text(outcome_));
+    }
+    leave_hung_device(outcome_.execution);
+    const bool done = complete(outcome_.report) && execution_complete(outcome_.execution, options_.execution);
+    return done ? exit_done : exit_failed;
+  }
+
+  const WarmupOptions& options_;
+  const Task& task_;
+  const std::atomic<bool>& stop_;
+  ProgressDisplay display_;
+  Expected<warmup::Executed> device_;  // with --execute: where kernels are executed
+  WarmupOutcome outcome_;
+};
 
 int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
-  const auto jobs = parse_jobs(options.jobs);
-  if (!jobs) return report_error(jobs.error(), options.json, exit_usage);
-  const auto request = resolve(options.request);
-  if (!request) return report_error(request.error(), options.json, exit_usage);
-  const auto plan = warmup::make_plan(request->plan);
-  if (!plan) return report_error(plan.error(), options.json, exit_usage);
-  const auto root = cache_root(options.cache);
-  if (!root) return report_error(root.error(), options.json, exit_usage);
-  if (!request->note.empty() && !options.quiet) note(request->note);
-
-  // Under the version that the build expects, before anything is opened that takes time.
-  const std::string expected = jit::configured_nvrtc_version();
-  auto cabinet = cache::Cabinet::open(*root, false);
-  if (cabinet) {
-    if (const auto covered = find_covered(request->plan, *plan, expected, *cabinet)) {
-      return say(options, *covered, *plan, *cabinet, *jobs, Coverage::found);
-    }
+  const auto task = understand(options);
+  if (!task) return report_error(task.error(), options.json, exit_usage);
+  if (!options.quiet) {
+    if (!task->request.note.empty()) note(task->request.note);
+    tell_jobs(task->jobs);
   }
-  Toolchain toolchain = open_toolchain();
-  if (!cabinet) cabinet = cache::Cabinet::open(*root, !toolchain.missing);
-  if (!cabinet) return report_error(toolchain.missing.value_or(cabinet.error()), options.json, exit_failed);
-  if (const auto ready = check_ready(*plan, toolchain, *cabinet); !ready) {
-    return report_error(ready.error(), options.json, exit_failed);
-  }
-  const std::string version = toolchain.compiler->version();
-  if (version != expected) {
-    if (const auto covered = find_covered(request->plan, *plan, version, *cabinet)) {
-      return say(options, *covered, *plan, *cabinet, *jobs, Coverage::found);
-    }
-  }
-  const warmup::Report report = compile(*plan, toolchain, *cabinet, *jobs, options.quiet, stop);
-  const bool recorded = warmup::record_coverage(*cabinet, *plan, warmup::subject_of(request->plan, version), report);
-  return say(options, report, *plan, *cabinet, *jobs, recorded ? Coverage::recorded : Coverage::none);
+  return Warmup(options, *task, stop).run();
 }
 
 int run_watched(const WarmupOptions& options) {
@@ -221,16 +275,26 @@ int run_watched(const WarmupOptions& options) {
 }  // namespace
 
 void add_warmup(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("warmup", "Compile every kernel of the plan into the cabinet");
+  CLI::App* command =
+      app.add_subcommand("warmup", "Compile every kernel of the plan into the cabinet, and execute it on request");
   const auto options = std::make_shared<WarmupOptions>();
   add_request_options(*command, options->request);
   add_cache_option(*command, options->cache);
-  command->add_option("--jobs", options->jobs, "Compile threads; auto: the cores this process may use")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Compile threads; auto: the cores that this process may use, fewer where memory is short")
       ->type_name("N|auto")
       ->capture_default_str();
+  add_execution_options(*command, options->execution);
+  command
+      ->add_option("--progress-file", options->progress_file,
+                   "Keep a JSON object there that says how far it is, with a heartbeat for a watchdog")
+      ->type_name("FILE")
+      ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--quiet", options->quiet, "No progress and no notes");
-  command->footer(std::string(warmup_example) + types_help + warmup_help + "\n" + exit_codes_help);
+  command->footer(std::string(warmup_example) + types_help + warmup_help + warmup_fields_help + progress_fields_help +
+                  exit_codes_help);
   command->callback([options, &exit_code] { exit_code = run_watched(*options); });
 }
 

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
+#include "util/control_group.hpp"
+
 namespace cubinet::util {
 namespace {
+
+namespace fs = std::filesystem;
 
 int cores_of_affinity() {
   cpu_set_t set;
@@ -20,20 +22,9 @@ int cores_of_affinity() {
   return static_cast<int>(std::thread::hardware_concurrency());  // more CPUs than a cpu_set_t holds
 }
 
-// The control group of this process (version 2: the line "0::/path"), "/" when it cannot be told.
-std::string control_group() {
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    if (line.starts_with("0::/")) return line.substr(3);
-  }
-  return "/";
-}
-
-std::string first_line(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  return line;
+std::string first_line(const fs::path& file) {
+  const std::string text = kernel_text(file);
+  return text.substr(0, text.find('\n'));
 }
 
 std::optional<std::int64_t> positive_number(std::string_view text) {
@@ -55,14 +46,14 @@ std::optional<int> cores_of_quota(std::string_view cpu_max) {
   return static_cast<int>(std::min<std::int64_t>(cores, 1 << 20));
 }
 
-int usable_cores() {
+int usable_cores(const fs::path& root) {
   int cores = cores_of_affinity();
-  // A quota binds everything below its group, so each group on the way up counts.
-  for (std::filesystem::path group = control_group();; group = group.parent_path()) {
-    if (const auto quota = cores_of_quota(first_line("/sys/fs/cgroup" + group.native() + "/cpu.max"))) {
-      cores = std::min(cores, *quota);
-    }
-    if (!group.has_relative_path()) break;
+  const auto bind = [&](const std::string& cpu_max) {
+    if (const auto quota = cores_of_quota(cpu_max)) cores = std::min(cores, *quota);
+  };
+  for (const fs::path& group : group_folders(unified_hierarchy, root)) bind(first_line(group / "cpu.max"));
+  for (const fs::path& group : group_folders("cpu", root)) {
+    bind(first_line(group / "cpu.cfs_quota_us") + ' ' + first_line(group / "cpu.cfs_period_us"));
   }
   return std::max(cores, 1);
 }

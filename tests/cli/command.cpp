@@ -7,6 +7,8 @@
 #include <cstdlib>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
@@ -91,6 +93,26 @@ Outcome Sandbox::run(const Arguments& arguments) const { return finish(start(arg
 
 std::string Sandbox::standard_error() const {
   return error_device.empty() ? test::contents(output_ / "err") : std::string();
+}
+
+nlohmann::json progress_of(const Sandbox& sandbox, const std::string& name) {
+  const std::string text = test::contents(sandbox.path(name));
+  if (text.empty()) return nlohmann::json::object();
+  INFO("progress: " << text);
+  nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
+  REQUIRE(parsed.is_object());
+  return parsed;
+}
+
+bool await_progress(const Sandbox& sandbox, const std::string& name,
+                    const std::function<bool(const nlohmann::json&)>& wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  while (std::chrono::steady_clock::now() < deadline) {
+    const auto object = progress_of(sandbox, name);
+    if (!object.empty() && wanted(object)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
 }
 
 std::vector<std::string> contents(const fs::path& folder) {

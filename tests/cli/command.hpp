@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -57,6 +58,13 @@ class Sandbox {
   test::TempFolder folder_;
   test::TempFolder output_;  // beside the sandbox, so that tests can list it
 };
+
+// What the file of --progress-file in the sandbox holds; an empty object while there is none. It is never half a one.
+nlohmann::json progress_of(const Sandbox& sandbox, const std::string& name);
+
+// Waits until that file holds what is wanted; false when patience ends before.
+bool await_progress(const Sandbox& sandbox, const std::string& name,
+                    const std::function<bool(const nlohmann::json&)>& wanted);
 
 // Every file and folder under `folder`, by name.
 std::vector<std::string> contents(const std::filesystem::path& folder);

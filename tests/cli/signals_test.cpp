@@ -16,9 +16,10 @@ using namespace cubinet::cli;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// Four kernels, one after the other.
-const Arguments several{"warmup", "--shape", "128,128,2", "256,128,2", "384,128,2", "512,128,2", "--layout",
-                        "masked", "--m-max", "8",         "--jobs",    "1",         "--json",    "--no-generic"};
+// Four kernels, one after the other, each of which takes longer than the progress file is behind.
+const Arguments several{"warmup",   "--shape",         "128,128,2", "256,128,2",   "384,128,2", "512,128,2",
+                        "--layout", "contiguous",      "--m-max",   "8",           "--jobs",    "1",
+                        "--json",   "--progress-file", "progress",  "--no-generic"};
 
 // Waits until `process` is the command, and no longer the fork of the test.
 void wait_for_command(pid_t process) {
@@ -33,10 +34,7 @@ void wait_for_command(pid_t process) {
 
 // Waits until the command has said that its first kernel is done: the next one has begun, and takes long.
 void wait_for_first_kernel(const Sandbox& sandbox) {
-  const auto deadline = std::chrono::steady_clock::now() + 120s;
-  while (sandbox.standard_error().find("[1/4]") == std::string::npos && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(5ms);
-  }
+  REQUIRE(await_progress(sandbox, "progress", [](const auto& object) { return object.at("done") >= 1; }));
 }
 
 }  // namespace
@@ -55,6 +53,10 @@ TEST_CASE("A warmup that is told to end finishes what is in work, reports the re
   CHECK(report.at("remaining") == 4 - compiled);
   CHECK(report.at("failed") == 0);
   CHECK(report.at("coverage") == "none");
+  const auto progress = progress_of(sandbox, "progress");
+  CHECK(progress.at("state") == "interrupted");
+  CHECK(progress.at("done") == compiled);
+  CHECK_FALSE(progress.at("message").get<std::string>().empty());
 
   const auto second = object_of(sandbox.run(several));
   CHECK(second.at("coverage") == "recorded");
@@ -89,18 +91,21 @@ TEST_CASE("A second signal ends the command at once, as that signal does by defa
       const pid_t process = sandbox.start(several);
       wait_for_command(process);
       if (while_loading) {
-        std::this_thread::sleep_for(30ms);
+        std::this_thread::sleep_for(10ms);
       } else {
         wait_for_first_kernel(sandbox);
       }
-      // On a busy machine two of them may become one before the command is given time to see the first.
-      for (int i = 0; i < 5; ++i) {
+      // On a busy machine two of them may become one before the command is given time to see the first, and on an idle
+      // one that is still loading the first one alone ends it within milliseconds.
+      for (int i = 0; i < 400; ++i) {
         REQUIRE(kill(process, signal) == 0);
-        std::this_thread::sleep_for(20ms);
+        std::this_thread::sleep_for(200us);
       }
       const Outcome outcome = sandbox.finish(process);
+      INFO("signal " << signal << (while_loading ? " while loading: " : ": ") << outcome.out << outcome.err);
       CHECK(outcome.signal == signal);
       CHECK(outcome.out.empty());
+      if (!while_loading) CHECK(progress_of(sandbox, "progress").at("state") == "compiling");
     }
   }
 }

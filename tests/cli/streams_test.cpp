@@ -18,14 +18,16 @@ namespace {
 
 using namespace cubinet::cli;
 
-const Arguments two{"warmup", "--shape", "128,128,2", "256,128,2",    "--layout",
-                    "masked", "--m-max", "8",         "--no-generic", "--json"};
+// One after the other, so that there is a time when one of them is done.
+const Arguments two{"warmup",  "--shape", "128,128,2", "256,128,2", "--layout", "masked",
+                    "--m-max", "8",       "--jobs",    "1",         "--json",   "--no-generic"};
 
 // The command's exit code with the shell's redirections, on two kernels and a cabinet in the sandbox; -1: a signal.
 int redirected(const Sandbox& sandbox, const std::string& redirections) {
-  const std::string command = std::string(CUBINET_COMMAND) +
-                              " warmup --shape 128,128,2 256,128,2 --layout masked --m-max 8 --no-generic --jobs 2 --cache " +
-                              sandbox.path("cabinet") + " " + redirections;
+  const std::string command =
+      std::string(CUBINET_COMMAND) +
+      " warmup --shape 128,128,2 256,128,2 --layout masked --m-max 8 --no-generic --jobs 2 --cache " +
+      sandbox.path("cabinet") + " " + redirections;
   const int status = std::system(command.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -136,6 +138,8 @@ TEST_CASE("On a terminal the bar names its times, fits the width and leaves noth
     CHECK(widest_line(text) < static_cast<std::size_t>(columns == 0 ? 80 : columns));
     CHECK(text.substr(text.size() - 4) == "\r\033[K");
     if (columns == 200) {
+      CHECK(text.find("1/2 kernels, ") != std::string::npos);
+      CHECK(text.find("/s, ") != std::string::npos);
       CHECK(text.find(" elapsed") != std::string::npos);
       CHECK(text.find(" left") != std::string::npos);
     }

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "unit/util/fake_kernel.hpp"
 
 using namespace cubinet;
 
@@ -20,4 +21,18 @@ TEST_CASE("A CPU quota counts as whole cores, and what is no quota sets no limit
 TEST_CASE("There is always a core to use, and never more than the machine has") {
   CHECK(util::usable_cores() >= 1);
   CHECK(util::usable_cores() <= static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST_CASE("A quota of the control group or of one above it binds the cores, in both versions") {
+  const test::FakeKernel kernel;
+  kernel.write("proc/self/cgroup", "1:cpu,cpuacct:/slow\n0::/outer/inner\n");
+  CHECK(util::usable_cores(kernel.root()) == util::usable_cores("/nowhere"));
+  kernel.write("sys/fs/cgroup/outer/cpu.max", "100000 100000\n");
+  CHECK(util::usable_cores(kernel.root()) == 1);
+  kernel.write("sys/fs/cgroup/outer/cpu.max", "max 100000\n");
+  kernel.write("sys/fs/cgroup/cpu/slow/cpu.cfs_quota_us", "50000\n");
+  kernel.write("sys/fs/cgroup/cpu/slow/cpu.cfs_period_us", "100000\n");
+  CHECK(util::usable_cores(kernel.root()) == 1);
+  kernel.write("sys/fs/cgroup/cpu/slow/cpu.cfs_quota_us", "-1\n");
+  CHECK(util::usable_cores(kernel.root()) == util::usable_cores("/nowhere"));
 }

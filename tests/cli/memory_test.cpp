@@ -1,0 +1,148 @@
+// A warmup where memory is short, with the real NVRTC: within a control group, and within limits of the process.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "util/control_group.hpp"
+#include "util/cores.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+namespace fs = std::filesystem;
+namespace util = cubinet::util;
+
+constexpr std::int64_t mib = std::int64_t{1} << 20;
+
+const Arguments both_types{"warmup", "--model", example_model("deepseek-v3"), "--ep", "8", "--dtype", "bf16,fp8"};
+
+bool write(const fs::path& file, const std::string& text) {
+  std::ofstream stream(file);
+  stream << text;
+  stream.close();
+  return !stream.fail();
+}
+
+// A control group of its own, in whichever version lets one be made, with a memory limit. The test's process is in it
+// while the object lives, and so is what it starts.
+class LimitedGroup {
+ public:
+  // nullopt where no such group can be made.
+  static std::optional<LimitedGroup> make(std::int64_t bytes) {
+    for (const auto& [hierarchy, limit] : {std::pair{"memory", "memory.limit_in_bytes"}, {"", "memory.max"}}) {
+      const fs::path outer = util::group_folders(hierarchy).front();
+      const fs::path inner = outer / ("cubinet-test-" + std::to_string(getpid()));
+      std::error_code trouble;
+      if (!fs::create_directory(inner, trouble)) continue;
+      if (fs::exists(inner / limit) && write(inner / limit, std::to_string(bytes)) && enter(inner)) {
+        return LimitedGroup(outer, inner);
+      }
+      fs::remove(inner, trouble);
+    }
+    return std::nullopt;
+  }
+  LimitedGroup(LimitedGroup&& other) noexcept : outer_(other.outer_), inner_(std::exchange(other.inner_, {})) {}
+  LimitedGroup& operator=(LimitedGroup&&) = delete;
+  ~LimitedGroup() {
+    if (inner_.empty()) return;
+    enter(outer_);
+    std::error_code ignored;
+    fs::remove(inner_, ignored);
+  }
+
+ private:
+  LimitedGroup(fs::path outer, fs::path inner) : outer_(std::move(outer)), inner_(std::move(inner)) {}
+  static bool enter(const fs::path& group) { return write(group / "cgroup.procs", std::to_string(getpid())); }
+
+  fs::path outer_;
+  fs::path inner_;
+};
+
+// A soft limit of the test's process, and of what it starts, while the object lives.
+class SoftLimit {
+ public:
+  SoftLimit(int resource, rlim_t bytes) : resource_(resource) {
+    REQUIRE(getrlimit(resource_type(), &before_) == 0);
+    struct rlimit limit = before_;
+    limit.rlim_cur = std::min(bytes, before_.rlim_max);
+    REQUIRE(setrlimit(resource_type(), &limit) == 0);
+  }
+  ~SoftLimit() { setrlimit(resource_type(), &before_); }
+  SoftLimit(const SoftLimit&) = delete;
+  SoftLimit& operator=(const SoftLimit&) = delete;
+
+ private:
+  [[nodiscard]] __rlimit_resource_t resource_type() const { return static_cast<__rlimit_resource_t>(resource_); }
+
+  int resource_;
+  struct rlimit before_ {};
+};
+
+void check_whole(const Outcome& outcome, std::int64_t limit) {
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  const auto report = object_of(outcome);
+  CHECK(report.at("compiled") == report.at("unique_kernels"));
+  CHECK(report.at("compiled") > 10);
+  CHECK(report.at("host_peak_bytes") < limit);
+}
+
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("The report says how many jobs there were and why, and how much memory was measured") {
+  const Sandbox sandbox;
+  const Arguments two{"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max", "8", "--json"};
+  const auto given = object_of(sandbox.run(with(two, {"--jobs", "2"})));
+  CHECK(given.at("jobs") == 2);
+  CHECK(given.at("jobs_reason") == "given");
+  CHECK(given.at("host_peak_bytes") > 16 * mib);
+  CHECK(given.at("host_bytes_per_job") > mib);
+  CHECK(given.at("host_bytes_per_job") < given.at("host_peak_bytes"));
+  const auto chosen = object_of(sandbox.run(two));
+  CHECK(chosen.at("jobs") <= util::usable_cores());
+  CHECK(chosen.at("jobs_reason") != "given");
+  CHECK(chosen.at("host_bytes_per_job") == 0);
+}
+
+TEST_CASE("A warmup inside a control group of 1 GiB compiles every kernel of a model in both types") {
+  const auto group = LimitedGroup::make(1024 * mib);
+  if (!group) CUBINET_SKIP("no control group with a memory limit can be made here");
+  const Sandbox sandbox;
+  check_whole(sandbox.run(with(both_types, {"--json"})), 1024 * mib);
+}
+
+TEST_CASE("A control group that holds few workers lowers the jobs below the cores, and the limit is named") {
+  if (util::usable_cores() < 2) CUBINET_SKIP("one core, one job");
+  const auto group = LimitedGroup::make(192 * mib);
+  if (!group) CUBINET_SKIP("no control group with a memory limit can be made here");
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(with(both_types, {"--json"}));
+  check_whole(outcome, 192 * mib);
+  CHECK(object_of(outcome).at("jobs") == 1);
+  CHECK(object_of(outcome).at("jobs_reason") == "memory");
+  CHECK(outcome.err.find("cubinet-test-" + std::to_string(getpid())) != std::string::npos);
+  CHECK(sandbox.run(with(both_types, {"--quiet"})).err.empty());
+}
+
+TEST_CASE("A warmup inside 1 GiB of address space or of data compiles every kernel of a model in both types") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer maps more than any such limit");
+#endif
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    const Sandbox sandbox;
+    const SoftLimit limit(resource, 1024 * mib);
+    check_whole(sandbox.run(with(both_types, {"--json"})), 1024 * mib);
+  }
+}

@@ -1,0 +1,129 @@
+#include "tools/progress_file.hpp"
+
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "unit/util/faulty_calls.hpp"
+#include "unit/util/temp_folder.hpp"
+
+namespace {
+
+using namespace cubinet;
+using namespace cubinet::tools;
+namespace fs = std::filesystem;
+
+}  // namespace
+
+TEST_CASE("The object has every field, on one line, and null for what is not known yet") {
+  ProgressCounts counts;
+  counts.done = 3;
+  counts.total = 9;
+  counts.compiled = 1;
+  counts.hits = 1;
+  counts.failed = 1;
+  counts.seconds = 2;
+  counts.current = "gemm";
+  counts.current_seconds = 0.5;
+  const std::string text = progress_object(counts, ProgressState::compiling, "a\nb", 42, 1234567890.25);
+  CHECK(text.find('\n') == text.size() - 1);
+  const auto object = nlohmann::json::parse(text);
+  const nlohmann::json unknown{{"pid", 42},
+                               {"state", "compiling"},
+                               {"done", 3},
+                               {"total", 9},
+                               {"compiled", 1},
+                               {"hits", 1},
+                               {"failed", 1},
+                               {"seconds", 2.0},
+                               {"rate", nullptr},
+                               {"eta_seconds", nullptr},
+                               {"heartbeat", 1234567890.25},
+                               {"current", "gemm"},
+                               {"current_seconds", 0.5},
+                               {"message", "a\nb"}};
+  CHECK(object == unknown);
+  counts.worked = 2;
+  const auto known = nlohmann::json::parse(progress_object(counts, ProgressState::interrupted, "\xff", 42, 0));
+  CHECK(known.at("rate") == 1.0);
+  CHECK(known.at("eta_seconds") == 6.0);
+  CHECK(known.at("state") == "interrupted");
+}
+
+TEST_CASE("A change is told at most four times a second, and the heartbeat is written once a second without one") {
+  CHECK_FALSE(progress_due(0.2, true));
+  CHECK(progress_due(0.25, true));
+  CHECK_FALSE(progress_due(0.5, false));
+  CHECK(progress_due(0.9, false));
+}
+
+TEST_CASE("The file is replaced whole, and nothing is left beside it") {
+  const test::TempFolder folder;
+  REQUIRE(replace_progress(util::system_calls(), folder / "p", "one"));
+  struct stat first {};
+  REQUIRE(stat((folder / "p").c_str(), &first) == 0);
+  REQUIRE(replace_progress(util::system_calls(), folder / "p", "two"));
+  struct stat second {};
+  REQUIRE(stat((folder / "p").c_str(), &second) == 0);
+  CHECK(test::contents(folder / "p") == "two");
+  CHECK((first.st_ino != second.st_ino || first.st_ctime != second.st_ctime ||
+         first.st_ctim.tv_nsec != second.st_ctim.tv_nsec));
+  CHECK(test::count_files(folder.path()) == 1);
+}
+
+TEST_CASE("A reader sees the old text or the new one, whichever call of the disk fails") {
+  test::FaultyCalls counting;
+  const test::TempFolder folder;
+  REQUIRE(replace_progress(counting, folder / "p", "old"));
+  REQUIRE(counting.calls == 4);
+  for (int i = 0; i < counting.calls; ++i) {
+    INFO("call " << i);
+    test::FaultyCalls calls;
+    calls.fail_at = i;
+    const auto replaced = replace_progress(calls, folder / "p", "new");
+    REQUIRE_FALSE(replaced);
+    CHECK(replaced.error().message.find("No space left") != std::string::npos);
+    CHECK(test::contents(folder / "p") == "old");
+    CHECK(test::count_files(folder.path()) == 1);
+  }
+}
+
+TEST_CASE("A short or interrupted write is gone on with") {
+  const test::TempFolder folder;
+  test::FaultyCalls calls;
+  calls.longest_write = 1;
+  calls.interrupt_every = 2;
+  REQUIRE(replace_progress(calls, folder / "p", "several"));
+  CHECK(test::contents(folder / "p") == "several");
+}
+
+TEST_CASE("What is no regular file is left alone: a folder, a link, a pipe, a device") {
+  const test::TempFolder folder;
+  test::write_file(folder / "precious", "precious");
+  fs::create_directory(folder / "folder");
+  fs::create_symlink(folder / "precious", folder / "link");
+  fs::create_symlink(folder / "absent", folder / "dangling");
+  REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const std::size_t before = test::count_files(folder.path());
+  for (const fs::path& path : {folder / "folder", folder / "link", folder / "dangling", folder / "pipe",
+                               fs::path("/dev/null"), folder / "folder/"}) {
+    INFO(path);
+    const auto replaced = replace_progress(util::system_calls(), path, "new");
+    REQUIRE_FALSE(replaced);
+    CHECK(replaced.error().code == ErrorCode::invalid_argument);
+    CHECK(replaced.error().message.find(path.native()) != std::string::npos);
+  }
+  CHECK(test::contents(folder / "precious") == "precious");
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(fs::is_character_file("/dev/null"));
+  CHECK_FALSE(fs::exists(folder / "absent"));
+  CHECK(test::count_files(folder.path()) == before);
+}
+
+TEST_CASE("A folder that is not there is an error that names it") {
+  const test::TempFolder folder;
+  const auto replaced = replace_progress(util::system_calls(), folder / "absent/p", "text");
+  REQUIRE_FALSE(replaced);
+  CHECK(replaced.error().message.find((folder / "absent/p").native() + ": No such") != std::string::npos);
+}

@@ -1,0 +1,235 @@
+#include "tools/progress.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "unit/util/faulty_calls.hpp"
+#include "unit/util/temp_folder.hpp"
+
+namespace {
+
+using namespace cubinet;
+using namespace cubinet::tools;
+using namespace std::chrono_literals;
+
+// A display without threads, in a time that passes when the test says so. What is printed is kept.
+class Shown {
+ public:
+  explicit Shown(ProgressStyle style, bool with_file = false)
+      : display(style, with_file ? folder / "p" : std::filesystem::path(), surroundings()) {}
+
+  // Lets so many seconds pass, with a tick each tenth of one.
+  void pass(double seconds) {
+    for (int i = 0; i < static_cast<int>(seconds * 10 + 0.5); ++i) {
+      now_ += 100ms;
+      display.tick();
+    }
+  }
+  // What was printed since it was last asked for.
+  std::string text() { return std::exchange(text_, {}); }
+  [[nodiscard]] nlohmann::json object() const { return nlohmann::json::parse(test::contents(folder / "p")); }
+
+  test::TempFolder folder;
+  test::FaultyCalls calls;
+
+ private:
+  ProgressSurroundings surroundings() {
+    return {.now = [this] { return now_; },
+            .time_of_day = [this] { return 1e9 + std::chrono::duration<double>(now_ - begin_).count(); },
+            .print = [this](std::string_view text) { text_ += text; },
+            .calls = calls,
+            .period = 0ms};
+  }
+
+  util::Moment begin_ = util::now();
+  util::Moment now_ = begin_;
+  std::string text_;
+
+ public:
+  ProgressDisplay display;
+};
+
+}  // namespace
+
+TEST_CASE("Without a terminal there is a line at the beginning, one each five seconds and one at the end") {
+  Shown shown(ProgressStyle::lines);
+  shown.display.begin(Phase::compiling, 4);
+  CHECK(shown.text() == "compiling: 4 kernels\n");
+  shown.display.finish(Finish::compiled);
+  shown.pass(4.9);
+  CHECK(shown.text().empty());
+  shown.pass(0.1);
+  CHECK(shown.text() == "compiling: 1/4 kernels, 0.2/s, 5.0 s elapsed, about 15.0 s left\n");
+  shown.pass(4.9);
+  CHECK(shown.text().empty());
+  shown.display.finish(Finish::compiled);
+  shown.pass(0.1);
+  CHECK(shown.text() == "compiling: 2/4 kernels, 0.2/s, 10.0 s elapsed, about 10.0 s left\n");
+  for (int i = 0; i < 2; ++i) shown.display.finish(Finish::hit);
+  shown.display.end(ProgressState::done);
+  CHECK(shown.text() == "compiling: 4/4 kernels, 0.2/s, 10.0 s elapsed\n");
+}
+
+TEST_CASE("A kernel that takes minutes does not silence the lines, and is named") {
+  Shown shown(ProgressStyle::lines);
+  shown.display.begin(Phase::compiling, 1);
+  const ProgressDisplay::InWork work(shown.display, "slow one");
+  shown.text();
+  shown.pass(60);
+  const std::string text = shown.text();
+  CHECK(std::count(text.begin(), text.end(), '\n') == 12);
+  CHECK(text.find("1 min 0 s elapsed; slow one for 1 min 0 s\n") != std::string::npos);
+}
+
+TEST_CASE("On a terminal the bar is there at once, moves while nothing is done, and is gone at the end") {
+  Shown shown(ProgressStyle::bar);
+  shown.display.begin(Phase::compiling, 2);
+  CHECK(shown.text().find("\r\033[K[---") == 0);
+  shown.pass(0.1);
+  CHECK(shown.text().find("100 ms elapsed") != std::string::npos);
+  shown.display.tick();
+  CHECK(shown.text().empty());
+  shown.display.end(ProgressState::done);
+  CHECK(shown.text() == "\r\033[K");
+  shown.display.end_phase();
+  CHECK(shown.text().empty());
+}
+
+TEST_CASE("A quiet display prints nothing, and its file is written all the same") {
+  Shown shown(ProgressStyle::none, true);
+  shown.display.begin(Phase::compiling, 1);
+  shown.pass(20);
+  CHECK(shown.object().at("heartbeat") > 1e9 + 18);
+  shown.display.end(ProgressState::done);
+  CHECK(shown.text().empty());
+}
+
+TEST_CASE("The file is there when the phase begins, beats each second and tells changes between two beats") {
+  Shown shown(ProgressStyle::none, true);
+  shown.display.begin(Phase::compiling, 3);
+  CHECK(shown.object().at("state") == "compiling");
+  CHECK(shown.object().at("total") == 3);
+  double last = shown.object().at("heartbeat").get<double>();
+  for (int second = 1; second <= 5; ++second) {
+    shown.pass(1);
+    const double heartbeat = shown.object().at("heartbeat").get<double>();
+    CHECK(heartbeat > last);
+    CHECK(heartbeat >= 1e9 + second - 1);
+    last = heartbeat;
+  }
+  shown.display.finish(Finish::hit);
+  shown.display.finish(Finish::failed);
+  const ProgressDisplay::InWork work(shown.display, "the last");
+  shown.pass(0.3);
+  CHECK(shown.object().at("done") == 2);
+  CHECK(shown.object().at("hits") == 1);
+  CHECK(shown.object().at("failed") == 1);
+  CHECK(shown.object().at("current") == "the last");
+}
+
+TEST_CASE("However fast kernels are done, the file is written at most four times a second") {
+  Shown shown(ProgressStyle::none, true);
+  shown.display.begin(Phase::compiling, 1000);
+  const int before = shown.calls.calls;
+  for (int i = 0; i < 100; ++i) {
+    shown.display.finish(Finish::hit);
+    shown.pass(0.1);
+  }
+  CHECK(shown.calls.calls - before <= 4 * 10 * 4);  // open, write, close and rename
+  CHECK(shown.calls.calls - before >= 3 * 10 * 4);
+}
+
+TEST_CASE("A second phase counts anew, keeps what the first one compiled and goes by its own name") {
+  Shown shown(ProgressStyle::lines, true);
+  shown.display.begin(Phase::compiling, 2);
+  for (int i = 0; i < 2; ++i) shown.display.finish(Finish::compiled);
+  shown.pass(7);
+  shown.text();
+  shown.display.begin(Phase::executing, 5);
+  CHECK(shown.text() == "compiling: 2/2 kernels, 0.3/s, 7.0 s elapsed\nexecuting: 5 kernels\n");
+  CHECK(shown.object().at("state") == "executing");
+  shown.display.finish(Finish::executed);
+  shown.pass(5);
+  CHECK(shown.text() == "executing: 1/5 kernels executed, 0.2/s, 5.0 s elapsed, about 20.0 s left\n");
+  CHECK(shown.object().at("done") == 1);
+  CHECK(shown.object().at("compiled") == 2);
+}
+
+TEST_CASE("The heartbeat goes on between a phase and what follows it") {
+  Shown shown(ProgressStyle::none, true);
+  shown.display.begin(Phase::compiling, 1);
+  shown.display.end_phase();
+  shown.pass(10);
+  CHECK(shown.object().at("heartbeat") > 1e9 + 8);
+}
+
+TEST_CASE("The last word is the state of the end and its message, and stays") {
+  for (const auto& [state, name] : {std::pair{ProgressState::done, "done"},
+                                    {ProgressState::failed, "failed"},
+                                    {ProgressState::interrupted, "interrupted"}}) {
+    Shown shown(ProgressStyle::none, true);
+    shown.display.begin(Phase::compiling, 1);
+    shown.display.end(state, "why");
+    CHECK(shown.object().at("state") == name);
+    CHECK(shown.object().at("message") == "why");
+  }
+}
+
+TEST_CASE("An end before any phase is told, and so is a display that goes without an end") {
+  Shown shown(ProgressStyle::lines, true);
+  shown.display.end(ProgressState::failed, "no compiler");
+  CHECK(shown.object().at("message") == "no compiler");
+  CHECK(shown.text().empty());
+  const test::TempFolder folder;
+  {
+    ProgressDisplay display(ProgressStyle::none, folder / "p");
+    display.begin(Phase::compiling, 1);
+  }
+  CHECK(nlohmann::json::parse(test::contents(folder / "p")).at("state") == "failed");
+}
+
+TEST_CASE("The threads of a display keep screen and file alive while nothing is done") {
+  const test::TempFolder folder;
+  std::atomic<int> printed{0};
+  ProgressSurroundings surroundings;
+  surroundings.period = 1ms;
+  surroundings.print = [&](std::string_view) { ++printed; };
+  ProgressDisplay display(ProgressStyle::bar, folder / "p", std::move(surroundings));
+  display.begin(Phase::compiling, 1);
+  const auto heartbeat = [&] {
+    return nlohmann::json::parse(test::contents(folder / "p")).at("heartbeat").get<double>();
+  };
+  const double first = heartbeat();
+  for (int i = 0; i < 20'000 && (printed < 3 || heartbeat() == first); ++i) std::this_thread::sleep_for(1ms);
+  CHECK(printed >= 3);
+  CHECK(heartbeat() > first);
+  display.end(ProgressState::done);
+  const int at_end = printed;
+  std::this_thread::sleep_for(20ms);
+  CHECK(printed == at_end);
+}
+
+TEST_CASE("A terminal that takes no text holds up neither the work nor the heartbeat") {
+  const test::TempFolder folder;
+  std::mutex stuck;
+  ProgressSurroundings surroundings;
+  surroundings.period = 1ms;
+  std::atomic<int> printing{0};
+  surroundings.print = [&](std::string_view) {
+    if (++printing > 1) const std::lock_guard wait(stuck);
+  };
+  ProgressDisplay display(ProgressStyle::bar, folder / "p", std::move(surroundings));
+  std::unique_lock hold(stuck);
+  display.begin(Phase::compiling, 2);
+  for (int i = 0; i < 20'000 && printing < 2; ++i) std::this_thread::sleep_for(1ms);
+  REQUIRE(printing == 2);
+  display.finish(Finish::compiled);
+  const auto done = [&] { return nlohmann::json::parse(test::contents(folder / "p")).at("done"); };
+  for (int i = 0; i < 20'000 && done() != 1; ++i) std::this_thread::sleep_for(1ms);
+  CHECK(done() == 1);
+  hold.unlock();
+  display.end(ProgressState::done);
+}

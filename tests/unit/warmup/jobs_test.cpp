@@ -1,0 +1,59 @@
+#include "warmup/jobs.hpp"
+
+#include <limits>
+
+#include "catch.hpp"
+
+namespace {
+
+using namespace cubinet;
+using util::MemoryKind;
+using util::MemoryRoom;
+using warmup::choose_jobs;
+using warmup::JobsReason;
+using warmup::warmup_jobs;
+
+constexpr std::int64_t gib = std::int64_t{1} << 30;
+
+}  // namespace
+
+TEST_CASE("Jobs are as many as the cores, or as many as memory holds beside what any warmup takes") {
+  const warmup::WarmupMemory memory{100, 50};
+  CHECK(warmup_jobs(8, 1000, memory) == 8);
+  CHECK(warmup_jobs(8, 500, memory) == 8);
+  CHECK(warmup_jobs(8, 499, memory) == 7);
+  CHECK(warmup_jobs(8, 200, memory) == 2);
+  CHECK(warmup_jobs(8, std::numeric_limits<std::int64_t>::max(), memory) == 8);
+}
+
+TEST_CASE("One job is left where there is memory for none, and where no core is told") {
+  const warmup::WarmupMemory memory{100, 50};
+  for (const std::int64_t available : {0, 99, 100, 149}) CHECK(warmup_jobs(8, available, memory) == 1);
+  CHECK(warmup_jobs(0, 1000, memory) == 1);
+  CHECK(choose_jobs(0, {}).count == 1);
+}
+
+TEST_CASE("The tightest limit decides how many jobs there are, and is named when it is memory") {
+  const MemoryRoom machine{MemoryKind::resident, 64 * gib, "machine"};
+  const MemoryRoom group{MemoryKind::resident, gib / 2, "group"};
+  const auto free = choose_jobs(8, {machine});
+  CHECK(free.count == 8);
+  CHECK(free.reason == JobsReason::cores);
+  const auto bound = choose_jobs(8, {machine, group});
+  CHECK(bound.count == warmup_jobs(8, gib / 2, warmup::warmup_memory(MemoryKind::resident)));
+  CHECK(bound.count < 8);
+  CHECK(bound.reason == JobsReason::memory);
+  CHECK(bound.tightest == group);
+  CHECK(choose_jobs(2, {machine, group}).reason == JobsReason::cores);
+}
+
+TEST_CASE("Address space counts by what threads map, which is more than they touch") {
+  const auto touched = choose_jobs(64, {{MemoryKind::resident, gib, "group"}});
+  const auto mapped = choose_jobs(64, {{MemoryKind::mapped, gib, "process"}});
+  CHECK(mapped.count < touched.count);
+  CHECK(mapped.count >= 4);
+}
+
+TEST_CASE("A machine of 1 GiB compiles on more than one thread") {
+  CHECK(choose_jobs(8, {{MemoryKind::resident, gib * 3 / 4, "machine"}}).count >= 4);
+}

@@ -1,0 +1,111 @@
+#include "tools/warmup_report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/table.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+const char* coverage_name(Coverage coverage) {
+  if (coverage == Coverage::found) return "found";
+  return coverage == Coverage::recorded ? "recorded" : "none";
+}
+
+Json failures_array(const warmup::Report& report) {
+  Json failures = Json::array();
+  for (const warmup::Failure& failure : report.failed) {
+    failures.push_back({{"key", failure.key},
+                        {"family", failure.family},
+                        {"code", code_name(failure.error.code)},
+                        {"message", failure.error.message},
+                        {"log", failure.error.detail}});
+  }
+  return failures;
+}
+
+std::string execution_line(const WarmupOutcome& outcome) {
+  if (!outcome.executes) return {};
+  if (outcome.coverage == Coverage::found) {
+    return fmt::format("{} kernels were executed before on {}\n", outcome.kernels, one_line(outcome.execution.device));
+  }
+  return execution_text(outcome.execution, outcome.report);
+}
+
+}  // namespace
+
+const char* const warmup_fields_help =
+    "JSON: {unique_kernels, compiled, stored, hits, shared, failed, failures[] {key, family, code,\n"
+    "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
+    "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
+    "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
+    "persist_problem, coverage (found|recorded|none), cache, jobs, jobs_reason (cores|memory|given),\n"
+    "host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the cabinet holds now, shared\n"
+    "how many of hits another process made meanwhile, launches and peak_device_bytes (the most device\n"
+    "memory in use beyond that at the start) are those of executing; without --execute they are 0.\n"
+    "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
+    "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all of\n"
+    "this was done before, every kernel was looked at and is whole, and nothing was compiled or launched.\n";
+
+const char* const progress_fields_help =
+    "--progress-file: {pid, state (compiling|executing|done|failed|interrupted), done, total, compiled,\n"
+    "hits, failed, seconds, rate, eta_seconds, heartbeat, current, current_seconds, message}, replaced\n"
+    "whole at each change, but at most four times a second, and at least once a second. heartbeat is the\n"
+    "time of day in seconds since 1970: where it is old and state says compiling or executing, the\n"
+    "process hangs or is gone. rate is kernels per second, and it and eta_seconds are null until known;\n"
+    "current is in work, for current_seconds. A state that is neither of the two is final.\n";
+
+bool complete(const warmup::Report& report) {
+  return report.failed.empty() && report.remaining == 0 && report.persist_problem.empty();
+}
+
+Json warmup_object(const WarmupOutcome& outcome) {
+  const warmup::Report& report = outcome.report;
+  Json object{{"unique_kernels", outcome.kernels},
+              {"compiled", report.compiled},
+              {"stored", report.stored},
+              {"hits", report.hits},
+              {"shared", report.shared},
+              {"failed", report.failed.size()},
+              {"failures", failures_array(report)},
+              {"remaining", report.remaining}};
+  add_execution(object, outcome.execution, report);
+  object.update(Json{{"seconds", report.seconds + outcome.execution.seconds},
+                     {"persist", persist_name(report.persist)},
+                     {"persist_problem", report.persist_problem},
+                     {"coverage", coverage_name(outcome.coverage)},
+                     {"cache", outcome.root},
+                     {"jobs", outcome.jobs.count},
+                     {"jobs_reason", warmup::reason_name(outcome.jobs.reason)},
+                     {"host_peak_bytes", outcome.memory.peak},
+                     {"host_bytes_per_job", outcome.memory.per_job}});
+  return object;
+}
+
+std::string warmup_text(const WarmupOutcome& outcome) {
+  const warmup::Report& report = outcome.report;
+  std::string text = fmt::format("{} kernels: {} compiled", outcome.kernels, report.compiled);
+  if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
+  text += fmt::format(", {} were there", report.hits);
+  if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
+  text += fmt::format(", {} failed", report.failed.size());
+  if (report.remaining > 0) text += fmt::format(", {} not begun", report.remaining);
+  return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(report.seconds * 1000),
+                     outcome.root, persist_name(report.persist), execution_line(outcome));
+}
+
+void explain(const warmup::Report& report) {
+  for (const warmup::Failure& failure : report.failed) {
+    Error error = failure.error;
+    error.message = fmt::format("{} {}: {}", failure.family, failure.key.substr(0, 12), error.message);
+    report_error(error, false, exit_failed);
+  }
+  if (!report.persist_problem.empty()) {
+    note(fmt::format("{} of {} compiled kernels could be stored: {}", report.stored, report.compiled,
+                     report.persist_problem));
+  }
+  if (report.remaining > 0) note("interrupted; run the same command again for the rest");
+}
+
+}  // namespace cubinet::tools

@@ -1,0 +1,48 @@
+// What `cubinet warmup` says when it is done.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "tools/execution.hpp"
+#include "warmup/jobs.hpp"
+#include "warmup/runner.hpp"
+
+namespace cubinet::tools {
+
+// Of a record that the cabinet is complete for the request.
+enum class Coverage { found, recorded, none };
+
+// The memory of this process, in bytes.
+struct HostMemory {
+  std::int64_t peak = 0;
+  std::int64_t per_job = 0;  // 0 where nothing was compiled
+};
+
+struct WarmupOutcome {
+  std::size_t kernels = 0;  // of the plan
+  std::string root;
+  warmup::Jobs jobs;
+  warmup::Report report;
+  HostMemory memory;
+  Coverage coverage = Coverage::none;
+  bool executes = false;  // --execute
+  warmup::ExecutionReport execution;
+};
+
+// Whether everything that was asked for is done, as far as the compilation goes.
+bool complete(const warmup::Report& report);
+
+// What --json prints.
+Json warmup_object(const WarmupOutcome& outcome);
+// What is printed otherwise.
+std::string warmup_text(const WarmupOutcome& outcome);
+// The troubles, as text on standard error.
+void explain(const warmup::Report& report);
+
+// What --help says of the object, and of the progress file's.
+extern const char* const warmup_fields_help;
+extern const char* const progress_fields_help;
+
+}  // namespace cubinet::tools

@@ -1,0 +1,40 @@
+// How many kernels are compiled at once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "util/memory.hpp"
+
+namespace cubinet::warmup {
+
+// What a warmup takes of one kind of memory: `base` bytes with any number of threads, and `per_job` for each that
+// compiles.
+struct WarmupMemory {
+  std::int64_t base = 0;
+  std::int64_t per_job = 1;  // > 0
+};
+
+// As measured (docs/design.md, "Memory of the host"), and a third more.
+WarmupMemory warmup_memory(util::MemoryKind kind);
+
+// As many jobs as there are cores, or fewer where the available bytes hold fewer; never less than one, since one that
+// is slow for want of memory is worth more than none. Pure.
+int warmup_jobs(int cores, std::int64_t available, const WarmupMemory& memory);
+
+enum class JobsReason { cores, memory, given };
+
+struct Jobs {
+  int count = 1;
+  JobsReason reason = JobsReason::cores;
+  util::MemoryRoom tightest;  // the limit that lowered the count, with `memory` alone
+};
+
+// The jobs for so many cores within every limit; reason: `cores` or `memory`. Pure.
+Jobs choose_jobs(int cores, const std::vector<util::MemoryRoom>& rooms);
+
+// "cores", "memory" or "given".
+std::string reason_name(JobsReason reason);
+
+}  // namespace cubinet::warmup
