@@ -143,13 +143,13 @@ class Warmup {
     // Under the version that the build expects, before anything is opened that takes time.
     const std::string expected = jit::configured_nvrtc_version();
     auto cabinet = cache::Cabinet::open(task_.root, false);
-    if (cabinet && look_up(*cabinet, expected)) return say();
+    if (cabinet && look_up(*cabinet, expected)) return say_found();
     Toolchain toolchain = open_toolchain();
     if (!cabinet) cabinet = cache::Cabinet::open(task_.root, !toolchain.missing);
     if (!cabinet) return give_up(toolchain.missing.value_or(cabinet.error()));
     if (const auto ready = check_ready(task_.plan, toolchain, *cabinet); !ready) return give_up(ready.error());
     const std::string version = toolchain.compiler->version();
-    if (version != expected && look_up(*cabinet, version)) return say();
+    if (version != expected && look_up(*cabinet, version)) return say_found();
     outcome_.root = cabinet->root().string();
     if (outcome_.coverage != Coverage::found) compile(toolchain, *cabinet);
     outcome_.coverage = record(*cabinet, version, {}) ? Coverage::recorded : Coverage::none;
@@ -225,6 +225,13 @@ class Warmup {
     } else {
       display_.end(ProgressState::done);
     }
+  }
+
+  int say_found() {
+    display_.begin(Phase::compiling, static_cast<std::int64_t>(outcome_.kernels));
+    for (std::size_t i = 0; i < outcome_.kernels; ++i) display_.finish(Finish::hit);
+    display_.end_phase();
+    return say();
   }
 
   int give_up(const Error& error) {

@@ -103,7 +103,8 @@ Arguments with(Arguments arguments, const Arguments& more) {
 
 TEST_CASE("The report says how many jobs there were and why, and how much memory was measured") {
   const Sandbox sandbox;
-  const Arguments two{"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max", "8", "--json"};
+  const Arguments two{"warmup", "--shape", "128,128,2", "256,128,2",    "--layout",
+                      "masked", "--m-max", "8",         "--no-generic", "--json"};
   const auto given = object_of(sandbox.run(with(two, {"--jobs", "2"})));
   CHECK(given.at("jobs") == 2);
   CHECK(given.at("jobs_reason") == "given");

@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 
 // Three kernels.
 const Arguments shapes{"--shape", "128,128,2", "256,128,2", "384,128,2", "--layout",
-                       "masked",  "--m-max",   "8",         "--json"};
+                       "masked",  "--m-max",   "8",         "--json",    "--no-generic"};
 // The one of them that is first in the plan.
-const Arguments less{"--shape", "128,128,2", "--layout", "masked", "--m-max", "4", "--json"};
+const Arguments less{"--shape", "128,128,2", "--layout", "masked", "--m-max", "4", "--no-generic", "--json"};
 
 Arguments command(const std::string& name, const Arguments& more, const std::string& cache = {}) {
   Arguments arguments{name};
@@ -73,7 +73,7 @@ TEST_CASE("A complete warmup is recorded, and a later one that asks for no more 
     CHECK(report.at("launches") == 0);
     CHECK(report.at("persist") == "on");
   }
-  const Arguments more{"--shape", "128,128,2", "--layout", "masked", "--m-max", "9", "--json"};
+  const Arguments more{"--shape", "128,128,2", "--layout", "masked", "--m-max", "9", "--no-generic", "--json"};
   CHECK(object_of(sandbox.run(command("warmup", more))).at("coverage") == "recorded");
 }
 
