@@ -11,6 +11,8 @@
 namespace cubinet::jit {
 namespace {
 
+constexpr int kMostReaders = 4;  // threads that read and verify; more cost more to start than they save
+
 bool is_capturing(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   // The default stream answers with an error while another one is captured that waits for it.
@@ -41,13 +43,20 @@ Expected<std::vector<std::optional<Provided>>> KernelStore::provide_all(const st
   cache::Cabinet* cabinet = parts_.cabinet ? &*parts_.cabinet : nullptr;
   std::vector<std::optional<Provided>> provided(specs.size());
   std::vector<std::size_t> missing;
+  const int jobs = parts_.jobs > 0 ? parts_.jobs : util::usable_cores();
+  if (cabinet != nullptr) {
+    util::parallel_for(specs.size(), std::min(jobs, kMostReaders), [&](std::size_t i) noexcept {
+      try {
+        provided[i] = find(specs[i], parts_.expected_nvrtc, *cabinet);
+      } catch (const std::exception&) {  // no memory: a miss
+      }
+    });
+  }
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (cabinet != nullptr) provided[i] = find(specs[i], parts_.expected_nvrtc, *cabinet);
     if (!provided[i]) missing.push_back(i);
   }
   if (missing.empty() || !may_compile) return provided;
   Compiler& makes = compiler();
-  const int jobs = parts_.jobs > 0 ? parts_.jobs : util::usable_cores();
   std::vector<Expected<Provided>> made(missing.size());
   util::parallel_for(missing.size(), jobs,
                      [&](std::size_t i) { made[i] = provide(specs[missing[i]], makes, cabinet); });

@@ -72,17 +72,6 @@ void add_execution_options(CLI::App& app, ExecutionRequest& request) {
   app.add_flag("--strict", request.strict, "Exit code 1 where a kernel was not executed")->needs(execute);
 }
 
-Expected<warmup::Executed> identify_device() {
-  const auto driver = jit::Driver::open();
-  if (!driver) return tl::make_unexpected(driver.error());
-  const auto device = jit::describe_device(**driver, 0);
-  if (!device) return tl::make_unexpected(device.error());
-  int version = 0;
-  const auto known = (*driver)->check((*driver)->cuDriverGetVersion(&version), "cuDriverGetVersion");
-  if (!known) return tl::make_unexpected(known.error());
-  return warmup::Executed{device->name, fmt::format("{}.{}", version / 1000, version % 1000 / 10)};
-}
-
 warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compiler, cache::Cabinet& cabinet,
                                 const ExecutionRequest& request, ProgressDisplay& display,
                                 const std::atomic<bool>& stop) {

@@ -11,7 +11,6 @@
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
 #include "util/expected.hpp"
-#include "warmup/coverage.hpp"
 #include "warmup/execution.hpp"
 #include "warmup/runner.hpp"
 
@@ -29,9 +28,6 @@ struct ExecutionRequest {
 
 // Adds --execute, --memory-budget and --strict to a subcommand; `request` must outlive it.
 void add_execution_options(CLI::App& app, ExecutionRequest& request);
-
-// The device that kernels are executed on, as a record of coverage names it. Makes no context.
-Expected<warmup::Executed> identify_device();
 
 // Executes the plan on device 0, and shows how far it is. Where there is none, nothing is executed, for the driver's
 // reason.

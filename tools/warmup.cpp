@@ -20,6 +20,7 @@
 #include "util/memory.hpp"
 #include "util/text.hpp"
 #include "warmup/coverage.hpp"
+#include "warmup/device_identity.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -133,7 +134,7 @@ class Warmup {
         task_(task),
         stop_(stop),
         display_(progress_style(options.quiet), options.progress_file),
-        device_(options.execution.execute ? identify_device() : fail(ErrorCode::driver_missing, "")) {
+        device_(options.execution.execute ? warmup::identify_device() : fail(ErrorCode::driver_missing, "")) {
     outcome_.kernels = task.plan.kernels.size();
     outcome_.jobs = task.jobs;
     outcome_.executes = options.execution.execute;
