@@ -15,11 +15,12 @@ static void check(cudaError_t result) {
 
 int main() try {
   // Engine start. value() throws where there is none; an engine may look at ok() and error() instead.
-  cubinet::Service service = cubinet::Service::open(cubinet::ServiceOptions::from_environment()).value();
   const cubinet::Problem problem{.layout = cubinet::Layout::masked, .n = 1536, .k = 2048, .groups = 16};
-  cubinet::PrepareReport report;
-  const cubinet::GroupedGemm gemm = service.prepare(problem, {1, 4096}, &report).value();
-  std::printf("kernels: %lld found, %lld compiled; %.0f ms %s\n", static_cast<long long>(report.found),
+  const cubinet::Started engine =
+      cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 4096}}}).value();
+  const cubinet::GroupedGemm& gemm = engine.gemms.front();
+  const cubinet::StartReport& report = engine.report;
+  std::printf("kernels: %lld loaded, %lld of them compiled first; %.0f ms %s\n", static_cast<long long>(report.loaded),
               static_cast<long long>(report.compiled), report.milliseconds, report.warning.c_str());
 
   // The engine's own memory: bf16 tokens (groups, capacity, K), weights (groups, N, K), result (groups, capacity, N).
