@@ -16,7 +16,7 @@ struct WarmupMemory {
   std::int64_t per_job = 1;  // > 0
 };
 
-// As measured (docs/design.md, "Memory of the host"), and a third more.
+// What was measured (docs/design.md, "Memory of the host"), with room to spare.
 WarmupMemory warmup_memory(util::MemoryKind kind);
 
 // As many jobs as there are cores, or fewer where the available bytes hold fewer; never less than one, since one that
