@@ -5,7 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "jit/jobs.hpp"
 #include "util/cores.hpp"
+#include "util/memory.hpp"
 #include "util/parallel.hpp"
 
 namespace cubinet::jit {
@@ -43,9 +45,8 @@ Expected<std::vector<std::optional<Provided>>> KernelStore::provide_all(const st
   cache::Cabinet* cabinet = parts_.cabinet ? &*parts_.cabinet : nullptr;
   std::vector<std::optional<Provided>> provided(specs.size());
   std::vector<std::size_t> missing;
-  const int jobs = parts_.jobs > 0 ? parts_.jobs : util::usable_cores();
   if (cabinet != nullptr) {
-    util::parallel_for(specs.size(), std::min(jobs, kMostReaders), [&](std::size_t i) noexcept {
+    util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
       try {
         provided[i] = find(specs[i], parts_.expected_nvrtc, *cabinet);
       } catch (const std::exception&) {  // no memory: a miss
@@ -57,6 +58,7 @@ Expected<std::vector<std::optional<Provided>>> KernelStore::provide_all(const st
   }
   if (missing.empty() || !may_compile) return provided;
   Compiler& makes = compiler();
+  const int jobs = parts_.jobs > 0 ? parts_.jobs : choose_jobs(util::usable_cores(), util::memory_rooms()).count;
   std::vector<Expected<Provided>> made(missing.size());
   util::parallel_for(missing.size(), jobs,
                      [&](std::size_t i) { made[i] = provide(specs[missing[i]], makes, cabinet); });

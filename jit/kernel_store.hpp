@@ -32,7 +32,7 @@ struct EngineParts {
   std::string cabinet_problem;  // why there is no cabinet, or not every layer, though it was asked for
   std::function<Expected<std::unique_ptr<Compiler>>()> open_compiler;  // called when something must be compiled
   std::string expected_nvrtc;  // version whose kernels the cabinet is asked for before a compiler is opened
-  int jobs = 0;                // compile threads; 0: one per usable core
+  int jobs = 0;                // compile threads; 0: see jobs.hpp
   MissPolicy miss = MissPolicy::compile;
 };
 

@@ -69,18 +69,18 @@ Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain,
                   cabinet.root().string(), missing, plan.kernels.size(), cabinet.readonly_reason()));
 }
 
-Expected<warmup::Jobs> parse_jobs(const std::string& text) {
-  if (text == "auto") return warmup::choose_jobs(util::usable_cores(), util::memory_rooms());
+Expected<jit::Jobs> parse_jobs(const std::string& text) {
+  if (text == "auto") return jit::choose_jobs(util::usable_cores(), util::memory_rooms());
   const auto jobs = parse_number(text);
   if (jobs && *jobs >= 1 && *jobs <= most_jobs) {
-    return warmup::Jobs{static_cast<int>(*jobs), warmup::JobsReason::given, {}};
+    return jit::Jobs{static_cast<int>(*jobs), jit::JobsReason::given, {}};
   }
   return fail(ErrorCode::invalid_argument,
               fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
 }
 
-void tell_jobs(const warmup::Jobs& jobs) {
-  if (jobs.reason != warmup::JobsReason::memory) return;
+void tell_jobs(const jit::Jobs& jobs) {
+  if (jobs.reason != jit::JobsReason::memory) return;
   note(fmt::format("{} at a time, fewer than there are cores: {} of memory are left by {}; --jobs N overrules that",
                    jobs.count, util::format_byte_size(jobs.tightest.bytes), jobs.tightest.limit));
 }
@@ -110,7 +110,7 @@ struct Task {
   Request request;
   warmup::Plan plan;
   std::string root;
-  warmup::Jobs jobs;
+  jit::Jobs jobs;
 };
 
 Expected<Task> understand(const WarmupOptions& options) {

@@ -77,7 +77,7 @@ Json warmup_object(const WarmupOutcome& outcome) {
                      {"coverage", coverage_name(outcome.coverage)},
                      {"cache", outcome.root},
                      {"jobs", outcome.jobs.count},
-                     {"jobs_reason", warmup::reason_name(outcome.jobs.reason)},
+                     {"jobs_reason", jit::reason_name(outcome.jobs.reason)},
                      {"host_peak_bytes", outcome.memory.peak},
                      {"host_bytes_per_job", outcome.memory.per_job}});
   return object;

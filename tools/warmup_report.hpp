@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tools/execution.hpp"
-#include "warmup/jobs.hpp"
+#include "jit/jobs.hpp"
 #include "warmup/runner.hpp"
 
 namespace cubinet::tools {
@@ -23,7 +23,7 @@ struct HostMemory {
 struct WarmupOutcome {
   std::size_t kernels = 0;  // of the plan
   std::string root;
-  warmup::Jobs jobs;
+  jit::Jobs jobs;
   warmup::Report report;
   HostMemory memory;
   Coverage coverage = Coverage::none;

@@ -35,7 +35,7 @@ struct CUBINET_API ServiceOptions {
   std::vector<std::string> layers;         // further roots, searched in this order after cache_root, never written
   std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places, with lib64/ and lib/
   int device = 0;                          // CUDA device ordinal
-  int jobs = 0;                            // compile threads; 0: the cores this process may use
+  int jobs = 0;  // compile threads; 0: the cores this process may use, fewer where memory is short
   MissPolicy miss = MissPolicy::compile;
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,

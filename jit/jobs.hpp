@@ -7,21 +7,21 @@
 
 #include "util/memory.hpp"
 
-namespace cubinet::warmup {
+namespace cubinet::jit {
 
-// What a warmup takes of one kind of memory: `base` bytes with any number of threads, and `per_job` for each that
+// What compiling takes of one kind of memory: `base` bytes with any number of threads, and `per_job` for each that
 // compiles.
-struct WarmupMemory {
+struct CompileMemory {
   std::int64_t base = 0;
   std::int64_t per_job = 1;  // > 0
 };
 
 // What was measured (docs/design.md, "Memory of the host"), with room to spare.
-WarmupMemory warmup_memory(util::MemoryKind kind);
+CompileMemory compile_memory(util::MemoryKind kind);
 
 // As many jobs as there are cores, or fewer where the available bytes hold fewer; never less than one, since one that
 // is slow for want of memory is worth more than none. Pure.
-int warmup_jobs(int cores, std::int64_t available, const WarmupMemory& memory);
+int compile_jobs(int cores, std::int64_t available, const CompileMemory& memory);
 
 enum class JobsReason { cores, memory, given };
 
@@ -37,4 +37,4 @@ Jobs choose_jobs(int cores, const std::vector<util::MemoryRoom>& rooms);
 // "cores", "memory" or "given".
 std::string reason_name(JobsReason reason);
 
-}  // namespace cubinet::warmup
+}  // namespace cubinet::jit

@@ -1,21 +1,21 @@
-#include "warmup/jobs.hpp"
+#include "jit/jobs.hpp"
 
 #include <algorithm>
 
-namespace cubinet::warmup {
+namespace cubinet::jit {
 namespace {
 
 constexpr std::int64_t mib = std::int64_t{1} << 20;
 
 }  // namespace
 
-WarmupMemory warmup_memory(util::MemoryKind kind) {
+CompileMemory compile_memory(util::MemoryKind kind) {
   // A thread maps far more than it touches: its stack, and an arena of the allocator of 64 MiB.
   if (kind == util::MemoryKind::mapped) return {320 * mib, 96 * mib};
   return {96 * mib, 64 * mib};
 }
 
-int warmup_jobs(int cores, std::int64_t available, const WarmupMemory& memory) {
+int compile_jobs(int cores, std::int64_t available, const CompileMemory& memory) {
   const std::int64_t held = std::max<std::int64_t>(available - memory.base, 0) / memory.per_job;
   return static_cast<int>(std::clamp<std::int64_t>(held, 1, std::max(cores, 1)));
 }
@@ -23,7 +23,7 @@ int warmup_jobs(int cores, std::int64_t available, const WarmupMemory& memory) {
 Jobs choose_jobs(int cores, const std::vector<util::MemoryRoom>& rooms) {
   Jobs jobs{std::max(cores, 1), JobsReason::cores, {}};
   for (const util::MemoryRoom& room : rooms) {
-    const int held = warmup_jobs(cores, room.bytes, warmup_memory(room.kind));
+    const int held = compile_jobs(cores, room.bytes, compile_memory(room.kind));
     if (held < jobs.count) jobs = {held, JobsReason::memory, room};
   }
   return jobs;
@@ -41,4 +41,4 @@ std::string reason_name(JobsReason reason) {
   return "given";
 }
 
-}  // namespace cubinet::warmup
+}  // namespace cubinet::jit

@@ -1,4 +1,4 @@
-#include "warmup/jobs.hpp"
+#include "jit/jobs.hpp"
 
 #include <limits>
 
@@ -7,29 +7,29 @@
 namespace {
 
 using namespace cubinet;
+using jit::choose_jobs;
+using jit::compile_jobs;
+using jit::JobsReason;
 using util::MemoryKind;
 using util::MemoryRoom;
-using warmup::choose_jobs;
-using warmup::JobsReason;
-using warmup::warmup_jobs;
 
 constexpr std::int64_t gib = std::int64_t{1} << 30;
 
 }  // namespace
 
 TEST_CASE("Jobs are as many as the cores, or as many as memory holds beside what any warmup takes") {
-  const warmup::WarmupMemory memory{100, 50};
-  CHECK(warmup_jobs(8, 1000, memory) == 8);
-  CHECK(warmup_jobs(8, 500, memory) == 8);
-  CHECK(warmup_jobs(8, 499, memory) == 7);
-  CHECK(warmup_jobs(8, 200, memory) == 2);
-  CHECK(warmup_jobs(8, std::numeric_limits<std::int64_t>::max(), memory) == 8);
+  const jit::CompileMemory memory{100, 50};
+  CHECK(compile_jobs(8, 1000, memory) == 8);
+  CHECK(compile_jobs(8, 500, memory) == 8);
+  CHECK(compile_jobs(8, 499, memory) == 7);
+  CHECK(compile_jobs(8, 200, memory) == 2);
+  CHECK(compile_jobs(8, std::numeric_limits<std::int64_t>::max(), memory) == 8);
 }
 
 TEST_CASE("One job is left where there is memory for none, and where no core is told") {
-  const warmup::WarmupMemory memory{100, 50};
-  for (const std::int64_t available : {0, 99, 100, 149}) CHECK(warmup_jobs(8, available, memory) == 1);
-  CHECK(warmup_jobs(0, 1000, memory) == 1);
+  const jit::CompileMemory memory{100, 50};
+  for (const std::int64_t available : {0, 99, 100, 149}) CHECK(compile_jobs(8, available, memory) == 1);
+  CHECK(compile_jobs(0, 1000, memory) == 1);
   CHECK(choose_jobs(0, {}).count == 1);
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("The tightest limit decides how many jobs there are, and is named when
   CHECK(free.count == 8);
   CHECK(free.reason == JobsReason::cores);
   const auto bound = choose_jobs(8, {machine, group});
-  CHECK(bound.count == warmup_jobs(8, gib / 2, warmup::warmup_memory(MemoryKind::resident)));
+  CHECK(bound.count == compile_jobs(8, gib / 2, jit::compile_memory(MemoryKind::resident)));
   CHECK(bound.count < 8);
   CHECK(bound.reason == JobsReason::memory);
   CHECK(bound.tightest == group);
