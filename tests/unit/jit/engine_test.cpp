@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "engine_world.hpp"
+#include "jit/provide.hpp"
 #include "jit/selector.hpp"
 
 using namespace cubinet;
@@ -280,4 +281,34 @@ TEST_CASE("A quantiser that cannot be had is an error with the reason") {
   CHECK(failed.error().message.find("fp8_quantization") != std::string::npos);
   world.fails = false;
   CHECK(engine.prepare_quantizer(nullptr));
+}
+
+TEST_CASE("A root with kernels of several architectures gives a device those made for it and no other") {
+  const test::TempFolder folder;
+  World world;
+  const auto selections = jit::selections(kProblem, kRange, {132});
+  {
+    auto parts = parts_with_cabinet(world, folder);
+    test::FakeCompiler compiler("13.0");
+    for (const auto& selection : selections) {
+      REQUIRE(jit::provide(jit::spec_for(kProblem, selection.config, "sm_100a"), compiler, &*parts.cabinet));
+    }
+  }
+  jit::EngineParts strict = parts_with_cabinet(world, folder);
+  strict.miss = MissPolicy::error;
+  const auto refused = jit::Engine(std::move(strict)).prepare(kProblem, kRange, nullptr);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::not_prepared);
+  CHECK(test::fake_device().loaded.empty());
+
+  PrepareReport report;
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  REQUIRE(engine.prepare(kProblem, kRange, &report));
+  CHECK(report.found == 0);
+  CHECK(report.compiled == count_kernels(kProblem, kRange));
+  auto cabinet = cache::Cabinet::open(folder.path() / "root", false);
+  REQUIRE(cabinet);
+  const auto entries = cabinet->list();
+  REQUIRE(entries);
+  CHECK(entries->size() == 2 * static_cast<std::size_t>(report.compiled));
 }
