@@ -1,6 +1,7 @@
 #include "jit/engine.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -69,14 +70,22 @@ const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRa
   return *std::find_if(problems.begin(), problems.end(), asks);
 }
 
+// What a second load made of those that the first one missed; `specs` are sorted.
+void add(KernelStore::Loaded& loaded, const KernelStore::Loaded& more, const std::vector<KernelSpec>& specs) {
+  loaded.found += more.found;
+  loaded.compiled += more.compiled;
+  if (loaded.warning.empty()) loaded.warning = more.warning;
+  std::erase_if(loaded.missing,
+                [&](const KernelSpec& spec) { return std::binary_search(specs.begin(), specs.end(), spec); });
+}
+
 // The first of the missing ones by its key and command, all of them in the detail.
 Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
              const std::vector<ProblemRange>& problems) {
   std::vector<Error> errors;
   for (const KernelSpec& spec : missing) {
     const ProblemRange& asker = asker_of(spec, problems, spec.architecture, target_of(*store.device()));
-    errors.push_back(missing_kernel(spec, store.nvrtc_version(),
-                                    warm_command(asker.problem, asker.range, spec.architecture, store.cache_root())));
+    errors.push_back(store.refusal(spec, asker.problem, asker.range));
   }
   Error error = errors.front();
   if (errors.size() > 1) error.message = fmt::format("{} kernels are missing: {}", errors.size(), error.message);
@@ -86,7 +95,6 @@ Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
 
 }  // namespace
 
-// Under the policy `fallback` the kernels that quantise are made at once: nothing stands in for them.
 Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& problems, const std::string& architecture) {
   const MissPolicy policy = store_->miss_policy();
   const auto specs = specs_of(problems, architecture, target_of(*store_->device()));
@@ -102,7 +110,8 @@ Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& prob
 }
 
 // What stands in for missing kernels: the generic ones that the cabinet has. Where it has none, a problem without any
-// other kernel is compiled after all.
+// other kernel is compiled after all. So are the kernels that quantise, for which nothing stands in; but who passes
+// scales column-major does without them.
 Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, const std::string& architecture,
                                    KernelStore::Loaded& loaded) {
   std::vector<KernelSpec> generic, at_once;
@@ -116,18 +125,21 @@ Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, co
     const auto specs = specs_of({wanted}, architecture, target_of(*store_->device()));
     const bool served =
         is_ready(generic_spec(wanted.problem, architecture)) || std::any_of(specs.begin(), specs.end(), is_ready);
-    for (const KernelSpec& spec : specs) {
-      if (takes_constants(spec) ? !served : store_->quantization() == nullptr) at_once.push_back(spec);
-    }
+    std::copy_if(specs.begin(), specs.end(), std::back_inserter(at_once),
+                 [&](const KernelSpec& spec) { return takes_constants(spec) && !served; });
   }
   sort_distinct(at_once);
   const auto made = store_->load(at_once, true);
   if (!made) return tl::make_unexpected(made.error());
-  loaded.found += made->found;
-  loaded.compiled += made->compiled;
-  if (loaded.warning.empty()) loaded.warning = made->warning;
-  std::erase_if(loaded.missing,
-                [&](const KernelSpec& spec) { return std::binary_search(at_once.begin(), at_once.end(), spec); });
+  add(loaded, *made, at_once);
+  const KernelSpec quantization = quantization_spec(architecture);
+  if (std::find(loaded.missing.begin(), loaded.missing.end(), quantization) == loaded.missing.end()) return {};
+  const auto quantizes = store_->load({quantization}, true);
+  if (quantizes) {
+    add(loaded, *quantizes, {quantization});
+  } else if (loaded.warning.empty()) {
+    loaded.warning = quantizes.error().message;
+  }
   return {};
 }
 
@@ -181,8 +193,7 @@ Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
   if (!loaded) return tl::make_unexpected(std::move(loaded.error()));
   if (!loaded->missing.empty()) {
     const Problem any{DataType::fp8, Layout::masked, scale_block(), scale_block(), 1};  // every FP8 plan holds it
-    const std::string command = warm_command(any, {1, 1}, *architecture, store_->cache_root());
-    return tl::make_unexpected(missing_kernel(spec, store_->nvrtc_version(), command));
+    return tl::make_unexpected(store_->refusal(spec, any, {1, 1}));
   }
   if (report != nullptr) {
     *report = {loaded->found, loaded->compiled, util::milliseconds_since(start), std::move(loaded->warning)};

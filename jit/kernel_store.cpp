@@ -15,66 +15,70 @@ namespace {
 
 constexpr int kMostReaders = 4;  // threads that read and verify; more cost more to start than they save
 
-bool is_capturing(const Driver& driver, CUstream stream) {
+// The default stream answers with an error while another one is captured that waits for it.
+Expected<bool> is_capturing(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // The default stream answers with an error while another one is captured that waits for it.
-  return driver.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = driver.cuStreamIsCapturing(stream, &status);
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  if (auto asked = driver.check(result, "cuStreamIsCapturing"); !asked) return tl::make_unexpected(asked.error());
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 }  // namespace
 
-KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)) {}
+class KernelStore::Turn {
+ public:
+  Turn(KernelStore& store, const KernelSpec& spec) : store_(store), spec_(spec) {
+    std::unique_lock lock(store_.mutex_);
+    store_.made_.wait(lock, [&] { return !store_.in_work_.contains(spec_); });
+    store_.in_work_.insert(spec_);
+  }
+  ~Turn() {
+    {
+      const std::lock_guard lock(store_.mutex_);
+      store_.in_work_.erase(spec_);
+    }
+    store_.made_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
 
-std::string KernelStore::cache_root() const { return parts_.cabinet ? parts_.cabinet->root().string() : std::string(); }
+ private:
+  KernelStore& store_;
+  const KernelSpec& spec_;
+};
+
+KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)), nvrtc_version_(parts_.expected_nvrtc) {}
 
 // A compiler that could not be opened is asked for again next time: it may have been installed meanwhile.
-Compiler& KernelStore::compiler() {
-  if (compiler_ != nullptr) return *compiler_;
+std::shared_ptr<Compiler> KernelStore::compiler() {
+  const std::lock_guard lock(mutex_);
+  if (compiler_ != nullptr) return compiler_;
   auto opened = parts_.open_compiler();
-  if (opened) {
-    compiler_ = std::move(*opened);
-    return *compiler_;
-  }
-  absent_ = std::make_unique<AbsentCompiler>(std::move(opened.error()), parts_.expected_nvrtc);
-  return *absent_;
+  if (!opened) return std::make_shared<AbsentCompiler>(std::move(opened.error()), parts_.expected_nvrtc);
+  compiler_ = std::move(*opened);
+  nvrtc_version_ = compiler_->version();
+  return compiler_;
 }
 
-// One of each, or none where the cabinet has none and nothing may be compiled.
-Expected<std::vector<std::optional<Provided>>> KernelStore::provide_all(const std::vector<KernelSpec>& specs,
-                                                                        bool may_compile) {
-  cache::Cabinet* cabinet = parts_.cabinet ? &*parts_.cabinet : nullptr;
-  std::vector<std::optional<Provided>> provided(specs.size());
-  std::vector<std::size_t> missing;
-  if (cabinet != nullptr) {
-    util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
-      try {
-        provided[i] = find(specs[i], parts_.expected_nvrtc, *cabinet);
-      } catch (const std::exception&) {  // no memory: a miss
-      }
-    });
-  }
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (!provided[i]) missing.push_back(i);
-  }
-  if (missing.empty() || !may_compile) return provided;
-  Compiler& makes = compiler();
-  const int jobs = parts_.jobs > 0 ? parts_.jobs : choose_jobs(util::usable_cores(), util::memory_rooms()).count;
-  std::vector<Expected<Provided>> made(missing.size());
-  util::parallel_for(missing.size(), jobs,
-                     [&](std::size_t i) { made[i] = provide(specs[missing[i]], makes, cabinet); });
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    if (!made[i]) return tl::make_unexpected(std::move(made[i].error()));
-    provided[missing[i]] = std::move(*made[i]);
-  }
-  return provided;
-}
-
+// Precondition: mutex_ is held.
 bool KernelStore::is_loaded(const KernelSpec& spec) const {
   return takes_constants(spec) ? loaded_.contains(spec) : quantization_ != nullptr;
 }
 
+std::vector<KernelSpec> KernelStore::not_loaded(const std::vector<KernelSpec>& specs) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<KernelSpec> wanted;
+  std::copy_if(specs.begin(), specs.end(), std::back_inserter(wanted),
+               [&](const KernelSpec& spec) { return !is_loaded(spec); });
+  return wanted;
+}
+
 // Of the families without constants an engine knows the quantisation alone.
 Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object& object) {
+  const std::lock_guard lock(mutex_);
+  if (is_loaded(spec)) return {};
+  const CaptureSafe safe(parts_.device->driver());
   if (!takes_constants(spec)) {
     auto kernels = QuantizationKernels::load(parts_.device, object.payload, spec.architecture);
     if (!kernels) return tl::make_unexpected(std::move(kernels.error()));
@@ -87,26 +91,67 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
   return {};
 }
 
+// Loads those that the cabinet has, as this NVRTC makes them, and answers with the others.
+Expected<std::vector<KernelSpec>> KernelStore::load_found(const std::vector<KernelSpec>& specs,
+                                                          const std::string& nvrtc_version) {
+  if (!parts_.cabinet) return specs;
+  std::vector<std::optional<Provided>> found(specs.size());
+  util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
+    try {
+      found[i] = find(specs[i], nvrtc_version, *parts_.cabinet);
+    } catch (const std::exception&) {  // no memory: a miss
+    }
+  });
+  std::vector<KernelSpec> others;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (!found[i]) {
+      others.push_back(specs[i]);
+    } else if (auto loaded = load_one(specs[i], found[i]->object); !loaded) {
+      return tl::make_unexpected(std::move(loaded.error()));
+    }
+  }
+  return others;
+}
+
+Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexcept {
+  try {
+    const Turn turn(*this, spec);
+    if (not_loaded({spec}).empty()) return Made{};  // by the thread whose turn it was before
+    auto provided = provide(spec, *compiler(), cabinet());
+    if (!provided) return tl::make_unexpected(std::move(provided.error()));
+    if (auto loaded = load_one(spec, provided->object); !loaded) return tl::make_unexpected(std::move(loaded.error()));
+    return Made{provided->compiled, std::move(provided->store_problem)};
+  } catch (const std::exception& exception) {  // no memory
+    return fail(ErrorCode::compile_failed, exception.what());
+  }
+}
+
+Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loaded& loaded) {
+  const int jobs = parts_.jobs > 0 ? parts_.jobs : choose_jobs(util::usable_cores(), util::memory_rooms()).count;
+  std::vector<Expected<Made>> made(specs.size());
+  util::parallel_for(specs.size(), jobs, [&](std::size_t i) { made[i] = make_one(specs[i]); });
+  for (Expected<Made>& one : made) {
+    if (!one) return tl::make_unexpected(std::move(one.error()));
+    if (one->compiled) ++loaded.compiled;
+    if (loaded.warning.empty()) loaded.warning = std::move(one->store_problem);
+  }
+  return {};
+}
+
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, bool may_compile) {
-  const std::lock_guard lock(mutex_);
-  std::vector<KernelSpec> wanted;
-  std::copy_if(specs.begin(), specs.end(), std::back_inserter(wanted),
-               [&](const KernelSpec& spec) { return !is_loaded(spec); });
-  auto provided = provide_all(wanted, may_compile);
-  if (!provided) return tl::make_unexpected(std::move(provided.error()));
   Loaded result;
   result.warning = parts_.cabinet_problem;
-  const CaptureSafe safe(parts_.device->driver());
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const std::optional<Provided>& one = (*provided)[i];
-    if (!one) {
-      result.missing.push_back(wanted[i]);
-      continue;
-    }
-    if (one->compiled) ++result.compiled;
-    if (result.warning.empty()) result.warning = one->store_problem;
-    if (auto loaded = load_one(wanted[i], one->object); !loaded) return tl::make_unexpected(std::move(loaded.error()));
+  auto missing = load_found(not_loaded(specs), parts_.expected_nvrtc);
+  if (missing && !missing->empty() && may_compile) {
+    if (auto made = make_all(*missing, result); !made) return tl::make_unexpected(std::move(made.error()));
+    missing->clear();
+  } else if (missing && !missing->empty()) {
+    // The NVRTC that is here may be another one than the build expects, and have made them.
+    const std::string version = compiler()->version();
+    if (version != parts_.expected_nvrtc) missing = load_found(*missing, version);
   }
+  if (!missing) return tl::make_unexpected(std::move(missing.error()));
+  result.missing = std::move(*missing);
   result.found = static_cast<std::int64_t>(specs.size() - result.missing.size()) - result.compiled;
   return result;
 }
@@ -129,43 +174,50 @@ void KernelStore::fill(KernelTable& table, const KernelSpec& generic) const {
   if (auto kernel = find_loaded(generic)) table.keep_spare(std::move(kernel));
 }
 
-Expected<void> KernelStore::load_into(KernelTable& table, std::size_t row, bool may_compile) {
-  const KernelSpec& spec = table.row(row).spec;
-  const auto loaded = load({spec}, may_compile);
-  if (!loaded) return tl::make_unexpected(loaded.error());
-  auto kernel = find_loaded(spec);
+void KernelStore::set_row(KernelTable& table, std::size_t row) {
   const std::lock_guard lock(mutex_);
-  if (kernel != nullptr && !table.is_loaded(row)) table.set(row, std::move(kernel));
-  return {};
+  const auto found = loaded_.find(table.row(row).spec);
+  if (found != loaded_.end() && !table.is_loaded(row)) table.set(row, found->second);
 }
 
 void KernelStore::make_in_background(const std::shared_ptr<KernelTable>& table, std::size_t row) {
   if (!table->claim(row)) return;
-  {
-    const std::lock_guard lock(report_mutex_);
-    ++report_.pending;
-  }
-  if (background_.post([this, table, row] { make(*table, row); })) return;
+  const KernelSpec& spec = table->row(row).spec;
   const std::lock_guard lock(report_mutex_);
+  if (failed_.contains(spec)) return;
+  std::vector<Waiting>& waiting = waiting_[spec];
+  waiting.push_back({table, row});
+  if (waiting.size() > 1) return;
+  ++report_.pending;
+  if (background_.post([this, spec] { make_for_all(spec); })) return;
+  waiting_.erase(spec);
+  failed_.insert(spec);
   --report_.pending;
   ++report_.failed;
   report_.last_failure = "the system gives no thread";
 }
 
-void KernelStore::make(KernelTable& table, std::size_t row) noexcept {
-  Expected<void> made;
-  try {
-    made = load_into(table, row, true);
-  } catch (const std::exception& exception) {  // no memory
-    made = fail(ErrorCode::compile_failed, exception.what());
+void KernelStore::make_for_all(const KernelSpec& spec) noexcept {
+  const Expected<Made> made = make_one(spec);
+  std::vector<Waiting> waiting;
+  {
+    const std::lock_guard lock(report_mutex_);
+    waiting = std::move(waiting_[spec]);
+    waiting_.erase(spec);
   }
-  const std::lock_guard lock(report_mutex_);
-  --report_.pending;
   if (made) {
-    ++report_.ready;
-  } else {
-    ++report_.failed;
-    report_.last_failure = std::move(made.error().message);
+    for (const Waiting& one : waiting) set_row(*one.table, one.row);
+  }
+  {
+    const std::lock_guard lock(report_mutex_);
+    --report_.pending;
+    if (made) {
+      ++report_.ready;
+    } else {
+      failed_.insert(spec);
+      ++report_.failed;
+      report_.last_failure = made.error().message;
+    }
   }
   settled_.notify_all();
 }
@@ -180,6 +232,12 @@ bool KernelStore::wait_for_background(std::chrono::milliseconds patience) const 
   return settled_.wait_for(lock, patience, [this] { return report_.pending == 0; });
 }
 
+Error KernelStore::refusal(const KernelSpec& spec, const Problem& problem, MRange range) const {
+  const std::string command = warm_command(problem, range, spec.architecture, parts_.cache_root);
+  const std::lock_guard lock(mutex_);
+  return missing_kernel(spec, nvrtc_version_, command);
+}
+
 Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
                                                        std::int64_t m, CUstream stream) {
   if (parts_.miss == MissPolicy::fallback) {
@@ -189,17 +247,18 @@ Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<Ker
     }
   }
   const KernelSpec& spec = table->row(row).spec;
-  if (is_capturing(parts_.device->driver(), stream)) {
+  const auto capturing = is_capturing(parts_.device->driver(), stream);
+  if (!capturing) return tl::make_unexpected(capturing.error());
+  if (*capturing) {
     return fail(ErrorCode::capturing, describe(spec) + " for M = " + std::to_string(m) +
                                           " is not loaded, and nothing can be loaded while the stream is being "
                                           "captured; prepare the problem for a range that holds this M before");
   }
-  if (auto loaded = load_into(*table, row, parts_.miss != MissPolicy::error); !loaded) {
-    return tl::make_unexpected(std::move(loaded.error()));
-  }
+  const auto loaded = load({spec}, parts_.miss != MissPolicy::error);
+  if (!loaded) return tl::make_unexpected(loaded.error());
+  set_row(*table, row);
   if (const LaunchableKernel* kernel = table->ready(row)) return kernel;
-  return tl::make_unexpected(missing_kernel(spec, parts_.expected_nvrtc,
-                                            warm_command(table->problem(), {m, m}, spec.architecture, cache_root())));
+  return tl::make_unexpected(refusal(spec, table->problem(), {m, m}));
 }
 
 }  // namespace cubinet::jit

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ namespace cubinet::jit {
 struct EngineParts {
   std::shared_ptr<const DeviceContext> device;
   std::optional<cache::Cabinet> cabinet;
+  std::string cache_root;       // the first root as it was asked for, for commands in messages; may be empty
   std::string cabinet_problem;  // why there is no cabinet, or not every layer, though it was asked for
   std::function<Expected<std::unique_ptr<Compiler>>()> open_compiler;  // called when something must be compiled
   std::string expected_nvrtc;  // version whose kernels the cabinet is asked for before a compiler is opened
@@ -36,7 +38,7 @@ struct EngineParts {
   MissPolicy miss = MissPolicy::compile;
 };
 
-// Thread-safe: one load() at a time does the work, so that no kernel is compiled or loaded twice.
+// Thread-safe. Nobody waits for a compilation but those who asked for that kernel.
 class KernelStore final : public MissHandler {
  public:
   explicit KernelStore(EngineParts parts);
@@ -49,8 +51,9 @@ class KernelStore final : public MissHandler {
     std::string warning;              // why the cabinet was not used, or new kernels were not stored
   };
 
-  // Loads those of `specs` that are not loaded yet. What the cabinet lacks is compiled, or else is `missing`. Fails as
-  // a whole. Precondition: `specs` are distinct.
+  // Loads those of `specs` that are not loaded yet. What the cabinet lacks is compiled, or else is `missing`. One that
+  // is being made by another thread is waited for. On an error what could be loaded stays loaded. Precondition: `specs`
+  // are distinct.
   Expected<Loaded> load(const std::vector<KernelSpec>& specs, bool may_compile);
 
   // Null when it is not loaded.
@@ -60,7 +63,8 @@ class KernelStore final : public MissHandler {
   // Fills in what is loaded, and the generic kernel if that is. Nobody else uses the table yet.
   void fill(KernelTable& table, const KernelSpec& generic) const;
 
-  // Has the row's kernel made by a thread of its own, once, and put into the table.
+  // Has the row's kernel made by a thread of its own and put into the table. A kernel that several rows wait for is
+  // made once, and one that failed is not tried again.
   void make_in_background(const std::shared_ptr<KernelTable>& table, std::size_t row);
   [[nodiscard]] BackgroundReport background() const;
   // Until nothing is being made, at most `patience`. False when something still is.
@@ -69,29 +73,49 @@ class KernelStore final : public MissHandler {
   Expected<const LaunchableKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row, std::int64_t m,
                                             CUstream stream) override;
 
+  // not_prepared, for a kernel that a problem selects over a range of M.
+  [[nodiscard]] Error refusal(const KernelSpec& spec, const Problem& problem, MRange range) const;
+
   [[nodiscard]] const std::shared_ptr<const DeviceContext>& device() const { return parts_.device; }
   [[nodiscard]] MissPolicy miss_policy() const { return parts_.miss; }
-  [[nodiscard]] const std::string& nvrtc_version() const { return parts_.expected_nvrtc; }
-  [[nodiscard]] std::string cache_root() const;
 
  private:
-  Compiler& compiler();
+  // That this thread makes a kernel: no other does while it lives.
+  class Turn;
+  struct Made {
+    bool compiled = false;
+    std::string store_problem;
+  };
+  struct Waiting {
+    std::shared_ptr<KernelTable> table;
+    std::size_t row;
+  };
+
+  [[nodiscard]] cache::Cabinet* cabinet() { return parts_.cabinet ? &*parts_.cabinet : nullptr; }
+  std::shared_ptr<Compiler> compiler();
   [[nodiscard]] bool is_loaded(const KernelSpec& spec) const;
-  Expected<std::vector<std::optional<Provided>>> provide_all(const std::vector<KernelSpec>& specs, bool may_compile);
+  [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
+  Expected<std::vector<KernelSpec>> load_found(const std::vector<KernelSpec>& specs, const std::string& nvrtc_version);
+  Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded);
+  Expected<Made> make_one(const KernelSpec& spec) noexcept;
   Expected<void> load_one(const KernelSpec& spec, const cache::Object& object);
-  Expected<void> load_into(KernelTable& table, std::size_t row, bool may_compile);
-  void make(KernelTable& table, std::size_t row) noexcept;
+  void set_row(KernelTable& table, std::size_t row);
+  void make_for_all(const KernelSpec& spec) noexcept;
 
   EngineParts parts_;
-  mutable std::mutex mutex_;  // guards the next four, the cabinet, and set() of every table
-  std::unique_ptr<Compiler> compiler_;
-  std::unique_ptr<Compiler> absent_;
+  mutable std::mutex mutex_;  // guards the next six, and set() of every table; never held over a compilation
+  std::condition_variable made_;
+  std::set<KernelSpec> in_work_;
+  std::shared_ptr<Compiler> compiler_;
+  std::string nvrtc_version_;  // of the compiler if there is one, else what the build expects
   std::map<KernelSpec, std::shared_ptr<const LoadedKernel>> loaded_;
   std::shared_ptr<const QuantizationKernels> quantization_;
 
-  mutable std::mutex report_mutex_;
+  mutable std::mutex report_mutex_;  // guards the next four
   mutable std::condition_variable settled_;
   BackgroundReport report_;
+  std::map<KernelSpec, std::vector<Waiting>> waiting_;
+  std::set<KernelSpec> failed_;
   util::BackgroundThread background_;  // last: it ends before what it uses
 };
 

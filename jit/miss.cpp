@@ -6,6 +6,19 @@
 
 namespace cubinet::jit {
 
+namespace {
+
+// As a shell takes it for one word.
+std::string quoted(const std::string& word) {
+  constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%,=";
+  if (word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
 std::string warm_command(const Problem& problem, MRange range, const std::string& architecture,
                          const std::string& cache_root) {
   constexpr std::int64_t kLargestPlanned = std::int64_t{1} << 24;  // warmup::largest_m; above it nothing changes
@@ -14,7 +27,7 @@ std::string warm_command(const Problem& problem, MRange range, const std::string
       fmt::format("cubinet warmup --shape {},{},{} --dtype {} --layout {} --m-min {} --m-max {} --arch {}", problem.n,
                   problem.k, problem.groups, data_type_name(problem.data_type), layout,
                   std::min(range.first, kLargestPlanned), std::min(range.last, kLargestPlanned), architecture);
-  if (!cache_root.empty()) command += " --cache " + cache_root;
+  if (!cache_root.empty()) command += " --cache " + quoted(cache_root);
   return command;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -46,6 +47,7 @@ jit::EngineParts open_parts(const ServiceOptions& options, std::shared_ptr<const
   parts.expected_nvrtc = jit::configured_nvrtc_version();
   parts.jobs = options.jobs;
   parts.miss = options.miss;
+  parts.cache_root = options.cache_root;
   parts.open_compiler = [folders = options.nvrtc_folders]() -> Expected<std::unique_ptr<jit::Compiler>> {
     return jit::NvrtcCompiler::open(folders);
   };
@@ -129,8 +131,9 @@ Result<std::vector<GroupedGemm>> Service::prepare(const std::vector<ProblemRange
 BackgroundReport Service::background() const { return state_->engine.kernels().background(); }
 
 bool Service::wait_for_background(double seconds) const {
-  const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
-  return state_->engine.kernels().wait_for_background(patience);
+  constexpr double kMost = 3600.0 * 24 * 365;  // what is not a number waits not at all
+  const std::chrono::duration<double> patience(seconds > 0 ? std::min(seconds, kMost) : 0.0);
+  return state_->engine.kernels().wait_for_background(std::chrono::duration_cast<std::chrono::milliseconds>(patience));
 }
 
 Result<Quantizer> Service::prepare_quantizer(PrepareReport* report) {

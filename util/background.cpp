@@ -1,6 +1,6 @@
 #include "util/background.hpp"
 
-#include <system_error>
+#include <exception>
 #include <utility>
 
 namespace cubinet::util {
@@ -15,17 +15,15 @@ BackgroundThread::~BackgroundThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool BackgroundThread::post(std::function<void()> task) {
-  const std::lock_guard lock(mutex_);
-  if (!started_) {
-    try {
-      thread_ = std::thread([this] { run(); });
-    } catch (const std::system_error&) {
-      return false;
-    }
+bool BackgroundThread::post(std::function<void()> task) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!started_) thread_ = std::thread([this] { run(); });
     started_ = true;
+    tasks_.push_back(std::move(task));
+  } catch (const std::exception&) {
+    return false;
   }
-  tasks_.push_back(std::move(task));
   changed_.notify_one();
   return true;
 }

@@ -18,8 +18,8 @@ class BackgroundThread {
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-  // `task` must not throw. False when the system gives no thread: the task is dropped then.
-  bool post(std::function<void()> task);
+  // `task` must not throw. False when there is no thread, or no memory for the task, which is dropped then.
+  bool post(std::function<void()> task) noexcept;
 
  private:
   void run();

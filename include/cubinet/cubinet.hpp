@@ -23,10 +23,9 @@ namespace cubinet {
 // What happens when a kernel is asked for that no layer of the cabinet holds. A kernel that one holds is loaded in
 // every case.
 //   compile   it is compiled, and whoever asked waits: prepare(), or a launch for an M outside the prepared range
-//   fallback  nobody waits: another kernel of the problem stands in, or else the generic one of its type and layout (N
-//   and
-//             K at run time), which every warmed root holds; the right one is compiled by a thread of its own and taken
-//             from then on. Results are right either way. Where nothing can stand in it is as with `compile`
+//   fallback  nobody waits: another kernel of the problem stands in, or else the generic one of its type and layout,
+//             which every warmed root holds; the right one is compiled by a thread of its own and taken from then on.
+//             Results are right either way. Where nothing can stand in it is as with `compile`
 //   error     not_prepared, which names the kernel's key and the command that warms it
 enum class MissPolicy : std::uint8_t { compile, fallback, error };
 

@@ -57,8 +57,8 @@ class CountingCompiler final : public FakeCompiler {
   explicit CountingCompiler(World& world) : FakeCompiler(world.version), world_(world) {}
   Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
     world_.gate.pass();
-    fails = world_.fails;
     ++world_.calls;
+    if (world_.fails) return fail(ErrorCode::compile_failed, spec.family + ": refused", "line 1: error");
     return FakeCompiler::compile(spec);
   }
 
@@ -84,6 +84,7 @@ inline jit::EngineParts parts_with_cabinet(World& world, const TempFolder& folde
   auto cabinet = cache::Cabinet::open(folder.path() / "root", true);
   if (!cabinet) throw std::runtime_error(cabinet.error().message);
   parts.cabinet = std::move(*cabinet);
+  parts.cache_root = (folder.path() / "root").string();
   return parts;
 }
 

@@ -2,14 +2,24 @@
 
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cubinet::test {
 namespace {
 
 FakeDevice device;
+std::mutex device_mutex;  // for what several threads change
+
+template <class Change>
+CUresult locked(const Change& change) {
+  const std::lock_guard lock(device_mutex);
+  change();
+  return CUDA_SUCCESS;
+}
 
 // Handles that nobody may look into.
 template <class Handle>
@@ -40,20 +50,25 @@ void keep_contexts(jit::Driver& driver) {
   driver.cuDevicePrimaryCtxRelease = [](CUdevice) { return --device.retained, CUDA_SUCCESS; };
   driver.cuCtxGetCurrent = [](CUcontext* context) { return *context = device.current, CUDA_SUCCESS; };
   driver.cuCtxPushCurrent = [](CUcontext context) {
-    ++device.pushes;
-    return device.current = context, CUDA_SUCCESS;
+    device.current = context;
+    return locked([] { ++device.pushes; });
   };
   driver.cuCtxPopCurrent = [](CUcontext* context) {
-    ++device.pops;
     *context = device.current;
-    return device.current = nullptr, CUDA_SUCCESS;
+    device.current = nullptr;
+    return locked([] { ++device.pops; });
   };
   driver.cuStreamIsCapturing = [](CUstream stream, CUstreamCaptureStatus* status) {
     const bool captured = stream != nullptr && stream == device.captured;
     *status = captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     return CUDA_SUCCESS;
   };
-  driver.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode*) { return ++device.relaxed, CUDA_SUCCESS; };
+  driver.cuThreadExchangeStreamCaptureMode = [](CUstreamCaptureMode* mode) {
+    return locked([&] {
+      if (*mode == CU_STREAM_CAPTURE_MODE_RELAXED) ++device.relaxed;
+      std::swap(*mode, device.capture_mode);
+    });
+  };
   driver.cuCtxSynchronize = [] { return CUDA_SUCCESS; };
   driver.cuMemcpyDtoH = [](void* target, CUdeviceptr source, std::size_t bytes) {
     return std::memcpy(target, reinterpret_cast<const void*>(source), bytes), CUDA_SUCCESS;
@@ -84,6 +99,7 @@ std::vector<std::uint64_t> words_of(const std::string& name, void** parameters) 
 }
 
 CUresult note_launch(CUfunction function, unsigned ctas, unsigned threads, CUstream stream, void** parameters) {
+  const std::lock_guard lock(device_mutex);
   ++device.launches;
   device.launched = function;
   device.stream = stream;
@@ -96,13 +112,18 @@ CUresult note_launch(CUfunction function, unsigned ctas, unsigned threads, CUstr
 void load_and_launch(jit::Driver& driver) {
   driver.cuLibraryLoadData = [](CUlibrary* library, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*,
                                 void**, unsigned) {
-    device.loaded.emplace_back(static_cast<const char*>(code));
-    return *library = handle<CUlibrary>(device.loaded.size()), CUDA_SUCCESS;
+    return locked([&] {
+      device.loads_outside_relaxed += device.capture_mode == CU_STREAM_CAPTURE_MODE_RELAXED ? 0 : 1;
+      device.loaded.emplace_back(static_cast<const char*>(code));
+      *library = handle<CUlibrary>(device.loaded.size());
+    });
   };
-  driver.cuLibraryUnload = [](CUlibrary) { return ++device.unloaded, CUDA_SUCCESS; };
+  driver.cuLibraryUnload = [](CUlibrary) { return locked([] { ++device.unloaded; }); };
   driver.cuLibraryGetKernel = [](CUkernel* kernel, CUlibrary, const char* name) {
-    device.entry_points.emplace_back(name);
-    return *kernel = handle<CUkernel>(first_function + device.entry_points.size() - 1), CUDA_SUCCESS;
+    return locked([&] {
+      device.entry_points.emplace_back(name);
+      *kernel = handle<CUkernel>(first_function + device.entry_points.size() - 1);
+    });
   };
   driver.cuKernelGetFunction = [](CUfunction* function, CUkernel kernel) {
     return *function = reinterpret_cast<CUfunction>(kernel), CUDA_SUCCESS;
@@ -128,6 +149,7 @@ CUcontext fake_context() { return handle<CUcontext>(0x1000); }
 
 std::shared_ptr<const jit::Driver> make_fake_driver() {
   device = FakeDevice{};
+  FakeDevice::current = nullptr;
   auto driver = std::make_shared<jit::Driver>();
   answer_questions(*driver);
   keep_contexts(*driver);

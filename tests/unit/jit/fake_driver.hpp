@@ -22,12 +22,13 @@ struct FakeLaunch {
   std::vector<std::uint64_t> parameters;
 };
 
-// What the fake driver saw and answers. One at a time; reset by make_fake_driver().
+// What the fake driver saw and answers. One at a time; reset by make_fake_driver(). The driver's functions may be
+// called from several threads; look at it when none does.
 struct FakeDevice {
   int compute_major = 9;
   int compute_minor = 0;
   int num_sms = 132;
-  CUcontext current = nullptr;  // of the only thread that tests use
+  static inline thread_local CUcontext current = nullptr;
   int pushes = 0;
   int pops = 0;
   int retained = 0;                 // primary contexts
@@ -40,7 +41,9 @@ struct FakeDevice {
   CUstream stream = nullptr;      // of the latest launch
   CUresult launch_result = CUDA_SUCCESS;
   CUstream captured = nullptr;  // the stream that is being captured into a graph; none if null
-  int relaxed = 0;              // changes of a thread's capture mode
+  static inline thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  int relaxed = 0;                // times that a thread's capture mode became the relaxed one
+  int loads_outside_relaxed = 0;  // libraries loaded in another mode
 };
 
 FakeDevice& fake_device();

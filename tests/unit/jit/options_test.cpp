@@ -13,7 +13,8 @@ namespace {
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& wanted) {
-    for (const char* name : {"CUBINET_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME", "CUBINET_NVRTC_DIR", "CUBINET_CACHE_PATH"}) {
+    for (const char* name :
+         {"CUBINET_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME", "CUBINET_NVRTC_DIR", "CUBINET_CACHE_PATH"}) {
       if (const char* value = std::getenv(name)) before_[name] = value;
       const auto found = wanted.find(name);
       found == wanted.end() ? unsetenv(name) : setenv(name, found->second.c_str(), 1);
