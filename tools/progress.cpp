@@ -151,7 +151,9 @@ ProgressDisplay::ProgressDisplay(ProgressStyle style, std::filesystem::path file
       style_(style),
       book_(surroundings_.now),
       screen_(style, surroundings_.print),
-      beat_(std::move(file), surroundings_) {}
+      beat_(std::move(file), surroundings_) {
+  beat_.write(book_.counts(), ProgressState::compiling);
+}
 
 ProgressDisplay::~ProgressDisplay() {
   try {

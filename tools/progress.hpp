@@ -108,6 +108,7 @@ class ProgressBeat {
 // already. What cannot be printed is dropped; a file that cannot be written costs one note.
 class ProgressDisplay {
  public:
+  // Writes the file for the first time, in the place of what an earlier run left there.
   ProgressDisplay(ProgressStyle style, std::filesystem::path file, ProgressSurroundings surroundings = {});
   // Without end() the file says that it failed.
   ~ProgressDisplay();

@@ -153,7 +153,7 @@ class Warmup {
     if (version != expected && look_up(*cabinet, version)) return say_found();
     outcome_.root = cabinet->root().string();
     if (outcome_.coverage != Coverage::found) compile(toolchain, *cabinet);
-    outcome_.coverage = record(*cabinet, version, {}) ? Coverage::recorded : Coverage::none;
+    if (record(*cabinet, version, {})) outcome_.coverage = Coverage::recorded;
     if (outcome_.executes) execute_all(toolchain, *cabinet);
     return say();
   }
@@ -164,6 +164,8 @@ class Warmup {
   // Whether the cabinet is known to be complete for all that is asked; the report says so then. With --execute it may
   // be known for the compilation alone.
   bool look_up(cache::Cabinet& cabinet, const std::string& version) {
+    outcome_.coverage = Coverage::none;  // what another version was complete for says nothing of this one
+    outcome_.report = {};
     const auto covered = [&](const Executed& executed) {
       const auto subject = warmup::subject_of(task_.request.plan, version, executed);
       auto report = warmup::warm_from_coverage(cabinet, task_.plan, subject);
@@ -196,6 +198,11 @@ class Warmup {
   void execute_all(Toolchain& toolchain, cache::Cabinet& cabinet) {
     ObservedCompiler compiler(*toolchain.compiler, display_);
     outcome_.execution = execute(task_.plan, compiler, cabinet, options_.execution, display_, stop_);
+    // What an interrupted compilation did not come to.
+    for (warmup::KernelNote& note : outcome_.execution.not_executed) {
+      const auto key = cache::Key::from_hex(note.key);
+      if (outcome_.report.remaining > 0) note.compiled = key && cabinet.holds(*key);
+    }
     if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels) &&
         record(cabinet, toolchain.compiler->version(), *device_)) {
       outcome_.coverage = Coverage::recorded;

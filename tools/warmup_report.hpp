@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/execution.hpp"
 #include "jit/jobs.hpp"
+#include "tools/execution.hpp"
 #include "warmup/runner.hpp"
 
 namespace cubinet::tools {

@@ -36,9 +36,10 @@ std::string version_in(const std::filesystem::path& file) {
 
 }  // namespace
 
-std::optional<Executed> identity_from_module(const std::filesystem::path& folder) {
+std::optional<Executed> identity_from_module(const std::filesystem::path& folder, const std::filesystem::path& node) {
   std::set<std::string> models;
   std::error_code trouble;
+  if (!std::filesystem::exists(node, trouble)) return std::nullopt;
   for (std::filesystem::directory_iterator gpu(folder / "gpus", trouble), end; !trouble && gpu != end;
        gpu.increment(trouble)) {
     models.insert(model_in(gpu->path() / "information"));

@@ -10,9 +10,11 @@
 namespace cubinet::warmup {
 
 // The name that all GPUs of this machine share and the version of the kernel module, read from the files that the
-// module keeps (/proc/driver/nvidia) in a millisecond, where the CUDA driver takes a tenth of a second to start.
-// Nothing when there are none, or GPUs of several kinds.
-std::optional<Executed> identity_from_module(const std::filesystem::path& folder = "/proc/driver/nvidia");
+// module keeps in a millisecond, where the CUDA driver takes a tenth of a second to start. Nothing when there are none,
+// or GPUs of several kinds, or this container was given none (no `node`). What CUDA_VISIBLE_DEVICES hides counts all
+// the same.
+std::optional<Executed> identity_from_module(const std::filesystem::path& folder = "/proc/driver/nvidia",
+                                             const std::filesystem::path& node = "/dev/nvidiactl");
 
 // The same, or else what the CUDA driver says of device 0. Makes no context. Errors: driver_missing, driver_failed.
 Expected<Executed> identify_device();

@@ -163,10 +163,15 @@ class Run {
   void tell_wait(std::int64_t holder) noexcept {
     if (!sharing_.waits || holder == 0 || holder == ::getpid()) return;
     try {
-      const std::lock_guard lock(mutex_);
-      if (waited_for_.insert(holder).second) sharing_.waits(holder);
+      // Outside the lock: who is told may take long over saying it, and no thread's booking waits for that.
+      if (is_new_holder(holder)) sharing_.waits(holder);
     } catch (...) {  // as above
     }
+  }
+
+  bool is_new_holder(std::int64_t holder) {
+    const std::lock_guard lock(mutex_);
+    return waited_for_.insert(holder).second;
   }
 
   [[nodiscard]] cache::Persistence persistence() const {

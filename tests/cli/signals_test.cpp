@@ -65,6 +65,22 @@ TEST_CASE("A warmup that is told to end finishes what is in work, reports the re
   CHECK(second.at("remaining") == 0);
 }
 
+TEST_CASE("Of an interrupted warmup that was to execute, only what is there counts as compiled") {
+  const Sandbox sandbox;
+  Arguments executing = several;
+  executing.push_back("--execute");
+  const pid_t process = sandbox.start(executing);
+  wait_for_first_kernel(sandbox);
+  REQUIRE(kill(process, SIGTERM) == 0);
+  const auto report = object_of(sandbox.finish(process));
+  int compiled = 0;
+  for (const auto& kernel : report.at("not_executed"))
+    compiled += kernel.at("state") == "compiled, not executed" ? 1 : 0;
+  CHECK(report.at("not_executed").size() == 4);
+  CHECK(compiled == report.at("compiled"));
+  CHECK(report.at("remaining") == 4 - compiled);
+}
+
 TEST_CASE("A signal at any moment, also while NVRTC is being loaded, ends in a report of what remains") {
   for (const int signal : {SIGINT, SIGTERM}) {
     for (const auto delay : {50ms, 100ms, 200ms, 400ms}) {

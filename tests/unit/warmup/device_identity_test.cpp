@@ -7,9 +7,13 @@
 #include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
-using warmup::identity_from_module;
 
 namespace {
+
+// With a node for the devices of `folder`.
+auto identity_from_module(const std::filesystem::path& folder) {
+  return warmup::identity_from_module(folder, folder / "version");
+}
 
 void write(const std::filesystem::path& file, const std::string& text) {
   std::filesystem::create_directories(file.parent_path());
@@ -37,6 +41,7 @@ TEST_CASE("The module's files name the device and the driver where all devices a
   REQUIRE(known);
   CHECK(known->device == "NVIDIA H200");
   CHECK(known->driver == "580.159.04");
+  CHECK_FALSE(warmup::identity_from_module(folder.path(), folder.path() / "no-node"));
   add_gpu(folder.path(), "0000:3a:00.0", "NVIDIA L4");
   CHECK_FALSE(identity_from_module(folder.path()));
 }
