@@ -31,8 +31,10 @@ int run(int argc, char** argv) {
       "start of {} kernels, without the context  {:8.2f} ms\n"
       "bare loads of the same cubins             {:8.2f} ms\n"
       "host time of a launch                     {:8.2f} us\n"
+      "  with another capacity each time          {:8.2f} us\n"
       "host time of a bare cuLaunchKernelEx      {:8.2f} us\n",
-      result->kernels, result->start_ms, result->bare_load_ms, result->launch_us, result->bare_launch_us);
+      result->kernels, result->start_ms, result->bare_load_ms, result->launch_us, result->fresh_launch_us,
+      result->bare_launch_us);
   return 0;
 }
 

@@ -36,7 +36,8 @@ static_assert(offsetof(Scalars, token_scales) == 40 && sizeof(Scalars) == 56);
 
 // The kernel's one parameter: weights map, output map, a token map per token count, scalars.
 struct alignas(64) ParameterBlock {
-  std::array<std::byte, (2 + kMaxTokenBoxes) * sizeof(CUtensorMap) + 64> bytes{};
+  std::array<std::byte, (2 + kMaxTokenBoxes) * sizeof(CUtensorMap) + 64>
+      bytes;  // not cleared: what a kernel reads is written
 
   CUtensorMap* map(int i) { return reinterpret_cast<CUtensorMap*>(bytes.data()) + i; }
 };
@@ -139,7 +140,7 @@ class TokenMapCache {
     return result;
   }
 
-  std::array<TokenMaps, 4> entries_{};
+  std::array<TokenMaps, 8> entries_{};
   std::size_t next_ = 0;
 };
 
