@@ -36,8 +36,7 @@ static_assert(offsetof(Scalars, token_scales) == 40 && sizeof(Scalars) == 56);
 
 // The kernel's one parameter: weights map, output map, a token map per token count, scalars.
 struct alignas(64) ParameterBlock {
-  std::array<std::byte, (2 + kMaxTokenBoxes) * sizeof(CUtensorMap) + 64>
-      bytes;  // not cleared: what a kernel reads is written
+  std::array<std::byte, (2 + kMaxTokenBoxes) * sizeof(CUtensorMap) + 64> bytes{};
 
   CUtensorMap* map(int i) { return reinterpret_cast<CUtensorMap*>(bytes.data()) + i; }
 };
