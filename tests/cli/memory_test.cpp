@@ -125,6 +125,9 @@ TEST_CASE("A warmup inside a control group of 1 GiB compiles every kernel of a m
 }
 
 TEST_CASE("A control group that holds few workers lowers the jobs below the cores, and the limit is named") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer takes more than any such limit");
+#endif
   if (util::usable_cores() < 2) CUBINET_SKIP("one core, one job");
   const auto group = LimitedGroup::make(192 * mib);
   if (!group) CUBINET_SKIP("no control group with a memory limit can be made here");
