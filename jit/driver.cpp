@@ -161,6 +161,14 @@ Expected<DeviceContext> DeviceContext::retain(std::shared_ptr<const Driver> driv
   return DeviceContext(std::move(driver), *device, context, std::move(*info));
 }
 
+Expected<std::shared_ptr<const DeviceContext>> open_device(int ordinal) {
+  auto driver = Driver::open();
+  if (!driver) return tl::make_unexpected(std::move(driver.error()));
+  auto device = DeviceContext::retain(std::move(*driver), ordinal);
+  if (!device) return tl::make_unexpected(std::move(device.error()));
+  return std::make_shared<const DeviceContext>(std::move(*device));
+}
+
 DeviceContext::DeviceContext(std::shared_ptr<const Driver> driver, CUdevice device, CUcontext context,
                              DeviceInfo info) noexcept
     : driver_(std::move(driver)), device_(device), context_(context), info_(std::move(info)) {}

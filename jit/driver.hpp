@@ -139,6 +139,10 @@ class DeviceContext {
   DeviceInfo info_;
 };
 
+// The driver of this machine with a device's primary context, to be shared. Errors as of Driver::open and
+// DeviceContext::retain.
+Expected<std::shared_ptr<const DeviceContext>> open_device(int ordinal);
+
 // Makes a device's context current on this thread for a scope, and what was current before current again afterwards.
 // Costs one cheap driver call when the context is current already. `status` tells whether it worked.
 class CurrentContext {

@@ -56,16 +56,6 @@ struct Declaration {
   }
 };
 
-std::string layout_name(Layout layout) {
-  switch (layout) {
-    case Layout::contiguous:
-      return "contiguous";
-    case Layout::masked:
-      return "masked";
-  }
-  throw std::logic_error("unknown layout");
-}
-
 }  // namespace
 
 const char* data_type_name(DataType type) {
@@ -76,6 +66,16 @@ const char* data_type_name(DataType type) {
       return "fp8";
   }
   throw std::logic_error("unknown data type");
+}
+
+const char* layout_name(Layout layout) {
+  switch (layout) {
+    case Layout::contiguous:
+      return "contiguous";
+    case Layout::masked:
+      return "masked";
+  }
+  throw std::logic_error("unknown layout");
 }
 
 std::string family_of(const Problem& problem) {

@@ -28,6 +28,9 @@ struct KernelSpec {
 // "bf16" or "fp8", as families, options and reports name it.
 const char* data_type_name(DataType type);
 
+// "contiguous" or "masked", likewise.
+const char* layout_name(Layout layout);
+
 // The family that serves a problem.
 std::string family_of(const Problem& problem);
 

@@ -79,6 +79,8 @@ struct Matrix {
   std::int64_t element_bytes;
   cuuint32_t box_columns;
   cuuint32_t box_rows;
+
+  friend bool operator==(const Matrix&, const Matrix&) = default;
 };
 
 CUresult encode(const Driver& driver, CUtensorMap* map, const Matrix& matrix, CUtensorMapL2promotion promotion) {
@@ -92,54 +94,44 @@ CUresult encode(const Driver& driver, CUtensorMap* map, const Matrix& matrix, CU
                                        promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-// The maps of one matrix of tokens, a box for each token count.
-struct TokenMaps {
-  const void* base = nullptr;
-  std::int64_t columns = 0;
-  std::int64_t rows = 0;
-  std::int64_t element_bytes = 0;
-  int rows_per_box = 0;  // in the first box; the i-th has i times as many
-  int boxes = 0;
-  std::array<CUtensorMap, kMaxTokenBoxes> maps;
-
-  // All but the maps.
-  [[nodiscard]] bool same_as(const TokenMaps& other) const {
-    return base == other.base && columns == other.columns && rows == other.rows &&
-           element_bytes == other.element_bytes && rows_per_box == other.rows_per_box && boxes == other.boxes;
-  }
-};
-
-// Most of a launch's host time would go into encoding these maps, and engines hand over the same few buffers again and
-// again, layer by layer. A map says nothing but what its key says, so it cannot be out of date.
+// Most of a launch's host time would go into encoding a map for every token count, and engines hand over the same few
+// buffers again and again, layer by layer. A map says nothing but what its key says, so it cannot be out of date.
 class TokenMapCache {
  public:
-  // Copies the maps of `wanted` to `maps`; encodes them first if they are not here.
-  CUresult fill(const Driver& driver, const TokenMaps& wanted, CUtensorMap* maps) {
-    const auto found =
-        std::find_if(entries_.begin(), entries_.end(), [&](const TokenMaps& entry) { return entry.same_as(wanted); });
-    TokenMaps& entry = found != entries_.end() ? *found : entries_[next_++ % entries_.size()];
-    if (found == entries_.end()) {
-      entry = wanted;
-      const CUresult result = encode_all(driver, entry);
-      if (result != CUDA_SUCCESS) return entry = TokenMaps{}, result;
+  // Fills in `boxes` maps, the i-th with a box of i + 1 times the rows that `tokens` has.
+  CUresult fill(const Driver& driver, const Matrix& tokens, int boxes, CUtensorMap* maps) {
+    auto entry = std::find_if(entries_.begin(), entries_.end(),
+                              [&](const Entry& kept) { return kept.boxes == boxes && kept.tokens == tokens; });
+    if (entry == entries_.end()) {
+      entry = entries_.begin() + static_cast<std::ptrdiff_t>(next_++ % entries_.size());
+      entry->boxes = 0;  // unless all of it comes about
+      const CUresult result = encode_all(driver, tokens, boxes, entry->maps.data());
+      if (result != CUDA_SUCCESS) return result;
+      entry->tokens = tokens;
+      entry->boxes = boxes;
     }
-    std::memcpy(maps, entry.maps.data(), static_cast<std::size_t>(entry.boxes) * sizeof(CUtensorMap));
+    std::memcpy(maps, entry->maps.data(), static_cast<std::size_t>(boxes) * sizeof(CUtensorMap));
     return CUDA_SUCCESS;
   }
 
  private:
-  static CUresult encode_all(const Driver& driver, TokenMaps& entry) {
+  struct Entry {
+    Matrix tokens{};
+    int boxes = 0;
+    std::array<CUtensorMap, kMaxTokenBoxes> maps;
+  };
+
+  static CUresult encode_all(const Driver& driver, Matrix tokens, int boxes, CUtensorMap* maps) {
     CUresult result = CUDA_SUCCESS;
-    const auto depth = static_cast<cuuint32_t>(kStageRowBytes / entry.element_bytes);
-    for (int i = 0; i < entry.boxes && result == CUDA_SUCCESS; ++i) {
-      const Matrix tokens{entry.base,          entry.columns, entry.rows,
-                          entry.element_bytes, depth,         static_cast<cuuint32_t>((i + 1) * entry.rows_per_box)};
-      result = encode(driver, &entry.maps[static_cast<std::size_t>(i)], tokens, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+    const cuuint32_t step = tokens.box_rows;
+    for (int i = 0; i < boxes && result == CUDA_SUCCESS; ++i) {
+      tokens.box_rows = step * static_cast<cuuint32_t>(i + 1);
+      result = encode(driver, maps + i, tokens, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
     }
     return result;
   }
 
-  std::array<TokenMaps, 8> entries_{};
+  std::array<Entry, 8> entries_{};
   std::size_t next_ = 0;
 };
 
@@ -156,14 +148,9 @@ CUresult encode_maps(const Driver& driver, const TileConfig& config, const Probl
   const Matrix output{operands.d, problem.n, operands.rows.total, 2, kChunkColumns, config.tokens_on_m ? 16u : 64u};
   result = encode(driver, block.map(1), output, CU_TENSOR_MAP_L2_PROMOTION_NONE);
   if (result != CUDA_SUCCESS) return result;
-  TokenMaps tokens;
-  tokens.base = operands.a;
-  tokens.columns = problem.k;
-  tokens.rows = operands.rows.total;
-  tokens.element_bytes = bytes;
-  tokens.rows_per_box = config.token_step / config.cluster;
-  tokens.boxes = token_boxes(config);
-  return cache.fill(driver, tokens, block.map(2));
+  const Matrix tokens{operands.a, problem.k, operands.rows.total,
+                      bytes,      depth,     static_cast<cuuint32_t>(config.token_step / config.cluster)};
+  return cache.fill(driver, tokens, token_boxes(config), block.map(2));
 }
 
 Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem,

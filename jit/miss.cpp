@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
-namespace cubinet::jit {
+#include "jit/selector.hpp"
 
+namespace cubinet::jit {
 namespace {
 
 // As a shell takes it for one word.
@@ -21,12 +22,10 @@ std::string quoted(const std::string& word) {
 
 std::string warm_command(const Problem& problem, MRange range, const std::string& architecture,
                          const std::string& cache_root) {
-  constexpr std::int64_t kLargestPlanned = std::int64_t{1} << 24;  // warmup::largest_m; above it nothing changes
-  const std::string layout = problem.layout == Layout::masked ? "masked" : "contiguous";
   std::string command =
       fmt::format("cubinet warmup --shape {},{},{} --dtype {} --layout {} --m-min {} --m-max {} --arch {}", problem.n,
-                  problem.k, problem.groups, data_type_name(problem.data_type), layout,
-                  std::min(range.first, kLargestPlanned), std::min(range.last, kLargestPlanned), architecture);
+                  problem.k, problem.groups, data_type_name(problem.data_type), layout_name(problem.layout),
+                  std::min(range.first, largest_m), std::min(range.last, largest_m), architecture);
   if (!cache_root.empty()) command += " --cache " + quoted(cache_root);
   return command;
 }

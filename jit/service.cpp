@@ -33,14 +33,6 @@ void open_cabinet(const ServiceOptions& options, jit::EngineParts& parts) {
   parts.cabinet = std::move(stack->cabinet);
 }
 
-Expected<std::shared_ptr<const jit::DeviceContext>> open_device(int ordinal) {
-  auto driver = jit::Driver::open();
-  if (!driver) return tl::make_unexpected(std::move(driver.error()));
-  auto device = jit::DeviceContext::retain(std::move(*driver), ordinal);
-  if (!device) return tl::make_unexpected(std::move(device.error()));
-  return std::make_shared<const jit::DeviceContext>(std::move(*device));
-}
-
 jit::EngineParts open_parts(const ServiceOptions& options, std::shared_ptr<const jit::DeviceContext> device) {
   jit::EngineParts parts;
   parts.device = std::move(device);
@@ -105,7 +97,7 @@ Service::~Service() = default;
 
 Result<Service> Service::open(const ServiceOptions& options) {
   const util::Moment begin = util::now();
-  auto device = open_device(options.device);
+  auto device = jit::open_device(options.device);
   if (!device) return std::move(device.error());
   const double context_milliseconds = util::milliseconds_since(begin);
   return Service(

@@ -30,14 +30,6 @@ Finish finish_of(warmup::ExecutionOutcome outcome) {
   return Finish::failed;
 }
 
-Expected<std::shared_ptr<const jit::DeviceContext>> open_device() {
-  auto driver = jit::Driver::open();
-  if (!driver) return tl::make_unexpected(driver.error());
-  return jit::DeviceContext::retain(std::move(*driver), 0).map([](jit::DeviceContext device) {
-    return std::make_shared<const jit::DeviceContext>(std::move(device));
-  });
-}
-
 // Whether the warmup has made or found the kernel.
 const char* state_of(const warmup::KernelNote& note, const warmup::Report& compilation) {
   const auto& failed = compilation.failed;
@@ -75,7 +67,7 @@ void add_execution_options(CLI::App& app, ExecutionRequest& request) {
 warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compiler, cache::Cabinet& cabinet,
                                 const ExecutionRequest& request, ProgressDisplay& display,
                                 const std::atomic<bool>& stop) {
-  const auto device = open_device();
+  const auto device = jit::open_device(0);
   if (!device) {
     auto report = warmup::execute_nothing(plan, compiler.version(), device.error().message);
     report.budget = request.budget.value_or(0);

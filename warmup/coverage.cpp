@@ -18,13 +18,11 @@ bool comes_before(const Problem& a, const Problem& b) {
   return std::tie(a.data_type, a.layout, a.n, a.k, a.groups) < std::tie(b.data_type, b.layout, b.n, b.k, b.groups);
 }
 
-const char* layout_name(Layout layout) { return layout == Layout::contiguous ? "contiguous" : "masked"; }
-
 Json to_json(const Problem& problem) {
   return {{"dtype", jit::data_type_name(problem.data_type)},
           {"groups", problem.groups},
           {"k", problem.k},
-          {"layout", layout_name(problem.layout)},
+          {"layout", jit::layout_name(problem.layout)},
           {"n", problem.n}};
 }
 

@@ -20,6 +20,17 @@ Expected<DeviceEvent> make_event(const jit::Driver& driver) {
   return DeviceEvent(driver, event);
 }
 
+std::optional<Expected<void>> await_stream(const jit::Driver& driver, CUstream stream,
+                                           std::chrono::milliseconds deadline, std::string_view what) {
+  const auto limit = std::chrono::steady_clock::now() + deadline;
+  for (;;) {
+    const CUresult result = driver.cuStreamQuery(stream);
+    if (result != CUDA_ERROR_NOT_READY) return driver.check(result, what);
+    if (std::chrono::steady_clock::now() > limit) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
 Expected<void> DeviceBuffer::reserve(const jit::Driver& driver, std::size_t bytes) {
   if (bytes <= bytes_) return {};
   memory_ = DeviceMemory();  // the temporary frees the old memory first: both may not fit
@@ -56,17 +67,10 @@ Expected<std::int64_t> DeviceWatch::used() {
 }
 
 Expected<void> DeviceWatch::wait(const std::string& what, CUstream stream) {
-  const auto limit = std::chrono::steady_clock::now() + deadline_;
-  for (;;) {
-    const CUresult result = driver_->cuStreamQuery(stream);
-    if (result != CUDA_ERROR_NOT_READY) return driver_->check(result, what);
-    if (std::chrono::steady_clock::now() > limit) {
-      hung_ = true;
-      return fail(ErrorCode::driver_failed,
-                  what + " did not end within " + std::to_string(deadline_.count()) + " ms; the device hangs");
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
+  if (auto ended = await_stream(*driver_, stream, deadline_, what)) return *std::move(ended);
+  hung_ = true;
+  return fail(ErrorCode::driver_failed,
+              what + " did not end within " + std::to_string(deadline_.count()) + " ms; the device hangs");
 }
 
 }  // namespace cubinet::warmup

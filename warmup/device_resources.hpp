@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "jit/driver.hpp"
@@ -45,6 +47,11 @@ using DeviceMemory = DeviceHandle<CUdeviceptr, &jit::Driver::cuMemFree>;
 Expected<DeviceStream> make_stream(const jit::Driver& driver);
 // An event that takes the time.
 Expected<DeviceEvent> make_event(const jit::Driver& driver);
+
+// What the stream's work ended with, as soon as it has; nothing when it has not after `deadline`. `what` names it in
+// the error.
+std::optional<Expected<void>> await_stream(const jit::Driver& driver, CUstream stream,
+                                           std::chrono::milliseconds deadline, std::string_view what);
 
 // Device memory that grows.
 class DeviceBuffer {

@@ -15,11 +15,9 @@ std::unique_ptr<jit::Compiler> open_compiler(const std::vector<std::string>& fol
 
 Expected<GpuSession> GpuSession::open(const std::string& cache_root, const std::vector<std::string>& nvrtc_folders,
                                       int ordinal) {
-  auto driver = jit::Driver::open();
-  if (!driver) return tl::make_unexpected(driver.error());
-  auto device = jit::DeviceContext::retain(std::move(*driver), ordinal);
+  auto device = jit::open_device(ordinal);
   if (!device) return tl::make_unexpected(device.error());
-  GpuSession session{std::make_shared<jit::DeviceContext>(std::move(*device)), open_compiler(nvrtc_folders), {}};
+  GpuSession session{std::move(*device), open_compiler(nvrtc_folders), {}};
   if (!cache_root.empty()) {
     auto cabinet = cache::Cabinet::open(cache_root, true);
     if (!cabinet) return tl::make_unexpected(cabinet.error());

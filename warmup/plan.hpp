@@ -12,14 +12,13 @@
 
 namespace cubinet::warmup {
 
-// The largest M that a plan takes: 16 Mi rows, far above any batch, and few enough to walk.
-constexpr std::int64_t largest_m = std::int64_t{1} << 24;
+using jit::largest_m;
 
 struct PlanRequest {
   std::vector<Problem> problems;
   MRange range{1, 16384};
   std::string architecture = "sm_90a";
-  jit::Target target;  // handed to the selector; today's selection does not depend on it
+  jit::Target target;       // handed to the selector; today's selection does not depend on it
   bool specialized = true;  // the kernels that are selected
   bool generic = false;     // those of the problems' types and layouts that have N and K at run time
 };
@@ -41,11 +40,11 @@ struct Plan {
   std::vector<PlannedKernel> kernels;
 };
 
-// Every kernel that jit::select answers for some M of the range, and no other; if asked for, the generic one of each type
-// and layout (n and k are 0), which can stand in for any of them; and where there are FP8 problems the quantisation (no n,
-// k and config). The last two serve their problems over the whole range. A problem that is
-// named twice counts once. An error when there is no problem, one cannot run, the range is empty or leaves
-// [1, largest_m], or the architecture is unknown.
+// Every kernel that jit::select answers for some M of the range, and no other; if asked for, the generic one of each
+// type and layout (n and k are 0), which can stand in for any of them; and where there are FP8 problems the
+// quantisation (no n, k and config). The last two serve their problems over the whole range. A problem that is named
+// twice counts once. An error when there is no problem, one cannot run, the range is empty or leaves [1, largest_m], or
+// the architecture is unknown.
 Expected<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace cubinet::warmup

@@ -1,32 +1,20 @@
 #include "warmup/random_rows.hpp"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 #include <vector>
 
+#include "warmup/dice.hpp"
+
 namespace cubinet::warmup {
 namespace {
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  // In [low, high].
-  std::int32_t between(std::int64_t low, std::int64_t high) {
-    return static_cast<std::int32_t>(std::uniform_int_distribution<std::int64_t>(low, high)(engine_));
-  }
-  bool once_in(std::int64_t times) { return between(1, times) == 1; }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 constexpr std::int64_t kBlock = contiguous_alignment();
 
 // The group of each block of rows.
 std::vector<std::int32_t> owners_of(std::int64_t blocks, std::int32_t groups, Dice& dice) {
   std::vector<std::int32_t> owners(static_cast<std::size_t>(blocks));
-  for (std::int32_t& owner : owners) owner = dice.between(0, groups - 1);
+  for (std::int32_t& owner : owners) owner = static_cast<std::int32_t>(dice.between(0, groups - 1));
   std::sort(owners.begin(), owners.end());
   return owners;
 }
@@ -50,7 +38,7 @@ RowPlan random_contiguous_plan(const Problem& problem, std::int64_t rows, std::u
 RowPlan random_masked_plan(const Problem& problem, std::int64_t capacity, std::uint64_t seed) {
   Dice dice(seed);
   std::vector<std::int32_t> counts(static_cast<std::size_t>(problem.groups));
-  for (std::int32_t& count : counts) count = dice.between(0, capacity);
+  for (std::int32_t& count : counts) count = static_cast<std::int32_t>(dice.between(0, capacity));
   counts[static_cast<std::size_t>(dice.between(0, problem.groups - 1))] = static_cast<std::int32_t>(capacity);
   return masked_plan(problem, std::move(counts), capacity);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 namespace cubinet::warmup {
@@ -170,16 +169,9 @@ Expected<std::uint64_t> Verifier::count_differences() {
 Expected<void> Verifier::wait(const std::string& what) const { return wait(what, stream()); }
 
 Expected<void> Verifier::wait(const std::string& what, CUstream stream) const {
-  const auto limit = std::chrono::steady_clock::now() + options_.deadline;
-  for (;;) {
-    const CUresult result = driver_->cuStreamQuery(stream);
-    if (result != CUDA_ERROR_NOT_READY) return driver_->check(result, what);
-    if (std::chrono::steady_clock::now() > limit) {
-      options_.on_hang(what);
-      throw std::logic_error("Verifier: on_hang returned");
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
+  if (auto ended = await_stream(*driver_, stream, options_.deadline, what)) return *std::move(ended);
+  options_.on_hang(what);
+  throw std::logic_error("Verifier: on_hang returned");
 }
 
 Expected<Verdict> Verifier::judge(std::int64_t step) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -187,8 +188,7 @@ std::vector<std::int64_t> selecting_ms(const Problem& problem) {
 std::string describe(const warmup::RowPlan& plan) {
   const Problem& p = plan.problem;
   return fmt::format("{} {} n={} k={} groups={} rows={} capacity={} valid={}", jit::data_type_name(p.data_type),
-                     p.layout == Layout::masked ? "masked" : "contiguous", p.n, p.k, p.groups, plan.rows, plan.capacity,
-                     plan.valid_rows());
+                     jit::layout_name(p.layout), p.n, p.k, p.groups, plan.rows, plan.capacity, plan.valid_rows());
 }
 
 std::string source_root() { return std::filesystem::exists(CUBINET_SOURCE_DIR) ? CUBINET_SOURCE_DIR : "."; }

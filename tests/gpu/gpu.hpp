@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
 #include "cubinet/cubinet.hpp"
 #include "jit/kernel_spec.hpp"
+#include "warmup/dice.hpp"
 #include "warmup/gpu_session.hpp"
 #include "warmup/verifier.hpp"
 
@@ -17,6 +17,7 @@ namespace cubinet::tests {
 
 using warmup::contiguous_labels;
 using warmup::contiguous_plan;
+using warmup::Dice;
 using warmup::masked_plan;
 using warmup::ScaleOrder;
 
@@ -94,21 +95,6 @@ std::string describe(const warmup::RowPlan& plan);
 
 // The root of the source tree: where this was built, else the present folder.
 std::string source_root();
-
-// Seeded drawing of test problems.
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  // In [low, high].
-  std::int64_t between(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
-  }
-  // True once in `times`.
-  bool once_in(std::int64_t times) { return between(1, times) == 1; }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 }  // namespace cubinet::tests
 
