@@ -117,6 +117,9 @@ struct Fp8Mainloop;
   "@more ld.global.nc.f32 next_block, [block_scales];\n"                                                              \
   CUBINET_LOCATE
 
+// Until the sums are there. The barrier orders all lanes' reads of scales before the release by one of them.
+#define CUBINET_AWAIT_SUMS "bar.warp.sync 0xffffffff;\nwgmma.wait_group.sync.aligned 0;\n"
+
 // Tokens on M.
 #define CUBINET_LOOP_OF_ROWS                                                                                          \
   ".reg .f32 t<64>, upper, lower;\n"                                                                                  \
@@ -125,7 +128,7 @@ struct Fp8Mainloop;
   CUBINET_NEXT_STAGE                                                                                                  \
   "ld.shared.f32 upper, [scale];\nld.shared.f32 lower, [scale + 32];\n"                                               \
   "mul.f32 upper, upper, block;\nmul.f32 lower, lower, block;\n"                                                      \
-  "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
+  CUBINET_AWAIT_SUMS                                                                                                  \
   CUBINET_RELEASE("arrives", "emptied")                                                                               \
   CUBINET_QUADS_OF_128(CUBINET_PROMOTE_ROWS, "t", "upper", "lower")                                                   \
   "@more bra STAGE;\n"
@@ -139,7 +142,7 @@ struct Fp8Mainloop;
   CUBINET_AWAIT(#TOKENS, "full") CUBINET_MULTIPLY_BLOCK(TOKENS, CUBINET_REGISTERS_##HALF("t"))                        \
   CUBINET_NEXT_STAGE                                                                                                  \
   QUADS(CUBINET_TOKEN_SCALES, "")                                                                                     \
-  "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
+  CUBINET_AWAIT_SUMS                                                                                                  \
   CUBINET_RELEASE("arrives", "emptied")                                                                               \
   QUADS(CUBINET_PROMOTE_TOKENS, "t")                                                                                  \
   "@more bra STAGE" #TOKENS ";\n"                                                                                     \
