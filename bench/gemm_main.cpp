@@ -113,8 +113,8 @@ int compile_only(const Arguments& arguments) {
       bench::compile_all(bench::kernels_of(arguments.options, num_sms), **compiler, &*cabinet, arguments.options.jobs);
   for (const auto& failure : report.failed) bench::report_error(failure.error);
   fmt::print("{} kernels compiled, {} found, {} failed, {} not begun, {:.1f} s\n", report.compiled, report.hits,
-             report.failed.size(), report.remaining, report.seconds);
-  return report.failed.empty() && report.remaining == 0 ? 0 : 1;
+             report.failed.size(), report.remaining.size(), report.seconds);
+  return report.failed.empty() && report.remaining.empty() ? 0 : 1;
 }
 
 int run(int argc, char** argv) {

@@ -33,9 +33,11 @@ Finish finish_of(warmup::ExecutionOutcome outcome) {
 // Whether the warmup has made or found the kernel.
 const char* state_of(const warmup::KernelNote& note, const warmup::Report& compilation) {
   const auto& failed = compilation.failed;
+  const auto& remaining = compilation.remaining;
   const bool missing = std::any_of(failed.begin(), failed.end(),
                                    [&](const warmup::Failure& failure) { return failure.key == note.key; });
-  return missing || !note.compiled ? "not compiled" : "compiled, not executed";
+  const bool not_begun = std::find(remaining.begin(), remaining.end(), note.key) != remaining.end();
+  return missing || not_begun ? "not compiled" : "compiled, not executed";
 }
 
 Json note_object(const warmup::KernelNote& note) {

@@ -198,11 +198,6 @@ class Warmup {
   void execute_all(Toolchain& toolchain, cache::Cabinet& cabinet) {
     ObservedCompiler compiler(*toolchain.compiler, display_);
     outcome_.execution = execute(task_.plan, compiler, cabinet, options_.execution, display_, stop_);
-    // What an interrupted compilation did not come to.
-    for (warmup::KernelNote& note : outcome_.execution.not_executed) {
-      const auto key = cache::Key::from_hex(note.key);
-      if (outcome_.report.remaining > 0) note.compiled = key && cabinet.holds(*key);
-    }
     if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels) &&
         record(cabinet, toolchain.compiler->version(), *device_)) {
       outcome_.coverage = Coverage::recorded;
@@ -218,8 +213,8 @@ class Warmup {
   void end_progress() {
     const warmup::Report& report = outcome_.report;
     const warmup::ExecutionReport& execution = outcome_.execution;
-    if (report.remaining > 0) {
-      display_.end(ProgressState::interrupted, fmt::format("{} kernels were not begun", report.remaining));
+    if (!report.remaining.empty()) {
+      display_.end(ProgressState::interrupted, fmt::format("{} kernels were not begun", report.remaining.size()));
     } else if (execution.interrupted) {
       display_.end(ProgressState::interrupted, "not every kernel was executed");
     } else if (!report.failed.empty()) {

@@ -57,7 +57,7 @@ const char* const progress_fields_help =
     "current is in work, for current_seconds. A state that is neither of the two is final.\n";
 
 bool complete(const warmup::Report& report) {
-  return report.failed.empty() && report.remaining == 0 && report.persist_problem.empty();
+  return report.failed.empty() && report.remaining.empty() && report.persist_problem.empty();
 }
 
 Json warmup_object(const WarmupOutcome& outcome) {
@@ -69,7 +69,7 @@ Json warmup_object(const WarmupOutcome& outcome) {
               {"shared", report.shared},
               {"failed", report.failed.size()},
               {"failures", failures_array(report)},
-              {"remaining", report.remaining}};
+              {"remaining", report.remaining.size()}};
   add_execution(object, outcome.execution, report);
   object.update(Json{{"seconds", report.seconds + outcome.execution.seconds},
                      {"persist", persist_name(report.persist)},
@@ -90,7 +90,7 @@ std::string warmup_text(const WarmupOutcome& outcome) {
   text += fmt::format(", {} were there", report.hits);
   if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
   text += fmt::format(", {} failed", report.failed.size());
-  if (report.remaining > 0) text += fmt::format(", {} not begun", report.remaining);
+  if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
   return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(report.seconds * 1000),
                      outcome.root, persist_name(report.persist), execution_line(outcome));
 }
@@ -105,7 +105,7 @@ void explain(const warmup::Report& report) {
     note(fmt::format("{} of {} compiled kernels could be stored: {}", report.stored, report.compiled,
                      report.persist_problem));
   }
-  if (report.remaining > 0) note("interrupted; run the same command again for the rest");
+  if (!report.remaining.empty()) note("interrupted; run the same command again for the rest");
 }
 
 }  // namespace cubinet::tools

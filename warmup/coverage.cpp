@@ -69,7 +69,7 @@ bool holds_all(const cache::Cabinet& cabinet, const std::vector<cache::Key>& key
 
 bool is_complete(const Report& report, const Plan& plan) {
   const auto kernels = static_cast<std::int64_t>(plan.kernels.size());
-  return report.failed.empty() && report.remaining == 0 && report.compiled + report.hits == kernels &&
+  return report.failed.empty() && report.remaining.empty() && report.compiled + report.hits == kernels &&
          report.stored == report.compiled && report.persist == cache::Persistence::on;
 }
 

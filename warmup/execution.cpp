@@ -30,7 +30,6 @@ constexpr std::uint64_t kSeedsApart = 16;  // more than the executions of a kern
 struct Fate {
   ExecutionOutcome outcome = ExecutionOutcome::executed;
   std::string reason;
-  bool compiled = true;
 };
 
 Fate failed(std::string reason) { return {ExecutionOutcome::failed, std::move(reason)}; }
@@ -117,7 +116,7 @@ class Run {
   Fate visit(const PlannedKernel& kernel) {
     if (stop_ != nullptr && stop_->load()) {
       report_.interrupted = true;
-      return {ExecutionOutcome::not_executed, "interrupted", is_there(kernel.spec)};
+      return not_executed("interrupted");
     }
     if (!lost_.empty()) return not_executed(lost_);
     if (const auto runs = jit::check_device(kernel.spec.architecture, parts_.device->info()); !runs) {
@@ -128,7 +127,7 @@ class Run {
     if (const auto open = open_workshop(); !open) return lose(not_executed(open.error().message));
     if (auto short_of = shortage(kernel)) return *std::move(short_of);
     const auto code = code_for(kernel);
-    if (!code) return {ExecutionOutcome::not_executed, code.error().message, is_there(kernel.spec)};
+    if (!code) return not_executed(code.error().message);
     return host(kernel, *code);
   }
 
@@ -146,11 +145,6 @@ class Run {
       done = provide(jit::quantization_spec(kernel.spec.architecture), code.quantization);
     }
     return done.map([&] { return std::move(code); });
-  }
-
-  // Whether there is a cubin to execute; the compilation may have been interrupted as well.
-  [[nodiscard]] bool is_there(const jit::KernelSpec& spec) const {
-    return parts_.cabinet != nullptr && jit::find(spec, parts_.compiler.version(), *parts_.cabinet).has_value();
   }
 
   // Why not even the smallest execution is within the budget; none where it is.
@@ -298,7 +292,7 @@ class Run {
     }
     auto& notes = fate.outcome == ExecutionOutcome::failed ? report_.failed : report_.not_executed;
     const cache::Key key = jit::key_of(jit::record_of(spec, parts_.compiler.version()));
-    notes.push_back({key.hex(), spec, std::move(fate.reason), fate.compiled});
+    notes.push_back({key.hex(), spec, std::move(fate.reason)});
     return fate.outcome;
   }
 

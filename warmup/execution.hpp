@@ -39,7 +39,6 @@ struct KernelNote {
   std::string key;  // hexadecimal
   jit::KernelSpec spec;
   std::string reason;
-  bool compiled = true;  // false: there was no cubin to execute
 };
 
 struct ExecutionReport {

@@ -89,7 +89,9 @@ class Run {
   Report finish() {
     std::sort(failures_.begin(), failures_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [index, failure] : failures_) report_.failed.push_back(std::move(failure));
-    report_.remaining = static_cast<std::int64_t>(plan_.kernels.size()) - done_;
+    for (std::size_t index = 0; index < settled_.size(); ++index) {
+      if (settled_[index] == 0) report_.remaining.push_back(key_of(index).hex());
+    }
     if (cabinet_ != nullptr && !hit_keys_.empty()) cabinet_->record_hits(hit_keys_);
     report_.persist = persistence();
     return std::move(report_);
@@ -98,6 +100,10 @@ class Run {
  private:
   // Between two looks at kernels that others are making.
   static constexpr std::chrono::milliseconds pause{10};
+
+  [[nodiscard]] cache::Key key_of(std::size_t index) const {
+    return jit::key_of(jit::record_of(plan_.kernels[index].spec, compiler_.version()));
+  }
 
   [[nodiscard]] bool stopped() const { return stop_ != nullptr && stop_->load(); }
 
@@ -129,15 +135,15 @@ class Run {
     const std::lock_guard lock(mutex_);
     if (missed && provided && !provided->compiled) ++report_.shared;
     const Outcome outcome = book(index, std::move(provided));
+    settled_[index] = 1;
     ++done_;
     tell(index, outcome);
   }
 
   Outcome book(std::size_t index, Expected<jit::Provided> provided) {
     if (!provided) {
-      const jit::KernelSpec& spec = plan_.kernels[index].spec;
-      const std::string key = jit::key_of(jit::record_of(spec, compiler_.version())).hex();
-      failures_.emplace_back(index, Failure{key, spec.family, std::move(provided).error()});
+      const std::string& family = plan_.kernels[index].spec.family;
+      failures_.emplace_back(index, Failure{key_of(index).hex(), family, std::move(provided).error()});
       return Outcome::failed;
     }
     if (!provided->compiled) {
@@ -193,7 +199,8 @@ class Run {
   std::vector<std::pair<std::size_t, Failure>> failures_;
   std::vector<cache::Key> hit_keys_;
   std::set<std::int64_t> waited_for_;
-  std::int64_t done_ = 0;
+  std::vector<char> settled_ = std::vector<char>(plan_.kernels.size());  // by place in the plan: 1 once booked
+  std::int64_t done_ = 0;                                                // how many are
 };
 
 // Families without constants are small programs, made in a fraction of the time of a GEMM.

@@ -28,7 +28,9 @@ struct Report {
   std::int64_t hits = 0;
   std::int64_t shared = 0;      // of `hits`: what another process, or thread, made during this run
   std::vector<Failure> failed;  // in the order of the plan
-  std::int64_t remaining = 0;  // not begun, or not waited for, because `stop` was set, or not booked for want of memory
+  // Keys of the kernels that were not begun, or not waited for, because `stop` was set, and of those that were not booked
+  // for want of memory; in the order of the plan.
+  std::vector<std::string> remaining;
   double seconds = 0;
   // What became of the kernels that were compiled. on: all were stored; readonly: the cabinet takes none; off: there is
   // no cabinet, or not every kernel could be stored.

@@ -83,7 +83,7 @@ class Warmer {
       const auto report = warmup::warm(plan_of(options.seed), compiler, &*cabinet, options.jobs, {}, nullptr, sharing);
       const Told told{
           report.compiled, report.hits, report.shared,
-          report.remaining + static_cast<std::int64_t>(report.failed.size()) + report.compiled - report.stored,
+          static_cast<std::int64_t>(report.remaining.size() + report.failed.size()) + report.compiled - report.stored,
           report.seconds};
       return ::write(ends_[1], &told, sizeof told) == sizeof told ? 0 : 2;
     });

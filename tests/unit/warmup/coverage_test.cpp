@@ -142,7 +142,7 @@ TEST_CASE("A warmup from coverage finds everything, records the hits and needs n
   CHECK(report->hits == static_cast<std::int64_t>(plan.kernels.size()));
   CHECK(report->compiled == 0);
   CHECK(report->failed.empty());
-  CHECK(report->remaining == 0);
+  CHECK(report->remaining.empty());
   CHECK(report->persist == cache::Persistence::on);
   CHECK(root.cabinet.stats()->hits == report->hits);
 }
@@ -196,7 +196,7 @@ TEST_CASE("A warmup that failed, was stopped or could not store everything recor
     CHECK_FALSE(root.record(request, report));
   };
   refuses([](Report& report) { report.failed.emplace_back(); });
-  refuses([](Report& report) { report.remaining = 1; });
+  refuses([](Report& report) { report.remaining = {"00"}; });
   refuses([](Report& report) { --report.stored; });
   refuses([](Report& report) { --report.compiled, --report.stored; });
   refuses([](Report& report) { report.persist = cache::Persistence::off; });
