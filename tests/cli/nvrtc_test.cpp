@@ -106,6 +106,21 @@ TEST_CASE("What was warmed under one version of NVRTC is not taken for another's
   }
 }
 
+TEST_CASE("The build's own version, which engines ask for first, answers a look-up, and is none for another's") {
+  if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
+  Sandbox sandbox;
+  sandbox.environment["CUDA_VISIBLE_DEVICES"] = "-1";
+  CHECK(warm(sandbox).at("compiled") == 3);
+  sandbox.environment["CUBINET_NVRTC_DIR"] = CUBINET_OTHER_NVRTC_DIR;
+  CHECK(warm(sandbox).at("coverage") == "found");
+  CHECK((covered_versions(sandbox) == Versions{CUBINET_OWN_NVRTC_VERSION}));
+  // To execute takes a compiler. What it compiles has its version, and what was recorded of the other is no hit.
+  const auto executed = warm(sandbox, true);
+  CHECK(executed.at("compiled") == 3);
+  CHECK(executed.at("hits") == 0);
+  CHECK((covered_versions(sandbox) == Versions{CUBINET_OTHER_NVRTC_VERSION, CUBINET_OWN_NVRTC_VERSION}));
+}
+
 TEST_CASE("Without NVRTC the error says how many of the kernels are missing, and what is wrong with NVRTC") {
   if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
   Sandbox sandbox;
