@@ -11,7 +11,7 @@
 
 namespace cubinet::tools {
 
-// Of a record that the cabinet is complete for the request.
+// Of a record that the cabinet is complete for the request: the one of an earlier run, or one that this run has made.
 enum class Coverage { found, recorded, none };
 
 // The memory of this process, in bytes.
@@ -27,7 +27,8 @@ struct WarmupOutcome {
   warmup::Report report;
   HostMemory memory;
   Coverage coverage = Coverage::none;
-  bool executes = false;  // --execute
+  bool executes = false;         // --execute
+  bool executed_before = false;  // the record says that all was executed, too, and nothing was launched
   warmup::ExecutionReport execution;
 };
 
