@@ -155,7 +155,7 @@ class Cabinet {
   // publisher wins; a second one of the same key is a success that changes nothing. A failed index row
   // is not an error. On an error nothing is left behind and the caller's bytes stay good: cache_unusable for a
   // read-only root, invalid_argument when `key` is not SHA-256(object.record) or a part is out of bounds (see
-  // object_format.hpp), io with the system's reason.
+  // object_format.hpp), io or no_room with the system's reason.
   Expected<void> publish(const Key& key, const Object& object);
 
   // Adds one hit at the present time to each key, in one transaction. Best effort.

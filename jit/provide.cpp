@@ -56,7 +56,10 @@ Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet
   Provided provided{wanted.key, {std::move(kernel->cubin), wanted.record, std::move(facts)}, true, {}};
   if (cabinet != nullptr) {
     auto stored = cabinet->publish(wanted.key, provided.object);
-    if (!stored) provided.store_problem = std::move(stored.error().message);
+    if (!stored) {
+      provided.no_room = stored.error().code == ErrorCode::no_room;
+      provided.store_problem = std::move(stored.error().message);
+    }
   }
   return provided;
 }

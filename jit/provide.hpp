@@ -18,6 +18,7 @@ struct Provided {
   cache::Object object;
   bool compiled = false;      // false: the cabinet held it
   std::string store_problem;  // why the fresh kernel could not be stored; empty when it was, or was found
+  bool no_room = false;       // that is ErrorCode::no_room: no other could be stored now
 };
 
 // How long to wait for another process, or thread, that is making the same kernel: far above what any takes to compile.

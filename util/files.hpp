@@ -36,7 +36,7 @@ class File {
 // unless `follow_links`.
 Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links = true);
 
-// Writes all the bytes: goes on after a short write or a signal. io on failure.
+// Writes all the bytes: goes on after a short write or a signal. io or no_room on failure.
 Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name);
 
 // Makes the folder's entries durable. A file system that cannot (EINVAL) is taken as it is.
@@ -60,5 +60,8 @@ Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path
 
 // "cannot VERB NAME: the system's words for errno".
 std::string system_message(std::string_view verb, const std::filesystem::path& name, int error);
+
+// The error with that message: no_room where a disk is full, over quota, read-only or takes no file so large; else io.
+tl::unexpected<Error> fail_system(std::string_view verb, const std::filesystem::path& name, int error);
 
 }  // namespace cubinet::util

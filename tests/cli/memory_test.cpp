@@ -1,5 +1,4 @@
 // A warmup where memory is short, with the real NVRTC: within a control group, and within limits of the process.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,6 +9,7 @@
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "soft_limit.hpp"
 #include "util/control_group.hpp"
 #include "util/cores.hpp"
 
@@ -63,26 +63,6 @@ class LimitedGroup {
 
   fs::path outer_;
   fs::path inner_;
-};
-
-// A soft limit of the test's process, and of what it starts, while the object lives.
-class SoftLimit {
- public:
-  SoftLimit(int resource, rlim_t bytes) : resource_(resource) {
-    REQUIRE(getrlimit(resource_type(), &before_) == 0);
-    struct rlimit limit = before_;
-    limit.rlim_cur = std::min(bytes, before_.rlim_max);
-    REQUIRE(setrlimit(resource_type(), &limit) == 0);
-  }
-  ~SoftLimit() { setrlimit(resource_type(), &before_); }
-  SoftLimit(const SoftLimit&) = delete;
-  SoftLimit& operator=(const SoftLimit&) = delete;
-
- private:
-  [[nodiscard]] __rlimit_resource_t resource_type() const { return static_cast<__rlimit_resource_t>(resource_); }
-
-  int resource_;
-  struct rlimit before_ {};
 };
 
 void check_whole(const Outcome& outcome, std::int64_t limit) {
