@@ -93,6 +93,8 @@ std::string_view code_name(ErrorCode code) {
       return "not_prepared";
     case ErrorCode::capturing:
       return "capturing";
+    case ErrorCode::out_of_memory:
+      return "out_of_memory";
   }
   return "unknown";
 }

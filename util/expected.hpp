@@ -1,6 +1,8 @@
 // Values that may be errors, inside the library.
 #pragma once
 
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -16,6 +18,13 @@ using Expected = tl::expected<T, Error>;
 // Shorthand for the failing branch: `return fail(ErrorCode::io, "cannot open x: ...");`
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string detail = {}) {
   return tl::make_unexpected(Error{code, std::move(message), std::move(detail)});
+}
+
+// What was thrown: out_of_memory, or `otherwise`.
+inline Error error_of(const std::exception& exception, ErrorCode otherwise) {
+  if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr)
+    return {ErrorCode::out_of_memory, "out of memory", {}};
+  return {otherwise, exception.what(), {}};
 }
 
 }  // namespace cubinet

@@ -75,13 +75,12 @@ void add_groups(std::vector<MemoryRoom>& rooms, const fs::path& root) {
   }
 }
 
-void add_process_limit(std::vector<MemoryRoom>& rooms, const fs::path& root, std::string_view limit_label,
-                       std::string_view use_label) {
+void add_process_limit(std::vector<MemoryRoom>& rooms, const fs::path& root, MemoryKind kind,
+                       std::string_view limit_label, std::string_view use_label) {
   const auto limit = process_limit(kernel_text(root / "proc/self/limits"), limit_label);
   if (!limit) return;
   const std::int64_t use = labelled_bytes(kernel_text(root / "proc/self/status"), use_label).value_or(0);
-  rooms.push_back({MemoryKind::mapped, std::max<std::int64_t>(*limit - use, 0),
-                   std::string(limit_label).append(" of the process")});
+  rooms.push_back({kind, std::max<std::int64_t>(*limit - use, 0), std::string(limit_label).append(" of the process")});
 }
 
 std::int64_t status_bytes(const fs::path& root, std::string_view label) {
@@ -96,8 +95,8 @@ std::vector<MemoryRoom> memory_rooms(const fs::path& root) {
     rooms.push_back({MemoryKind::resident, *free, "MemAvailable in /proc/meminfo"});
   }
   add_groups(rooms, root);
-  add_process_limit(rooms, root, "Max address space", "VmSize:");
-  add_process_limit(rooms, root, "Max data size", "VmData:");
+  add_process_limit(rooms, root, MemoryKind::mapped, "Max address space", "VmSize:");
+  add_process_limit(rooms, root, MemoryKind::data, "Max data size", "VmData:");
   return rooms;
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("The process's own limits leave what it has not mapped yet") {
   CHECK(rooms[0].bytes == 9000 - 8192);
   CHECK(rooms[1].bytes == 4096 - 1024);
   CHECK(rooms[0].kind == MemoryKind::mapped);
-  CHECK(rooms[1].kind == MemoryKind::mapped);
+  CHECK(rooms[1].kind == MemoryKind::data);
 }
 
 TEST_CASE("A real process has memory available, fewer bytes with a limit of its own, and a peak that is resident") {
