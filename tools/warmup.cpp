@@ -330,7 +330,8 @@ void add_warmup(CLI::App& app, int& exit_code) {
   add_cache_option(*command, options->cache);
   command
       ->add_option("--jobs", options->jobs,
-                   "Compile threads; auto: the cores that this process may use, fewer where memory is short")
+                   "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
+                   "it does not hold one")
       ->type_name("N|auto")
       ->capture_default_str();
   add_execution_options(*command, options->execution);
