@@ -136,8 +136,12 @@ Expected<void> check_builtins(const NvrtcLocation& location) {
   const std::string name = "libnvrtc-builtins.so." + location.version;
   if (dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
   std::string reason = loader_reason(name);
-  std::error_code ignored;
-  if (fs::exists(fs::path(location.path).parent_path() / name, ignored)) return refuse_to_load(reason, reason);
+  const fs::path file = fs::path(location.path).parent_path() / name;
+  if (std::error_code ignored; fs::exists(file, ignored)) {
+    if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
+    reason = loader_reason(file.string());
+    return refuse_to_load(reason, reason);
+  }
   return fail(ErrorCode::compiler_missing,
               "NVRTC at " + location.path + " lacks " + name + ", which belongs into the same folder; " + kMend,
               std::move(reason));

@@ -329,9 +329,10 @@ void add_warmup(CLI::App& app, int& exit_code) {
   add_request_options(*command, options->request);
   add_cache_option(*command, options->cache);
   command
-      ->add_option("--jobs", options->jobs,
-                   "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
-                   "it does not hold one")
+      ->add_option(
+          "--jobs", options->jobs,
+          "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
+          "it does not hold one")
       ->type_name("N|auto")
       ->capture_default_str();
   add_execution_options(*command, options->execution);

@@ -52,26 +52,28 @@ std::optional<std::int64_t> number_in(const fs::path& file) {
 struct GroupFiles {
   const char* limit;
   const char* use;
-  const char* cache_label;  // in memory.stat
+  const char* cache_labels[2];  // in memory.stat: of files not used lately, and of the others
 };
 
 void add_group(std::vector<MemoryRoom>& rooms, const fs::path& group, const GroupFiles& files) {
   const auto limit = number_in(group / files.limit);
   const auto use = number_in(group / files.use);
   if (!limit || !use) return;
-  const std::int64_t cache = labelled_bytes(kernel_text(group / "memory.stat"), files.cache_label).value_or(0);
-  const std::int64_t held = *use - std::min(cache, *use);
+  const std::string statistics = kernel_text(group / "memory.stat");
+  std::int64_t held = *use;
+  for (const char* label : files.cache_labels) held -= std::min(labelled_bytes(statistics, label).value_or(0), held);
   rooms.push_back({MemoryKind::resident, std::max<std::int64_t>(*limit - held, 0),
                    std::string(files.limit) + " of " + group.native()});
 }
 
 void add_groups(std::vector<MemoryRoom>& rooms, const fs::path& root) {
   for (const fs::path& group : group_folders(unified_hierarchy, root)) {
-    add_group(rooms, group, {"memory.max", "memory.current", "inactive_file"});
-    add_group(rooms, group, {"memory.high", "memory.current", "inactive_file"});
+    add_group(rooms, group, {"memory.max", "memory.current", {"inactive_file", "active_file"}});
+    add_group(rooms, group, {"memory.high", "memory.current", {"inactive_file", "active_file"}});
   }
   for (const fs::path& group : group_folders("memory", root)) {
-    add_group(rooms, group, {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"});
+    add_group(rooms, group,
+              {"memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}});
   }
 }
 
