@@ -99,7 +99,9 @@ auto without_exceptions(const KernelSpec& spec, Work work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::exception& exception) {
-    return fail(ErrorCode::compile_failed, spec.family + ": " + exception.what());
+    Error error = error_of(exception, ErrorCode::compile_failed);
+    error.message = spec.family + ": " + error.message;
+    return tl::make_unexpected(std::move(error));
   }
 }
 

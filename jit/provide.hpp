@@ -36,7 +36,7 @@ std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_ve
 // The kernel of `spec`: from the cabinet, else compiled and published. While somebody else is making it this waits, up
 // to `patience`, for it to appear or for its maker to end; then it makes the kernel on its own. `cabinet` may be null.
 // A cabinet that cannot store is no error; a compilation that fails stores nothing. Never throws: what the compiler
-// throws, and out of memory above all, is compile_failed. Thread-safe as far as its arguments are.
+// throws is out_of_memory or compile_failed. Thread-safe as far as its arguments are.
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                            std::chrono::milliseconds patience = claim_patience);
 

@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   try {
     return cubinet::tools::run(argc, argv);
   } catch (const std::exception& exception) {  // a defect, or no memory
-    return cubinet::tools::report_error({cubinet::ErrorCode::io, exception.what(), {}},
+    return cubinet::tools::report_error(cubinet::error_of(exception, cubinet::ErrorCode::io),
                                         cubinet::tools::wants_json(argc, argv), cubinet::tools::exit_failed);
   }
 }

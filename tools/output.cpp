@@ -97,6 +97,8 @@ std::string_view code_name(ErrorCode code) {
       return "capturing";
     case ErrorCode::no_room:
       return "no_room";
+    case ErrorCode::out_of_memory:
+      return "out_of_memory";
   }
   return "unknown";
 }

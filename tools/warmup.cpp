@@ -1,7 +1,10 @@
 // cubinet warmup: compile what the plan names and the cabinet lacks; on request, execute it.
+#include <malloc.h>
+
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -79,8 +82,8 @@ Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain,
                   cabinet.root().string(), missing, plan.kernels.size(), cabinet.readonly_reason()));
 }
 
-Expected<jit::Jobs> parse_jobs(const std::string& text) {
-  if (text == "auto") return jit::choose_jobs(util::usable_cores(), util::memory_rooms());
+Expected<jit::Jobs> parse_jobs(const std::string& text, const std::vector<util::MemoryRoom>& rooms) {
+  if (text == "auto") return jit::choose_jobs(util::usable_cores(), rooms);
   const auto jobs = parse_number(text);
   if (jobs && *jobs >= 1 && *jobs <= most_jobs) {
     return jit::Jobs{static_cast<int>(*jobs), jit::JobsReason::given, {}};
@@ -89,10 +92,33 @@ Expected<jit::Jobs> parse_jobs(const std::string& text) {
               fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
 }
 
-void tell_jobs(const jit::Jobs& jobs) {
-  if (jobs.reason != jit::JobsReason::memory) return;
-  note(fmt::format("{} at a time, fewer than there are cores: {} of memory are left by {}; --jobs N overrules that",
-                   jobs.count, util::format_byte_size(jobs.tightest.bytes), jobs.tightest.limit));
+std::string room_text(const util::MemoryRoom& room) {
+  return fmt::format("{} of memory are left by {}", util::format_byte_size(room.bytes), room.limit);
+}
+
+// Of jobs that were given and memory does not hold: whoever gave them may know better.
+void tell_given_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  constexpr const char* risk = "NVRTC may fail for want of memory, or end the process";
+  const jit::Jobs held = jit::choose_jobs(jobs.count, rooms);
+  if (const auto room = jit::check_memory(rooms); !room) {
+    note(fmt::format("{}; tried all the same, as --jobs says: {}", room.error().message, risk));
+  } else if (held.count < jobs.count) {
+    note(fmt::format("{} at a time, as --jobs says, though {}, enough for {}: {}", jobs.count, room_text(held.tightest),
+                     held.count, risk));
+  }
+}
+
+void tell_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  if (jobs.reason == jit::JobsReason::given) return tell_given_jobs(jobs, rooms);
+  if (jobs.reason != jit::JobsReason::memory || !jit::check_memory(rooms)) return;
+  note(fmt::format("{} at a time, fewer than there are cores: {}; --jobs N overrules that", jobs.count,
+                   room_text(jobs.tightest)));
+}
+
+// An arena of 64 MiB for each thread that allocates, as those of the progress do, would be most of what is left to one
+// thread that compiles.
+void share_one_arena(const jit::Jobs& jobs) {
+  if (jobs.count == 1) mallopt(M_ARENA_MAX, 1);
 }
 
 Finish finish_of(warmup::Outcome outcome) {
@@ -120,7 +146,13 @@ struct Task {
   Request request;
   warmup::Plan plan;
   std::string root;
+  std::vector<util::MemoryRoom> rooms;  // before NVRTC took its part
   jit::Jobs jobs;
+
+  // Jobs that were given overrule what memory says.
+  [[nodiscard]] Expected<void> room() const {
+    return jobs.reason == jit::JobsReason::given ? Expected<void>() : jit::check_memory(rooms);
+  }
 };
 
 // Before anything is written there: no part of the cabinet may be replaced.
@@ -131,8 +163,8 @@ Expected<void> check_progress_file(const std::string& file, const std::string& c
 }
 
 Expected<Task> understand(const WarmupOptions& options) {
-  Task task;
-  auto jobs = parse_jobs(options.jobs);
+  auto rooms = util::memory_rooms();
+  auto jobs = parse_jobs(options.jobs, rooms);
   if (!jobs) return tl::make_unexpected(jobs.error());
   auto request = resolve(options.request);
   if (!request) return tl::make_unexpected(request.error());
@@ -140,7 +172,7 @@ Expected<Task> understand(const WarmupOptions& options) {
   if (!plan) return tl::make_unexpected(plan.error());
   auto root = cache_root(options.cache);
   if (!root) return tl::make_unexpected(root.error());
-  return Task{std::move(*request), std::move(*plan), std::move(*root), std::move(*jobs)};
+  return Task{std::move(*request), std::move(*plan), std::move(*root), std::move(rooms), std::move(*jobs)};
 }
 
 // The end of a command that does nothing.
@@ -168,7 +200,7 @@ class Warmup {
     // Under the version that the build expects, before anything is opened that takes time.
     const std::string expected = jit::configured_nvrtc_version();
     if (cabinet_ && look_up(expected)) return say_found();
-    Toolchain toolchain = open_toolchain();
+    Toolchain toolchain = open_toolchain(task_.room());
     if (!cabinet_) cabinet_ = open_root(toolchain);
     if (!cabinet_) return fail_with(cabinet_.error());
     outcome_.root = cabinet_->root().string();
@@ -326,8 +358,9 @@ int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
   if (!task) return give_up(task.error(), options, exit_usage, display);
   if (!options.quiet) {
     if (!task->request.note.empty()) note(task->request.note);
-    tell_jobs(task->jobs);
+    tell_jobs(task->jobs, task->rooms);
   }
+  share_one_arena(task->jobs);
   return Warmup(options, *task, stop, display).run();
 }
 
@@ -348,8 +381,10 @@ void add_warmup(CLI::App& app, int& exit_code) {
   add_request_options(*command, options->request);
   add_cache_option(*command, options->cache);
   command
-      ->add_option("--jobs", options->jobs,
-                   "Compile threads; auto: the cores that this process may use, fewer where memory is short")
+      ->add_option(
+          "--jobs", options->jobs,
+          "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
+          "it does not hold one")
       ->type_name("N|auto")
       ->capture_default_str();
   add_execution_options(*command, options->execution);

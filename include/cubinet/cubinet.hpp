@@ -34,7 +34,7 @@ struct CUBINET_API ServiceOptions {
   std::vector<std::string> layers;         // further roots, searched in this order after cache_root, never written
   std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places, with lib64/ and lib/
   int device = 0;                          // CUDA device ordinal
-  int jobs = 0;  // compile threads; 0: the cores this process may use, fewer where memory is short
+  int jobs = 0;  // compile threads; 0: the cores this process may use, fewer where memory is short, or none
   MissPolicy miss = MissPolicy::compile;
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
@@ -181,7 +181,8 @@ class CUBINET_API Service {
   // Every kernel that the problem can select for an M of `range`, and for FP8 those that bring scales into the other
   // layout: found in the cabinet or made as the MissPolicy says, and loaded. Fails as a whole if one of them cannot be
   // had. `report`, if given, is filled in on success. Errors: unsupported (the problem breaks a rule, which is named),
-  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, not_prepared, driver_failed.
+  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, out_of_memory, not_prepared,
+  // driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
 
   // The same for several problems at once, in their order: what is missing is compiled in parallel.

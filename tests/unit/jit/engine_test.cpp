@@ -90,6 +90,31 @@ TEST_CASE("A miss without a compiler is an error that says where NVRTC was looke
   CHECK(engine.prepare(kProblem, kRange, nullptr));
 }
 
+TEST_CASE("Where memory holds no compilation a miss says so and NVRTC is not opened, unless the threads are given") {
+  const test::TempFolder folder;
+  World world;
+  const auto limited = [&](int jobs) {
+    auto parts = parts_with_cabinet(world, folder);
+    parts.jobs = jobs;
+    parts.memory_rooms = [] {
+      return std::vector<util::MemoryRoom>{{util::MemoryKind::resident, 1 << 20, "memory.max of /small"}};
+    };
+    return parts;
+  };
+  jit::Engine engine(limited(0));
+  const auto refused = engine.prepare(kProblem, {1, 64}, nullptr);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::out_of_memory);
+  CHECK(refused.error().message.find("1 MiB are left by memory.max of /small") != std::string::npos);
+  CHECK(world.opened == 0);
+  jit::Engine told(limited(1));
+  REQUIRE(told.prepare(kProblem, {1, 64}, nullptr));
+  CHECK(world.opened == 1);
+  jit::Engine warm(limited(0));
+  CHECK(warm.prepare(kProblem, {1, 64}, nullptr));
+  CHECK(world.opened == 1);
+}
+
 TEST_CASE("Problems that differ in groups alone share their kernels") {
   World world;
   jit::Engine engine(parts_for(world));
