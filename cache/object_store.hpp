@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cache/cabinet.hpp"
+#include "cache/layer.hpp"
 #include "cache/layout.hpp"
 #include "util/files.hpp"
 #include "util/system_calls.hpp"
@@ -14,7 +15,7 @@
 namespace cubinet::cache {
 
 // Stateless but for its options: thread-safe, fork-safe.
-class ObjectStore {
+class ObjectStore final : public Layer {
  public:
   // What lies under objects/.
   struct Listing {
@@ -24,9 +25,7 @@ class ObjectStore {
 
   ObjectStore(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
 
-  // The object, every byte checked. not_found: no file. invalid_argument: damaged, with the reason. io: the file
-  // cannot be read.
-  [[nodiscard]] Expected<Object> read(const Key& key) const;
+  [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
   // See Cabinet::publish; without the row.
   Expected<util::Published> publish(const Key& key, const Object& object) const;
@@ -39,7 +38,7 @@ class ObjectStore {
   // Removes an object durably. False when there was none.
   Expected<bool> remove(const Key& key) const;
 
-  [[nodiscard]] bool exists(const Key& key) const;
+  [[nodiscard]] bool exists(const Key& key) const override;
   // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
   [[nodiscard]] Expected<Listing> list() const;
