@@ -1,6 +1,7 @@
 #include "cache/cabinet.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 
@@ -16,10 +17,11 @@ namespace cubinet::cache {
 struct Cabinet::State {
   State(Root opened, Surroundings outside)
       : root(std::move(opened)),
+        calls(root.giving ? *root.giving : outside.calls),
         surroundings(outside),
         clock(outside.clock),
-        store(root.layout, outside.calls),
-        index(root.layout, outside.calls, outside.index_patience) {}
+        store(root.layout, calls),
+        index(root.layout, calls, outside.index_patience) {}
 
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
   // cache_unusable with the reason when nothing can be written here.
@@ -31,11 +33,13 @@ struct Cabinet::State {
   [[nodiscard]] bool exists(const Key& key) const;
 
   Root root;
+  util::SystemCalls& calls;
   Surroundings surroundings;
   const util::Clock& clock;
   ObjectStore store;
   Index index;
   std::vector<std::unique_ptr<Layer>> layers;
+  mutable std::atomic<std::int64_t> set_aside = 0;  // what read() has
 };
 
 namespace {
@@ -170,7 +174,7 @@ Expected<void> Cabinet::State::require_writable() const {
 std::optional<Object> Cabinet::State::read(const Key& key) const {
   auto object = store.read(key);
   if (object) return std::move(*object);
-  if (is_damage(object.error()) && writable()) store.set_damaged_aside(key);
+  if (is_damage(object.error()) && writable() && store.set_damaged_aside(key)) ++set_aside;
   for (const auto& layer : layers) {
     if (object = layer->read(key); object) return std::move(*object);
   }
@@ -239,8 +243,10 @@ std::optional<Object> Cabinet::find(const Key& key, std::string_view record) con
 
 bool Cabinet::holds(const Key& key) const { return state_->read(key).has_value(); }
 
+std::int64_t Cabinet::set_aside() const { return state_->set_aside; }
+
 Claim Cabinet::claim(const Key& key) const {
-  return state_->writable() ? Claim::attempt(state_->root.layout, key) : Claim();
+  return state_->writable() ? Claim::attempt(state_->root.layout, key, state_->calls) : Claim();
 }
 
 Expected<void> Cabinet::publish(const Key& key, const Object& object) {
@@ -323,9 +329,7 @@ Expected<Stats> Cabinet::stats() {
     stats.compile_ms += entry.facts.compile_ms;
   }
   stats.quarantined = count_quarantined_objects(state_->root.layout);
-  // Who has waited for a busy index once need not wait again.
-  auto recorded = stats.index_problem.empty() ? coverage().value_or(std::vector<Coverage>()) : std::vector<Coverage>();
-  for (Coverage& one : recorded) {
+  for (Coverage& one : coverage().value_or(std::vector<Coverage>())) {
     const bool whole =
         std::all_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return state_->exists(key); });
     if (whole) stats.coverage.push_back(std::move(one));
@@ -343,8 +347,8 @@ Expected<void> Cabinet::record_coverage(const std::string& subject, std::vector<
   return state_->index.put_coverage({subject, std::move(keys), state_->clock.seconds()});
 }
 
-void Cabinet::drop_coverage(const std::vector<std::string>& subjects) {
-  if (state_->writable() && !subjects.empty()) static_cast<void>(state_->index.drop_coverage(subjects));
+void Cabinet::drop_coverage(const std::vector<Coverage>& coverages) {
+  if (state_->writable() && !coverages.empty()) static_cast<void>(state_->index.drop_coverage(coverages));
 }
 
 Expected<Removal> Cabinet::remove(const Key& key) {

@@ -91,15 +91,15 @@ SqlExpected<void> put_coverage(Database& database, const Coverage& coverage) {
   return transaction->commit();
 }
 
-SqlExpected<void> drop_coverage(Database& database, const std::vector<std::string>& subjects) {
+SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>& coverages) {
   auto transaction = Transaction::begin(database);
   if (!transaction) return tl::make_unexpected(transaction.error());
-  auto statement = database.prepare("DELETE FROM coverage WHERE id = ?");
+  auto statement = database.prepare("DELETE FROM coverage WHERE digest = ?");
   if (!statement) return tl::make_unexpected(statement.error());
-  for (const std::string& subject : subjects) {
-    const std::string id = util::sha256_hex(subject);
+  for (const Coverage& coverage : coverages) {
+    const std::string digest = digest_of(coverage.subject, keys_to_json(coverage.keys), coverage.recorded);
     statement->reset();
-    if (auto dropped = statement->bind(id).step(); !dropped) return tl::make_unexpected(dropped.error());
+    if (auto dropped = statement->bind(digest).step(); !dropped) return tl::make_unexpected(dropped.error());
   }
   return transaction->commit();
 }

@@ -1,5 +1,7 @@
 #include "cache/index.hpp"
 
+#include <fcntl.h>
+
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -12,6 +14,7 @@
 #include "cache/quarantine.hpp"
 #include "util/digest.hpp"
 #include "util/file_lock.hpp"
+#include "util/files.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -143,13 +146,22 @@ SqlExpected<void> make_schema(Database& database) {
   return transaction->commit();
 }
 
-SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds patience) {
+// SQLite would make the file, too, but not through the seam, which may give it to another user. The journal goes to
+// whom the file belongs: SQLite sees to that.
+void make_file(const Layout& layout, util::SystemCalls& calls) {
+  constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  const util::File made(calls.open(layout.index().native(), flags, 0644), calls);
+}
+
+SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds patience, util::SystemCalls& calls) {
   // SQLite would follow a link, and reads on beside a journal that it cannot open.
   for (const auto& path : {layout.index(), layout.index_journal()}) {
     std::error_code error;
     const auto status = fs::symlink_status(path, error);
     if (fs::exists(status) && !fs::is_regular_file(status)) return damaged("it is not a regular file");
   }
+  std::error_code error;
+  if (!fs::exists(layout.index(), error)) make_file(layout, calls);
   auto database = Database::open(layout.index(), Database::Mode::read_write, patience);
   if (!database) return database;
   for (const char* setting : {"PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {
@@ -163,8 +175,8 @@ SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds pa
 }
 
 // Whether a file that somebody found damaged still is, and can be written.
-SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience) {
-  auto database = connect(layout, patience);
+SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience, util::SystemCalls& calls) {
+  auto database = connect(layout, patience, calls);
   if (!database) return tl::make_unexpected(database.error());
   if (const auto rows = read_rows(*database); !rows) return tl::make_unexpected(rows.error());
   if (const auto coverage = read_coverage(*database); !coverage) return tl::make_unexpected(coverage.error());
@@ -180,25 +192,26 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
 template <class Work>
 auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {
-    auto database = connect(layout_, patience_);
+    auto database = connect(layout_, patience(), calls_);
     if (!database) return tl::make_unexpected(database.error());
     return work(*database);
   };
   const auto gate = enter_index();
-  auto outcome = attempt();
+  auto outcome = noted(attempt());
   if (outcome) return outcome;
-  if (outcome.error().failure == SqlFailure::moved) return attempt();
+  if (outcome.error().failure == SqlFailure::moved) return noted(attempt());
   if (outcome.error().failure != SqlFailure::damaged) return outcome;
-  if (auto replaced = replace_damaged(); !replaced) return tl::make_unexpected(replaced.error());
-  return attempt();
+  if (auto replaced = noted(replace_damaged()); !replaced) return tl::make_unexpected(replaced.error());
+  return noted(attempt());
 }
 
 SqlExpected<void> Index::replace_damaged() const {
   const auto other = [](const Error& error) { return tl::make_unexpected(SqlError{SqlFailure::other, error.message}); };
-  const auto lock = util::FileLock::acquire(layout_.locks() / "index", patience_);
+  const auto lock = util::FileLock::acquire(layout_.locks() / "index", patience(), calls_);
   if (!lock) return other(lock.error());
   if (!*lock) return tl::make_unexpected(SqlError{SqlFailure::busy, "another process is replacing it"});
-  const auto sound = probe(layout_, patience_);
+  const auto sound = probe(layout_, patience(), calls_);
+  if (!sound && sound.error().failure == SqlFailure::busy) return sound;
   if (sound || sound.error().failure != SqlFailure::damaged) return {};
   // The journal goes first: it would be played into the new file. Both may be any kind of thing, or gone.
   for (const auto& path : {layout_.index_journal(), layout_.index()}) {
@@ -209,9 +222,17 @@ SqlExpected<void> Index::replace_damaged() const {
   return {};
 }
 
+std::chrono::milliseconds Index::patience() const { return waited_in_vain_ ? std::chrono::milliseconds(0) : patience_; }
+
+template <class T>
+SqlExpected<T> Index::noted(SqlExpected<T> outcome) const {
+  if (!outcome && outcome.error().failure == SqlFailure::busy) waited_in_vain_ = true;
+  return outcome;
+}
+
 SqlError Index::described(SqlError error) const {
   error.message = error.failure == SqlFailure::busy
-                      ? fmt::format("the index {} is busy: another process has held it for {} ms ({})",
+                      ? fmt::format("the index {} is busy: another process holds it, and was waited for {} ms ({})",
                                     layout_.index().native(), patience_.count(), error.message)
                       : fmt::format("the index {}: {}", layout_.index().native(), error.message);
   return error;
@@ -241,14 +262,14 @@ auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declv
   if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
     return tl::make_unexpected(SqlError{SqlFailure::absent, "there is no such file"});
   }
-  auto database = Database::open(layout_.index(), Database::Mode::read_only, patience_);
+  auto database = Database::open(layout_.index(), Database::Mode::read_only, patience());
   if (!database) return tl::make_unexpected(database.error());
-  const auto version = database->integer("PRAGMA user_version");
+  const auto version = noted(database->integer("PRAGMA user_version"));
   if (!version) return tl::make_unexpected(version.error());
   if (!is_version(version) && *version != version_without_coverage) {
     return damaged(fmt::format("schema version {} is not known", *version));
   }
-  return work(*database);
+  return noted(work(*database));
 }
 
 Index::Outcome Index::rows_unchanged() const {
@@ -319,8 +340,8 @@ Expected<void> Index::put_coverage(const Coverage& coverage) const {
   return translate(with_database([&](Database& database) { return cache::put_coverage(database, coverage); }));
 }
 
-Expected<void> Index::drop_coverage(const std::vector<std::string>& subjects) const {
-  return translate(with_database([&](Database& database) { return cache::drop_coverage(database, subjects); }));
+Expected<void> Index::drop_coverage(const std::vector<Coverage>& coverages) const {
+  return translate(with_database([&](Database& database) { return cache::drop_coverage(database, coverages); }));
 }
 
 }  // namespace cubinet::cache

@@ -34,7 +34,8 @@ Expected<OpenedLayer> open_folder_or_bundle(const fs::path& path, const Surround
   if (fs::is_regular_file(path, error)) return open_bundle(fs::absolute(path, error), outside.bundle_key);
   auto root = open_layer(path);
   if (!root) return tl::make_unexpected(std::move(root.error()));
-  return OpenedLayer{std::make_unique<ObjectStore>(root->layout, outside.calls), *root, false};
+  auto store = std::make_unique<ObjectStore>(root->layout, outside.calls);
+  return OpenedLayer{std::move(store), std::move(*root), false};
 }
 
 }  // namespace cubinet::cache

@@ -31,7 +31,8 @@ class ObjectStore final : public Layer {
   Expected<util::Published> publish(const Key& key, const Object& object) const;
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
-  void set_damaged_aside(const Key& key) const;
+  // True: a damaged one is gone from its place.
+  bool set_damaged_aside(const Key& key) const;
   // The same for a name from Listing::strangers. False when it is still there.
   [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
 
