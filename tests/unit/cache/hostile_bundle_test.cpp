@@ -1,7 +1,7 @@
 // Bundles made to do harm: each is refused, with the reason, before it takes memory or time, and changes nothing.
 #include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
-#include "unit/cache/bundle_builder.hpp"
+#include "fuzz/bundle_probe.hpp"
 #include "util/elapsed.hpp"
 #include "util/memory.hpp"
 
@@ -233,4 +233,25 @@ TEST_CASE("texts of an object that look like paths lead nowhere") {
     CHECK(item.path().native().find("escaped") == std::string::npos);
   }
   CHECK(fs::exists(cache::Layout{folder / "a/b/root"}.object(test::key_of(object.record))));
+}
+
+TEST_CASE("bytes changed at random, with their digests put right, are refused or read as sound entries") {
+  const std::string sound = test::written_bundle({0, 1, 2});
+  std::uint32_t state = 20'261'130;
+  const auto draw = [&](std::size_t below) {
+    state = state * 1'664'525 + 1'013'904'223;
+    return (state >> 8U) % below;
+  };
+  int refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string bytes = sound;
+    for (std::size_t i = 0; i <= draw(3); ++i) {
+      const std::size_t at = draw(3) == 0 ? draw(bytes.size()) : draw(32 + 3 * 104);  // the table more often
+      bytes[at] = static_cast<char>(draw(256));
+    }
+    INFO("round " << round);
+    refused += test::probe_bundle(test::resealed(bytes)) ? 0 : 1;
+  }
+  CHECK(test::probe_bundle(test::resealed(sound)));
+  CHECK(refused > 2000);
 }
