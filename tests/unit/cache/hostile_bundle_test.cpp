@@ -197,7 +197,7 @@ TEST_CASE("hostile bundles are refused in little time and memory") {
       if (test::read_bundle(bytes)) return 1;
     }
     if (util::seconds_since(start) > 10) return 2;
-    return util::peak_resident_bytes() - before > (std::int64_t{200} << 20) ? 3 : 0;
+    return util::peak_resident_bytes() - before > (std::int64_t{48} << 20) ? 3 : 0;
   });
   CHECK(status == 0);
 }
