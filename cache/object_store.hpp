@@ -14,6 +14,9 @@
 
 namespace cubinet::cache {
 
+// Whether an error of ObjectStore::read tells of damage.
+inline bool is_damage(const Error& error) { return error.code == ErrorCode::invalid_argument; }
+
 // Stateless but for its options: thread-safe, fork-safe.
 class ObjectStore final : public Layer {
  public:
