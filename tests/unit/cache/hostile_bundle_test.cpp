@@ -20,24 +20,25 @@ struct Hostile {
   std::string said;                       // by what refuses it
 };
 
-// Puts another object, or what is none, in the place of the first one. The digests are right.
-void replace_first(RawBundle& bundle, const std::string& blob, std::uint64_t object_bytes) {
+// Puts another object, or what is none, in the place of the last one: an import that did not look first would have
+// taken the others. The digests are right.
+void replace_last(RawBundle& bundle, const std::string& blob, std::uint64_t object_bytes) {
   RawBundle changed;
   for (std::size_t i = 0; i < bundle.rows.size(); ++i) {
     const test::RawRow& row = bundle.rows[i];
     const std::string same = bundle.blobs.substr(row.offset, row.blob_bytes);
-    changed.add(row.key, i == 0 ? blob : same, i == 0 ? object_bytes : row.object_bytes, row.arch);
+    changed.add(row.key, i == 2 ? blob : same, i == 2 ? object_bytes : row.object_bytes, row.arch);
   }
   bundle = changed;
 }
 
-void replace_first(RawBundle& bundle, const std::string& file) {
-  replace_first(bundle, cache::compress(file).value(), file.size());
+void replace_last(RawBundle& bundle, const std::string& file) {
+  replace_last(bundle, cache::compress(file).value(), file.size());
 }
 
-// The file of the bundle's first object, changed, and sealed anew by what makes the footer.
-std::string first_file(const RawBundle& bundle) {
-  const test::RawRow& row = bundle.rows[0];
+// The file of the bundle's last object.
+std::string last_file(const RawBundle& bundle) {
+  const test::RawRow& row = bundle.rows[2];
   return cache::decompress(bundle.blobs.substr(row.offset, row.blob_bytes), row.object_bytes).value();
 }
 
@@ -99,44 +100,44 @@ std::vector<Hostile> tables_out_of_order() {
       {"a NUL within an architecture", [](RawBundle& b) { b.rows[0].arch = std::string("sm\0_90a", 7); },
        "architecture's name is none"},
       {"no architecture", [](RawBundle& b) { b.rows[0].arch = ""; }, "architecture's name is none"},
-      {"another architecture than the object's", [](RawBundle& b) { b.rows[0].arch = "sm_100a"; },
+      {"another architecture than the object's", [](RawBundle& b) { b.rows[2].arch = "sm_100a"; },
        "the object is for sm_90a, not sm_100a"},
   };
 }
 
 std::vector<Hostile> blobs_that_lie() {
   return {
-      {"a blob of another digest", [](RawBundle& b) { b.rows[0].digest[5] ^= 1; }, "the blob's digest is wrong"},
-      {"noise", [](RawBundle& b) { replace_first(b, std::string(500, 'x'), 900); }, "the frame says another size"},
-      {"a bomb that says its size", [](RawBundle& b) { replace_first(b, bomb(80 << 20), 900); },
+      {"a blob of another digest", [](RawBundle& b) { b.rows[2].digest[5] ^= 1; }, "the blob's digest is wrong"},
+      {"noise", [](RawBundle& b) { replace_last(b, std::string(500, 'x'), 900); }, "the frame says another size"},
+      {"a bomb that says its size", [](RawBundle& b) { replace_last(b, bomb(80 << 20), 900); },
        "the frame says another size"},
-      {"a bomb above the bound", [](RawBundle& b) { replace_first(b, bomb(80 << 20), 80 << 20); }, "object's length"},
-      {"a bomb that says no size", [](RawBundle& b) { replace_first(b, undeclared(bomb(8 << 20)), 900); },
+      {"a bomb above the bound", [](RawBundle& b) { replace_last(b, bomb(80 << 20), 80 << 20); }, "object's length"},
+      {"a bomb that says no size", [](RawBundle& b) { replace_last(b, undeclared(bomb(8 << 20)), 900); },
        "the frame says another size"},
       {"a frame that says less than it holds",
        [](RawBundle& b) {
-         std::string frame = cache::compress(first_file(b)).value();
+         std::string frame = cache::compress(last_file(b)).value();
          frame[5] = static_cast<char>(frame[5] - 10);  // the lowest byte of the size
-         replace_first(b, frame, first_file(b).size() - 10);
+         replace_last(b, frame, last_file(b).size() - 10);
        },
        "cannot be decompressed"},
       {"two frames",
        [](RawBundle& b) {
-         const std::string frame = cache::compress(first_file(b)).value();
-         replace_first(b, frame + frame, first_file(b).size());
+         const std::string frame = cache::compress(last_file(b)).value();
+         replace_last(b, frame + frame, last_file(b).size());
        },
        "not one whole frame"},
       {"a frame that can be skipped",
-       [](RawBundle& b) { replace_first(b, std::string("\x50\x2a\x4d\x18\x04\0\0\0data", 12), 4); },
+       [](RawBundle& b) { replace_last(b, std::string("\x50\x2a\x4d\x18\x04\0\0\0data", 12), 4); },
        "the frame says another size"},
-      {"an object of another key", [](RawBundle& b) { replace_first(b, test::object_file(test::object_of(9))); },
+      {"an object of another key", [](RawBundle& b) { replace_last(b, test::object_file(test::object_of(9))); },
        "holds the entry " + test::key_of(9).hex()},
-      {"what is no object", [](RawBundle& b) { replace_first(b, std::string(4000, 'x')); }, "mark of an object"},
+      {"what is no object", [](RawBundle& b) { replace_last(b, std::string(4000, 'x')); }, "mark of an object"},
       {"an object with a changed payload",
        [](RawBundle& b) {
-         std::string file = first_file(b);
+         std::string file = last_file(b);
          file[20] = static_cast<char>(file[20] ^ 1);
-         replace_first(b, file);
+         replace_last(b, file);
        },
        "the payload's digest is wrong"},
   };
@@ -176,7 +177,7 @@ TEST_CASE("each hostile bundle is refused whole by an import, and the root is as
 TEST_CASE("a hostile bundle makes no root where none was") {
   const test::TempFolder folder;
   RawBundle bundle = raw_bundle(3);
-  replace_first(bundle, test::object_file(test::object_of(9)));
+  replace_last(bundle, test::object_file(test::object_of(9)));
   test::write_file(folder / "bundle", bundle.bytes());
   CHECK_FALSE(cache::import_bundle(cache::Bundle::open(folder / "bundle", {}).value(), folder / "root"));
   CHECK_FALSE(fs::exists(folder / "root"));
