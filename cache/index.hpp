@@ -61,6 +61,8 @@ class Index {
   template <class Work>
   auto with_database(Work work) const -> decltype(work(std::declval<Database&>()));
   template <class Work>
+  auto change(Work work) const -> decltype(work(std::declval<Database&>()));
+  template <class Work>
   auto with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>()));
   SqlExpected<void> replace_damaged() const;
   [[nodiscard]] std::chrono::milliseconds patience() const;

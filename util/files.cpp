@@ -21,21 +21,6 @@ tl::unexpected<Error> fail_to_find(std::string_view verb, const std::filesystem:
   return fail_system(verb, name, error);
 }
 
-// Reads exactly `size` bytes, or fewer when the file ends before.
-Expected<std::string> read_bytes(int file, std::size_t size, const std::filesystem::path& name) {
-  std::string bytes(size, '\0');
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::read(file, bytes.data() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_system("read", name, errno);
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
 // Removes the temporary file on every way out, also the good one: `target` is a second link to it.
 class Staged {
  public:
@@ -136,9 +121,9 @@ std::string unique_name(std::string_view prefix) {
   return fmt::format("{}{}-{}-{:08x}", prefix, ::getpid(), counter.fetch_add(1), random());
 }
 
-Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links) {
+Expected<OpenedFile> open_file(const std::filesystem::path& path, bool follow_links) {
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow_links ? 0 : O_NOFOLLOW);
-  const File file(::open(path.c_str(), flags), system_calls());
+  File file(::open(path.c_str(), flags), system_calls());
   if (!file) {
     if (errno == ELOOP && !follow_links) {
       return fail(ErrorCode::invalid_argument, fmt::format("{} is a symbolic link", path.native()));
@@ -150,12 +135,32 @@ Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t
   if (!S_ISREG(status.st_mode)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is not a regular file", path.native()));
   }
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > max_bytes) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} holds {} bytes, more than the {} allowed", path.native(), size, max_bytes));
+  return OpenedFile{std::move(file), static_cast<std::uint64_t>(status.st_size)};
+}
+
+Expected<std::string> read_at(const File& file, std::uint64_t offset, std::size_t bytes,
+                              const std::filesystem::path& name) {
+  std::string content(bytes, '\0');
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = ::pread(file.get(), content.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorCode::io, system_message("read", name, errno));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
   }
-  return read_bytes(file.get(), static_cast<std::size_t>(size), path);
+  content.resize(done);
+  return content;
+}
+
+Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links) {
+  const auto opened = open_file(path, follow_links);
+  if (!opened) return tl::make_unexpected(opened.error());
+  if (opened->bytes > max_bytes) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} holds {} bytes, more than the {} allowed", path.native(), opened->bytes, max_bytes));
+  }
+  return read_at(opened->file, 0, static_cast<std::size_t>(opened->bytes), path);
 }
 
 Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name) {
@@ -195,6 +200,25 @@ Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path
   }
   if (!published && published.error().code == ErrorCode::not_found) published.error().code = ErrorCode::io;
   return published;
+}
+
+Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& target,
+                            const std::vector<std::string_view>& pieces) {
+  struct stat status {};
+  if (::lstat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} is there and is not a regular file; it is left alone", target.native()));
+  }
+  const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+  Staged staged(calls, folder / unique_name("." + target.filename().native() + "."));
+  auto file = write_staged(calls, staged, pieces);
+  if (!file) return tl::make_unexpected(file.error());
+  if (file->close() != 0) return fail(ErrorCode::io, system_message("close", target, errno));
+  if (calls.rename(staged.path().native(), target.native()) != 0) {
+    return fail(ErrorCode::io, system_message("replace", target, errno));
+  }
+  staged.gone();
+  return sync_folder(calls, folder);
 }
 
 }  // namespace cubinet::util

@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "engine_world.hpp"
 #include "jit/provide.hpp"
@@ -63,6 +64,23 @@ TEST_CASE("A warm engine never opens the compiler") {
   jit::Engine engine(parts_with_cabinet(world, folder));
   CHECK(engine.prepare(kProblem, kRange, nullptr));
   CHECK(world.opened == 1);
+}
+
+TEST_CASE("An engine without a root starts from a bundle where it lies, and compiles nothing") {
+  const test::TempFolder folder;
+  World world;
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  const std::int64_t compiled = world.calls;
+  auto cabinet = cache::Cabinet::open(folder / "root", false).value();
+  std::vector<cache::Key> keys;
+  const auto entries = cabinet.list().value();
+  for (const auto& entry : entries) keys.push_back(entry.key);
+  REQUIRE(cache::export_bundle(cabinet, keys, folder / "bundle", {}));
+  jit::EngineParts parts = parts_for(world);
+  parts.cabinet = cache::Cabinet::open_stack({}, false, {folder / "bundle"}).value().cabinet;
+  jit::Engine engine(std::move(parts));
+  check_all_found(engine, kProblem, count_kernels(kProblem, kRange));
+  CHECK(world.calls == compiled);
 }
 
 TEST_CASE("A kernel of the NVRTC that is really there is found though another was expected") {
