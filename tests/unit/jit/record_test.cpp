@@ -1,0 +1,42 @@
+#include "jit/record.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+
+using namespace cubinet;
+
+TEST_CASE("Records that are the same do not differ") {
+  CHECK(jit::differences("{}", "{}").empty());
+  CHECK(jit::differences("noise", "noise").empty());
+}
+
+TEST_CASE("Each field that differs is named once, with both values") {
+  const std::string first =
+      R"({"constants":{"kN":128,"kStages":4},"nvrtc":"12.8","options":["a","b"],"templates":{"a.cuh":"00","b.cuh":"11"}})";
+  const std::string second =
+      R"({"constants":{"kN":128,"kStages":6},"nvrtc":"13.0","options":["a"],"templates":{"a.cuh":"00","c.cuh":"11"}})";
+  CHECK(jit::differences(first, second) == std::vector<jit::Difference>{{"constants.kStages", "4", "6"},
+                                                                        {"nvrtc", "\"12.8\"", "\"13.0\""},
+                                                                        {"options", R"(["a","b"])", R"(["a"])"},
+                                                                        {"templates.b.cuh", "\"11\"", ""},
+                                                                        {"templates.c.cuh", "", "\"11\""}});
+}
+
+TEST_CASE("A member that is an object in one record and a text in the other differs by every name") {
+  CHECK(jit::differences(R"({"a":{"b":1}})", R"({"a":"b"})") ==
+        std::vector<jit::Difference>{{"a", "", "\"b\""}, {"a.b", "1", ""}});
+}
+
+TEST_CASE("Records that are no JSON, or say the same in other bytes, differ as a whole") {
+  CHECK(jit::differences("noise", "{}") == std::vector<jit::Difference>{{"record", "\"noise\"", "{}"}});
+  CHECK(jit::differences(R"({"a":1})", R"({ "a":1})") ==
+        std::vector<jit::Difference>{{"record", R"({"a":1})", R"({ "a":1})"}});
+}
+
+TEST_CASE("A record that is nested without end, or is no UTF-8, is compared all the same") {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  CHECK(jit::record_value(deep) == deep);
+  CHECK(jit::differences(deep, "{}").size() == 1);
+  CHECK(jit::differences("{\"a\":\"\xff\"}", "{}").size() == 1);
+}
