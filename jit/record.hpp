@@ -16,8 +16,6 @@ struct Difference {
   std::string field;  // "nvrtc", "constants.kStages", "templates.ptx/wgmma.cuh"; "record" where one is no JSON object
   std::string first;  // the value as JSON; empty where that record has no such field
   std::string second;
-
-  friend bool operator==(const Difference&, const Difference&) = default;
 };
 
 // The fields in which two records differ, in alphabetical order; none when they are the same.
