@@ -106,7 +106,7 @@ enum class Persistence { on, readonly, off };
 struct Surroundings {
   const util::Clock& clock = util::system_clock();
   util::SystemCalls& calls = util::system_calls();
-  std::chrono::milliseconds index_patience{5000};  // for an index that another process holds
+  std::chrono::milliseconds index_patience{5000};  // for an index that another process holds, see index.hpp
 };
 
 struct Stack;
@@ -140,10 +140,12 @@ class Cabinet {
   Expected<void> add_layer(const std::filesystem::path& root);
 
   // The entry, if it is there and whole: size, digest, key and record are checked on the bytes that are
-  // returned. A damaged file is moved to quarantine/ and answered as a miss. Touches no SQLite.
+  // returned. A damaged file is moved to quarantine/, counted, and answered as a miss. Touches no SQLite.
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
   // Whether find() answers for the record that the key is the digest of. As thorough as find(), and as costly.
   [[nodiscard]] bool holds(const Key& key) const;
+  // How many damaged files the two have set aside.
+  [[nodiscard]] std::int64_t set_aside() const;
 
   // Tries to be the one that makes the entry, see claim.hpp. Does not wait. Neither mine nor taken where the root
   // cannot be written or locked: make the entry all the same.
@@ -179,8 +181,9 @@ class Cabinet {
   // Says at the present time that the cabinet holds every entry which the subject takes, in the place of what was said
   // of this subject before. cache_unusable for a read-only root, io when the index does not answer.
   Expected<void> record_coverage(const std::string& subject, std::vector<Key> keys);
-  // Takes back what was said of these subjects. Best effort.
-  void drop_coverage(const std::vector<std::string>& subjects);
+  // Takes back what was said in these, as coverage() answered them. What another process has said of one of the
+  // subjects since stays. Best effort.
+  void drop_coverage(const std::vector<Coverage>& coverages);
   // Reads every object and compares it with its footer and with the index; with `repair` sets damaged
   // objects aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
   // changes in any way. The report tells what was found, before repairs, and what they left. An index that another

@@ -73,14 +73,15 @@ Expected<util::Published> ObjectStore::publish(const Key& key, const Object& obj
   return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer});
 }
 
-void ObjectStore::set_damaged_aside(const Key& key) const {
+bool ObjectStore::set_damaged_aside(const Key& key) const {
   const fs::path path = layout_.object(key);
   const auto moved = set_aside(calls_, layout_, path, key.hex());
-  if (!moved || moved->empty()) return;
+  if (!moved) return false;
   // Between the look and the move another process may have done the same and published anew.
-  if (!read_object(*moved, key)) return;
+  if (moved->empty() || !read_object(*moved, key)) return true;
   const int linked = calls_.link(moved->native(), path.native());
   if (linked == 0 || errno == EEXIST) calls_.unlink(moved->native());
+  return false;
 }
 
 bool ObjectStore::set_stranger_aside(const std::string& name) const {

@@ -13,6 +13,9 @@
 
 namespace cubinet::cache {
 
+// Whether an error of ObjectStore::read tells of damage.
+inline bool is_damage(const Error& error) { return error.code == ErrorCode::invalid_argument; }
+
 // Stateless but for its options: thread-safe, fork-safe.
 class ObjectStore {
  public:
@@ -32,7 +35,8 @@ class ObjectStore {
   Expected<util::Published> publish(const Key& key, const Object& object) const;
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
-  void set_damaged_aside(const Key& key) const;
+  // True: a damaged one is gone from its place.
+  bool set_damaged_aside(const Key& key) const;
   // The same for a name from Listing::strangers. False when it is still there.
   [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
 

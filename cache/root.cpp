@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "util/files.hpp"
+#include "util/giving_calls.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -129,6 +130,14 @@ Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
   return {};
 }
 
+// See Root::giving.
+std::unique_ptr<util::SystemCalls> calls_that_give(const fs::path& root, util::SystemCalls& calls) {
+  struct stat folder {};
+  const bool foreign = ::geteuid() == 0 && ::stat(root.c_str(), &folder) == 0 && folder.st_uid != 0;
+  if (!foreign) return nullptr;
+  return std::make_unique<util::GivingCalls>(calls, folder.st_uid, folder.st_gid);
+}
+
 std::string why_not_writable(const Layout& layout) {
   for (const auto& folder : {layout.root, layout.objects(), layout.tmp()}) {
     if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) continue;
@@ -140,7 +149,7 @@ std::string why_not_writable(const Layout& layout) {
 
 Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
   if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
-  Root root{layout, Persistence::on, why_not_writable(layout)};
+  Root root{layout, Persistence::on, why_not_writable(layout), nullptr};
   if (root.readonly_reason.empty()) {
     // A full disk is a reason too: what is in the cabinet can still be read.
     if (auto made = make_parts(layout, calls); !made) root.readonly_reason = made.error().message;
@@ -210,10 +219,14 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
     if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
   }
   if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
-  const auto format = read_or_make_format(layout, create, calls);
+  auto giving = calls_that_give(layout.root, calls);
+  util::SystemCalls& makers = giving ? *giving : calls;
+  const auto format = read_or_make_format(layout, create, makers);
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
-  return open_marked(layout, calls);
+  auto root = open_marked(layout, makers);
+  if (root) root->giving = std::move(giving);
+  return root;
 }
 
 Expected<Root> open_layer(const fs::path& path) {
@@ -226,7 +239,7 @@ Expected<Root> open_layer(const fs::path& path) {
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
   if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
-  return Root{layout, Persistence::readonly, "it was opened as a layer, to be read alone"};
+  return Root{layout, Persistence::readonly, "it was opened as a layer, to be read alone", nullptr};
 }
 
 }  // namespace cubinet::cache

@@ -56,6 +56,12 @@ void add_execution_options(CLI::App& app, ExecutionRequest& request) {
   const auto parse = [&request](const std::string& text) {
     const auto bytes = util::parse_byte_size(text);
     if (!bytes) throw CLI::ValidationError("--memory-budget", bytes.error().message);
+    if (*bytes == 0) {
+      throw CLI::ValidationError("--memory-budget",
+                                 fmt::format("'{}' leaves no memory: give a size above 0, or leave the option out for "
+                                             "half of what is free",
+                                             text));
+    }
     request.budget = *bytes;
   };
   app.add_option_function<std::string>(

@@ -17,6 +17,7 @@
 #include "tools/toolchain.hpp"
 #include "tools/warmup_report.hpp"
 #include "util/cores.hpp"
+#include "util/elapsed.hpp"
 #include "util/memory.hpp"
 #include "util/text.hpp"
 #include "warmup/coverage.hpp"
@@ -54,14 +55,23 @@ constexpr const char* warmup_help =
     "--strict alone. A wrong result is exit code 1 in every case. The kernels that check are kept in the\n"
     "cabinet, too.\n";
 
+// What to say where kernels are to be compiled and there is no NVRTC.
+tl::unexpected<Error> needs_nvrtc(std::size_t missing, std::size_t kernels, const std::string& root, Error reason) {
+  reason.message =
+      fmt::format("NVRTC is needed, since {} of {} kernels are not in {}: {}", missing, kernels, root, reason.message);
+  return tl::make_unexpected(std::move(reason));
+}
+
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
 // long as nothing is to be compiled.
 Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain, const cache::Cabinet& cabinet) {
   const bool writable = cabinet.persistence() == cache::Persistence::on;
   if (writable && !toolchain.missing) return {};
-  const std::int64_t missing = warmup::count_missing(plan, toolchain.compiler->version(), cabinet);
+  const auto missing = static_cast<std::size_t>(warmup::count_missing(plan, toolchain.compiler->version(), cabinet));
   if (missing == 0) return {};
-  if (toolchain.missing) return tl::make_unexpected(*toolchain.missing);
+  if (toolchain.missing) {
+    return needs_nvrtc(missing, plan.kernels.size(), cabinet.root().string(), *toolchain.missing);
+  }
   return fail(
       ErrorCode::cache_unusable,
       fmt::format("{} cannot be written, and {} of {} kernels are not in it; nothing was compiled ({}); make it "
@@ -134,7 +144,8 @@ class Warmup {
         task_(task),
         stop_(stop),
         display_(progress_style(options.quiet), options.progress_file),
-        device_(options.execution.execute ? warmup::identify_device() : fail(ErrorCode::driver_missing, "")) {
+        device_(options.execution.execute ? warmup::identify_device() : fail(ErrorCode::driver_missing, "")),
+        cabinet_(cache::Cabinet::open(task.root, false)) {
     outcome_.kernels = task.plan.kernels.size();
     outcome_.jobs = task.jobs;
     outcome_.executes = options.execution.execute;
@@ -143,43 +154,54 @@ class Warmup {
   int run() {
     // Under the version that the build expects, before anything is opened that takes time.
     const std::string expected = jit::configured_nvrtc_version();
-    auto cabinet = cache::Cabinet::open(task_.root, false);
-    if (cabinet && look_up(*cabinet, expected)) return say_found();
+    if (cabinet_ && look_up(expected)) return say_found();
     Toolchain toolchain = open_toolchain();
-    if (!cabinet) cabinet = cache::Cabinet::open(task_.root, !toolchain.missing);
-    if (!cabinet) return give_up(toolchain.missing.value_or(cabinet.error()));
-    if (const auto ready = check_ready(task_.plan, toolchain, *cabinet); !ready) return give_up(ready.error());
+    if (!cabinet_) cabinet_ = open_root(toolchain);
+    if (!cabinet_) return give_up(cabinet_.error());
+    outcome_.root = cabinet_->root().string();
+    if (const auto ready = check_ready(task_.plan, toolchain, *cabinet_); !ready) return give_up(ready.error());
     const std::string version = toolchain.compiler->version();
-    if (version != expected && look_up(*cabinet, version)) return say_found();
-    outcome_.root = cabinet->root().string();
-    if (outcome_.coverage != Coverage::found) compile(toolchain, *cabinet);
-    if (record(*cabinet, version, {})) outcome_.coverage = Coverage::recorded;
-    if (outcome_.executes) execute_all(toolchain, *cabinet);
+    if (version != expected && look_up(version)) return say_found();
+    if (outcome_.coverage == Coverage::found) {
+      outcome_.coverage = Coverage::recorded;  // as far as the compilation goes
+    } else {
+      compile(toolchain);
+      record(version, {});
+    }
+    if (outcome_.executes) execute_all(toolchain);
     return say();
   }
 
  private:
   using Executed = std::optional<warmup::Executed>;
 
+  // Makes the cabinet, if something could be put into it.
+  [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain) const {
+    auto opened = cache::Cabinet::open(task_.root, !toolchain.missing);
+    const bool absent = !opened && opened.error().code == ErrorCode::not_found;
+    if (!absent || !toolchain.missing) return opened;
+    return needs_nvrtc(outcome_.kernels, outcome_.kernels, task_.root, *toolchain.missing);
+  }
+
   // Whether the cabinet is known to be complete for all that is asked; the report says so then. With --execute it may
   // be known for the compilation alone.
-  bool look_up(cache::Cabinet& cabinet, const std::string& version) {
+  bool look_up(const std::string& version) {
     outcome_.coverage = Coverage::none;  // what another version was complete for says nothing of this one
     outcome_.report = {};
     const auto covered = [&](const Executed& executed) {
       const auto subject = warmup::subject_of(task_.request.plan, version, executed);
-      auto report = warmup::warm_from_coverage(cabinet, task_.plan, subject);
+      auto report = warmup::warm_from_coverage(*cabinet_, task_.plan, subject);
       if (report) outcome_.report = std::move(*report);
       return report.has_value();
     };
-    outcome_.root = cabinet.root().string();
+    outcome_.root = cabinet_->root().string();
     const bool whole = options_.execution.execute ? device_ && covered(*device_) : covered({});
     if (whole && device_) outcome_.execution.device = device_->device;
     if (whole || (options_.execution.execute && covered({}))) outcome_.coverage = Coverage::found;
     return whole;
   }
 
-  void compile(Toolchain& toolchain, cache::Cabinet& cabinet) {
+  void compile(Toolchain& toolchain) {
     const std::int64_t before = util::resident_bytes();
     ObservedCompiler compiler(*toolchain.compiler, display_);
     const auto progress = [this](const warmup::Step& step) { display_.finish(finish_of(step.outcome)); };
@@ -190,23 +212,24 @@ class Warmup {
       };
     }
     display_.begin(Phase::compiling, static_cast<std::int64_t>(task_.plan.kernels.size()));
-    outcome_.report = warmup::warm(task_.plan, compiler, &cabinet, task_.jobs.count, progress, &stop_, sharing);
+    outcome_.report = warmup::warm(task_.plan, compiler, &*cabinet_, task_.jobs.count, progress, &stop_, sharing);
     display_.end_phase();
     outcome_.memory = host_memory(before, outcome_.report, task_.jobs.count);
   }
 
-  void execute_all(Toolchain& toolchain, cache::Cabinet& cabinet) {
+  void execute_all(Toolchain& toolchain) {
     ObservedCompiler compiler(*toolchain.compiler, display_);
-    outcome_.execution = execute(task_.plan, compiler, cabinet, options_.execution, display_, stop_);
-    if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels) &&
-        record(cabinet, toolchain.compiler->version(), *device_)) {
-      outcome_.coverage = Coverage::recorded;
+    outcome_.execution = execute(task_.plan, compiler, *cabinet_, options_.execution, display_, stop_);
+    if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels)) {
+      record(toolchain.compiler->version(), *device_);
     }
   }
 
-  bool record(cache::Cabinet& cabinet, const std::string& version, const Executed& executed) {
+  void record(const std::string& version, const Executed& executed) {
     const auto subject = warmup::subject_of(task_.request.plan, version, executed);
-    return warmup::record_coverage(cabinet, task_.plan, subject, outcome_.report);
+    const auto recorded = warmup::record_coverage(*cabinet_, task_.plan, subject, outcome_.report);
+    if (!recorded) outcome_.coverage_problem = recorded.error().message;
+    if (recorded && *recorded) outcome_.coverage = Coverage::recorded;
   }
 
   // The last word of the progress file.
@@ -239,13 +262,21 @@ class Warmup {
 
   int give_up(const Error& error) {
     display_.end(ProgressState::failed, error.message);
+    tell_remarks();
     return report_error(error, options_.json, exit_failed);
   }
 
+  void tell_remarks() {
+    if (cabinet_) outcome_.damaged = cabinet_->set_aside();
+    if (!options_.quiet) remark(outcome_);
+  }
+
   int say() {
+    outcome_.seconds = util::seconds_since(begin_);
     end_progress();
     explain(outcome_.report);
     explain_execution(outcome_.execution);
+    tell_remarks();
     if (options_.json) {
       print_object(warmup_object(outcome_));
     } else {
@@ -256,11 +287,13 @@ class Warmup {
     return done ? exit_done : exit_failed;
   }
 
+  const util::Moment begin_ = util::now();
   const WarmupOptions& options_;
   const Task& task_;
   const std::atomic<bool>& stop_;
   ProgressDisplay display_;
   Expected<warmup::Executed> device_;  // with --execute: where kernels are executed
+  Expected<cache::Cabinet> cabinet_;
   WarmupOutcome outcome_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache/layout.hpp"
 #include "tools/table.hpp"
 
 namespace cubinet::tools {
@@ -40,13 +41,16 @@ const char* const warmup_fields_help =
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
-    "persist_problem, coverage (found|recorded|none), cache, jobs, jobs_reason (cores|memory|given),\n"
-    "host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the cabinet holds now, shared\n"
-    "how many of hits another process made meanwhile, launches and peak_device_bytes (the most device\n"
-    "memory in use beyond that at the start) are those of executing; without --execute they are 0.\n"
+    "persist_problem, damaged, coverage (found|recorded|none), coverage_problem, cache, jobs, jobs_reason\n"
+    "(cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
+    "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
+    "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
+    "without --execute they are 0. seconds are those of the whole command. damaged entries were found and\n"
+    "set aside in quarantine/; those of the plan are made again.\n"
     "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
     "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all of\n"
-    "this was done before, every kernel was looked at and is whole, and nothing was compiled or launched.\n";
+    "this was done before, every kernel was looked at and is whole, and nothing was compiled or launched.\n"
+    "coverage_problem: all of it is done, and why that could not be recorded; empty otherwise.\n";
 
 const char* const progress_fields_help =
     "--progress-file: {pid, state (compiling|executing|done|failed|interrupted), done, total, compiled,\n"
@@ -71,10 +75,12 @@ Json warmup_object(const WarmupOutcome& outcome) {
               {"failures", failures_array(report)},
               {"remaining", report.remaining.size()}};
   add_execution(object, outcome.execution, report);
-  object.update(Json{{"seconds", report.seconds + outcome.execution.seconds},
+  object.update(Json{{"seconds", outcome.seconds},
                      {"persist", persist_name(report.persist)},
                      {"persist_problem", report.persist_problem},
+                     {"damaged", outcome.damaged},
                      {"coverage", coverage_name(outcome.coverage)},
+                     {"coverage_problem", outcome.coverage_problem},
                      {"cache", outcome.root},
                      {"jobs", outcome.jobs.count},
                      {"jobs_reason", jit::reason_name(outcome.jobs.reason)},
@@ -91,7 +97,7 @@ std::string warmup_text(const WarmupOutcome& outcome) {
   if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
-  return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(report.seconds * 1000),
+  return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
                      outcome.root, persist_name(report.persist), execution_line(outcome));
 }
 
@@ -106,6 +112,15 @@ void explain(const warmup::Report& report) {
                      report.persist_problem));
   }
   if (!report.remaining.empty()) note("interrupted; run the same command again for the rest");
+}
+
+void remark(const WarmupOutcome& outcome) {
+  if (outcome.damaged > 0) {
+    note(fmt::format("{} damaged {} set aside ({}); what of that this plan needs is made again", outcome.damaged,
+                     outcome.damaged == 1 ? "entry was" : "entries were",
+                     cache::Layout{outcome.root}.quarantine().string()));
+  }
+  if (!outcome.coverage_problem.empty()) note("complete, but not recorded: " + outcome.coverage_problem);
 }
 
 }  // namespace cubinet::tools

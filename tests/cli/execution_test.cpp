@@ -91,7 +91,10 @@ TEST_CASE("Options of an execution that is not asked for, and a budget that is n
   };
   refused({"--memory-budget", "2GiB"}, "--memory-budget requires --execute");
   refused({"--strict"}, "--strict requires --execute");
-  for (const char* size : {"banana", "-1", "", "2 XiB", "1e9", "99999999999999999999"}) {
-    refused({"--execute", "--memory-budget", size}, std::string("--memory-budget: '") + size + "' is not a size");
-  }
+  const auto size_is = [&](const std::string& size, const std::string& what) {
+    refused({"--execute", "--memory-budget", size}, "--memory-budget: '" + size + "' " + what);
+  };
+  for (const char* size : {"banana", "-1", "", "2 XiB", "1e9"}) size_is(size, "is not a size");
+  for (const char* size : {"99999999999999999999", "99999999999999GiB", "8388608TiB"}) size_is(size, "is too large");
+  for (const char* size : {"0", "0GiB", "0.5", "0.0001 KiB"}) size_is(size, "leaves no memory");
 }
