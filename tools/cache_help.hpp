@@ -19,11 +19,18 @@ inline constexpr const char* entry_fields_help =
     "  compile_ms    milliseconds\n";
 
 inline constexpr const char* list_help =
-    "Entries are sorted by family, N, K, config. Nothing in objects/ is changed; files that\n"
-    "look damaged are not listed, and counted on standard error.\n\n"
-    "Example:\n  cubinet cache ls --cache /opt/kernels\n\n"
+    "Entries must pass every filter that is given. DURATION is a whole number and s, min, h, d or\n"
+    "w (12h, 7d), SIZE a number and a unit (100KiB). --sort goes upwards: key; family, N, K, config;\n"
+    "n; k; used, longest unused first; size; age, youngest first; hits; compile, quickest first. What\n"
+    "is equal there stays sorted by family, N, K, config.\n"
+    "Nothing in objects/ is changed; files that look damaged are not listed, and counted on\n"
+    "standard error. Without an index there is no choice by use.\n\n"
+    "Example:\n  cubinet cache ls --cache /opt/kernels\n"
+    "  cubinet cache ls --family bf16_grouped_masked --unused-for 30d --sort size --reverse --limit 10\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
+    "  total         entries of the cabinet\n"
+    "  matched       those that pass the filters; --limit may show fewer\n"
     "  entries       a list, fields see below\n"
     "  damaged       keys, or names in objects/, of files that look damaged\n"
     "  index_problem why the index could not be read, else empty\n"
