@@ -1,5 +1,6 @@
 // Listings and figures of a cabinet.
 #include <algorithm>
+#include <future>
 
 #include <fmt/format.h>
 
@@ -50,9 +51,11 @@ Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
   if (!util::is_hex(key_prefix)) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
   }
+  // Of 100,000 entries each takes a good part of a second. What changes between the two is looked at again below.
+  auto reading = std::async([&] { return state_->writable() ? state_->index.rows() : state_->index.rows_unchanged(); });
   const auto listing = state_->store.list();
+  auto read = reading.get();
   if (!listing) return tl::make_unexpected(listing.error());
-  auto read = state_->writable() ? state_->index.rows() : state_->index.rows_unchanged();
   Index::Rows rows = read ? std::move(*read) : Index::Rows();
   Survey survey;
   // Where none could be made nobody has counted anything.
