@@ -37,8 +37,12 @@ inline constexpr const char* list_help =
     "Each entry:\n";
 
 inline constexpr const char* show_help =
-    "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n\n"
-    "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n\n"
+    "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n"
+    "--sass runs nvdisasm, else cuobjdump, of CUDA_HOME, /usr/local/cuda or PATH. --ptx compiles the\n"
+    "kernel again, since the cabinet holds no PTX; that takes the templates and the NVRTC that the\n"
+    "entry was made of. Exit code 1 where one of these is missing or another.\n\n"
+    "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n"
+    "  cubinet cache show 3f9a01c2 --sass > kernel.sass\n\n"
     "With --json:\n";
 
 inline constexpr const char* show_more_fields_help =
@@ -46,7 +50,11 @@ inline constexpr const char* show_more_fields_help =
     "  record        what the key is the SHA-256 of: all that the compilation depends on\n";
 
 inline constexpr const char* stats_help =
-    "Example:\n  cubinet cache stats --cache /opt/kernels\n\n"
+    "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
+    "counters cubinet_cache_..., each with the cabinet's folder as label cache; what is not known is\n"
+    "left out. A node exporter's textfile collector takes it as it is.\n\n"
+    "Example:\n  cubinet cache stats --cache /opt/kernels\n"
+    "  cubinet cache stats --prometheus > /var/lib/node_exporter/cubinet.prom\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
     "  persist       \"on\" or \"readonly\"\n"
