@@ -49,6 +49,30 @@ inline constexpr const char* show_more_fields_help =
     "  kernel_names  entry points in the object\n"
     "  record        what the key is the SHA-256 of: all that the compilation depends on\n";
 
+inline constexpr const char* explain_help =
+    "With a key: what the entry is, and whether this build with this NVRTC would ask for it again.\n"
+    "With two keys: the fields in which their records differ. With a problem, as `cubinet plan` takes\n"
+    "it: for each kernel whether a look-up would hit now, in the cabinet or in a layer of\n"
+    "CUBINET_CACHE_PATH, and why it would not. Nothing is compiled, moved or set aside.\n\n"
+    "Examples:\n  cubinet cache explain 3f9a01c2\n  cubinet cache explain 3f9a01c2 77d0be11\n"
+    "  cubinet cache explain --shape 4096,7168,8 --m 300\n\n"
+    "With --json, for a key:\n"
+    "  entries       the one or two entries {key, family, n, k, config}\n"
+    "  wanted        the key that this build asks for in its place; null: none, the family or its\n"
+    "                constants are not this build's\n"
+    "  current       true: it is the same key\n"
+    "  wanted_state  of the wanted key, as state below\n"
+    "  differences   {field, first, second} of the records, as JSON texts; empty: no such field.\n"
+    "                second is the other entry's, or what this build would write\n"
+    "For a problem:\n"
+    "  nvrtc         the version that is asked for\n"
+    "  searched      the cabinet and the layers, in order\n"
+    "  hits, misses  how many kernels\n"
+    "  kernels       {key, family, n, k, config, state, where, why, nearest, differences}; state is\n"
+    "                hit, damaged, set aside (damaged before), stale (the same kernel of other\n"
+    "                templates or another NVRTC) or absent; where has it; nearest is the key of the\n"
+    "                entry that is most like it\n";
+
 inline constexpr const char* stats_help =
     "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
     "counters cubinet_cache_..., each with the cabinet's folder as label cache; what is not known is\n"
