@@ -44,6 +44,7 @@ void add_cache(CLI::App& app, int& exit_code) {
   add_cache_show(*cache, exit_code);
   add_cache_explain(*cache, exit_code);
   add_cache_stats(*cache, exit_code);
+  add_cache_report(*cache, exit_code);
   add_cache_verify(*cache, exit_code);
   add_cache_rm(*cache, exit_code);
 }

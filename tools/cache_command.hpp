@@ -35,6 +35,7 @@ void add_cache_ls(CLI::App& cache, int& exit_code);
 void add_cache_show(CLI::App& cache, int& exit_code);
 void add_cache_explain(CLI::App& cache, int& exit_code);
 void add_cache_stats(CLI::App& cache, int& exit_code);
+void add_cache_report(CLI::App& cache, int& exit_code);
 void add_cache_verify(CLI::App& cache, int& exit_code);
 void add_cache_rm(CLI::App& cache, int& exit_code);
 

@@ -94,6 +94,16 @@ inline constexpr const char* stats_help =
     "                templates of this build), executed (null, or {device, driver}), kernels,\n"
     "                recorded (seconds since 1970)}\n";
 
+inline constexpr const char* report_help =
+    "One static HTML page without scripts: what the cabinet holds by family, shape and\n"
+    "configuration, resources, age and use, what it is complete for, and damage. Tables show their 50\n"
+    "largest rows. The same state gives the same page.\n\n"
+    "Example:\n  cubinet cache report cabinet.html --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  file          what was written\n"
+    "  bytes         its size\n"
+    "  entries       how many the cabinet holds\n";
+
 inline constexpr const char* verify_help =
     "Exit code 1 when something is damaged or the index and the objects disagree; with\n"
     "--repair when something could not be mended. Two things do not change it: leftovers of\n"
