@@ -24,12 +24,14 @@ using util::format_byte_size;
 using Entries = std::vector<cache::Entry>;
 
 constexpr std::size_t most_rows = 50;
+constexpr std::size_t most_groups = 20;
 constexpr std::size_t most_days = 14;
 
-// "2026-11-30", in UTC; a time that no writer of ours can have noted is a dash.
+// "2026-11-30", in UTC; 0 is never, and a time that no writer of ours can have noted is a dash.
 std::string day_of(std::int64_t seconds) {
   constexpr std::int64_t year_10000 = 253'402'300'800;
-  if (seconds <= 0 || seconds >= year_10000) return "-";
+  if (seconds == 0) return "never";
+  if (seconds < 0 || seconds >= year_10000) return "-";
   const std::time_t time = seconds;
   std::tm parts{};
   gmtime_r(&time, &parts);
@@ -42,9 +44,9 @@ std::string card(std::string_view name, std::string_view value) {
   return fmt::format("<div class=\"card\"><b>{}</b>{}</div>\n", html_text(value), html_text(name));
 }
 
-std::string cut_note(std::size_t all, const char* what) {
-  if (all <= most_rows) return {};
-  return fmt::format("<p>The {} of {}.</p>\n", html_text(fmt::format("{} {}", most_rows, what)), all);
+// Says that a table shows so many of its rows, if not all.
+std::string cut_note(std::size_t all, std::size_t shown, const char* what) {
+  return all <= shown ? std::string() : fmt::format("<p>The {} {} of {}.</p>\n", shown, what, all);
 }
 
 struct Group {
@@ -75,30 +77,30 @@ std::map<std::string, Group> groups_of(const Entries& entries, NameOf name_of) {
 }
 
 // A row for each family, shape or configuration, those with the most bytes first.
-std::string group_table(const std::string& title, const std::map<std::string, Group>& groups) {
+std::string group_table(const std::string& title, const std::map<std::string, Group>& groups, bool use_known) {
   std::vector<std::pair<std::string, Group>> sorted(groups.begin(), groups.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   HtmlTable table(
       {title, ">entries", ">size", ">hits", ">compiled in", ">most registers", ">most spill", ">most smem"});
-  for (std::size_t i = 0; i < std::min(sorted.size(), most_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(sorted.size(), most_groups); ++i) {
     const auto& [name, group] = sorted[i];
-    table.add({name, std::to_string(group.entries), size_of(group.bytes), std::to_string(group.hits),
+    table.add({name, std::to_string(group.entries), size_of(group.bytes), use_known ? std::to_string(group.hits) : "?",
                milliseconds_text(group.compile_ms), std::to_string(group.registers), size_of(group.spill_bytes),
                size_of(group.smem_bytes)});
   }
-  return cut_note(sorted.size(), "with the most bytes") + table.text();
+  return cut_note(sorted.size(), most_groups, "with the most bytes") + table.text();
 }
 
-std::string groups_section(const Entries& entries) {
+std::string groups_section(const Entries& entries, bool use_known) {
   const auto by_family = [](const cache::Entry& entry) { return entry.facts.family + " " + entry.facts.arch; };
   const auto by_shape = [](const cache::Entry& entry) {
     return fmt::format("{} x {}", size_text(entry.facts.n), size_text(entry.facts.k));
   };
   const auto by_config = [](const cache::Entry& entry) { return config_text(entry.facts); };
-  return "<h2>What it holds</h2>\n" + group_table("family", groups_of(entries, by_family)) + "<p></p>\n" +
-         group_table("N x K", groups_of(entries, by_shape)) + "<p></p>\n" +
-         group_table("configuration", groups_of(entries, by_config));
+  return "<h2>What it holds</h2>\n" + group_table("family", groups_of(entries, by_family), use_known) +
+         group_table("N x K", groups_of(entries, by_shape), use_known) +
+         group_table("configuration", groups_of(entries, by_config), use_known);
 }
 
 // Entries counted by which bound their value does not exceed; the last class has no bound.
@@ -172,7 +174,7 @@ std::string largest_section(Entries entries, bool use_known) {
                day_of(facts.created), use_known ? day_of(entry.last_used) : "?",
                use_known ? std::to_string(entry.hits) : "?"});
   }
-  return "<h2>Entries</h2>\n" + cut_note(all, "largest") + table.text();
+  return "<h2>Entries</h2>\n" + cut_note(all, most_rows, "largest") + table.text();
 }
 
 std::string coverage_section(const std::vector<cache::Coverage>& coverages) {
@@ -198,7 +200,7 @@ std::string damage_section(const cache::Survey& survey, const cache::Stats& stat
   if (survey.damaged.empty()) return text;
   HtmlTable table({"damaged"});
   for (std::size_t i = 0; i < std::min(survey.damaged.size(), most_rows); ++i) table.add({survey.damaged[i]});
-  return text + cut_note(survey.damaged.size(), "first") + table.text() +
+  return text + cut_note(survey.damaged.size(), most_rows, "first") + table.text() +
          "<p><code>cubinet cache verify --repair</code> sets them aside.</p>\n";
 }
 
@@ -214,7 +216,7 @@ std::string report_page(const std::string& root, const cache::Survey& survey, co
           card("to compile them all", milliseconds_text(stats.compile_ms)) +
           card("damaged", std::to_string(stats.damaged)) + "</div>\n";
   if (!entries.empty())
-    body += groups_section(entries) + charts(entries, use_known) + largest_section(entries, use_known);
+    body += groups_section(entries, use_known) + charts(entries, use_known) + largest_section(entries, use_known);
   body += coverage_section(stats.coverage) + damage_section(survey, stats);
   return html_page("Cubinet cabinet " + root, body);
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* style = R"(
 :root{color-scheme:light}
-body{margin:0 auto;max-width:1100px;padding:16px;background:#fff;color:#1c1f23;font:15px/1.45 system-ui,sans-serif}
+body{margin:0 auto;max-width:1240px;padding:16px;background:#fff;color:#1c1f23;font:15px/1.45 system-ui,sans-serif}
 h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}h3{font-size:.95rem;margin:0 0 .5rem}
 p{margin:.3rem 0}.path{color:#555;overflow-wrap:anywhere}.note{color:#8a3b00}
 .cards,.charts{display:grid;gap:12px;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));margin-top:16px}
@@ -21,7 +21,7 @@ p{margin:.3rem 0}.path{color:#555;overflow-wrap:anywhere}.note{color:#8a3b00}
 .bar{display:grid;grid-template-columns:minmax(6.5rem,auto) 1fr minmax(3.5rem,auto);gap:8px;align-items:center}
 .bar span{font-size:.85rem;overflow-wrap:anywhere}.bar span:last-child{text-align:right}
 svg{width:100%;height:12px;display:block}rect{fill:#3b6fb6}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;width:100%}
+.scroll{overflow-x:auto;margin:.4rem 0 1.2rem}table{border-collapse:collapse;font-size:.85rem;width:100%}
 th,td{padding:3px 8px;border-bottom:1px solid #e4e7eb;text-align:left;white-space:nowrap}
 th{background:#f4f6f8}.r{text-align:right;font-variant-numeric:tabular-nums}
 )";

@@ -230,3 +230,22 @@ TEST_CASE("Keys do not follow the number of jobs") {
   }
   CHECK(found.size() == 1);
 }
+
+TEST_CASE("report writes one page in the place of what was there, the same each time, and follows no link") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 3);
+  const Outcome first = sandbox.run({"cache", "report", "page.html", "--json"});
+  CHECK(first.exit_code == 0);
+  CHECK(object_of(first).at("entries") == 3);
+  const std::string page = cubinet::test::contents(sandbox.path("page.html"));
+  CHECK(page.size() == object_of(first).at("bytes"));
+  CHECK(holds(page, cubinet::test::key_of(2).hex().substr(0, 12)));
+  sandbox.file("page.html", "something else");
+  CHECK(sandbox.run({"cache", "report", "page.html"}).exit_code == 0);
+  CHECK(cubinet::test::contents(sandbox.path("page.html")) == page);
+  fs::create_symlink(sandbox.file("target", "kept"), sandbox.path("link"));
+  CHECK(sandbox.run({"cache", "report", "link"}).exit_code == 1);
+  CHECK(cubinet::test::contents(sandbox.path("target")) == "kept");
+  CHECK(sandbox.run({"cache", "report", "no/such/folder.html"}).exit_code == 1);
+  CHECK(sandbox.run({"cache", "report", ""}).exit_code == 2);
+}
