@@ -1,6 +1,7 @@
 #include "tools/cache_entries.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,6 +85,12 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   for (const std::string& name : broken) candidates += fmt::format("  {}  damaged\n", one_line(name));
   return fail(ErrorCode::invalid_argument,
               fmt::format("{} is the beginning of {} keys:", prefix, entries.size() + broken.size()), candidates);
+}
+
+tl::expected<cache::Survey, Refusal> find_typed(const std::string& word, cache::Cabinet& cabinet) {
+  const auto prefix = key_prefix(word);
+  if (!prefix) return tl::make_unexpected(Refusal{prefix.error(), exit_usage});
+  return find_one(*prefix, cabinet).map_error([](Error error) { return Refusal{std::move(error), exit_failed}; });
 }
 
 }  // namespace cubinet::tools

@@ -34,4 +34,12 @@ Error damaged(const std::string& reason);
 // A survey with the one entry that `prefix` means.
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet);
 
+struct Refusal {
+  Error error;
+  ExitCode exit_code = exit_failed;
+};
+
+// The same for a word of the command line, whatever it is.
+tl::expected<cache::Survey, Refusal> find_typed(const std::string& word, cache::Cabinet& cabinet);
+
 }  // namespace cubinet::tools

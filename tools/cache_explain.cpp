@@ -63,16 +63,6 @@ std::string entry_text(const cache::Entry& entry) {
                      size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
 }
 
-// The entry that a word of the command line means; `exit_code` is that of a refusal.
-Expected<cache::Entry> entry_of(const std::string& word, cache::Cabinet& cabinet, ExitCode& exit_code) {
-  const auto prefix = key_prefix(word);
-  exit_code = prefix ? exit_failed : exit_usage;
-  if (!prefix) return tl::make_unexpected(prefix.error());
-  auto found = find_one(*prefix, cabinet);
-  if (!found) return tl::make_unexpected(found.error());
-  return std::move(found->entries.front());
-}
-
 int explain_two(const CacheOptions& options, const cache::Entry& first, const cache::Entry& second) {
   const auto differences = jit::differences(first.record, second.record);
   if (options.json) {
@@ -132,10 +122,9 @@ int explain_one(const CacheOptions& options, const cache::Entry& entry, cache::C
 int explain_keys(const CacheOptions& options, const std::vector<std::string>& keys, cache::Cabinet& cabinet) {
   std::vector<cache::Entry> entries;
   for (const std::string& key : keys) {
-    ExitCode exit_code = exit_failed;
-    auto entry = entry_of(key, cabinet, exit_code);
-    if (!entry) return report_error(entry.error(), options.json, exit_code);
-    entries.push_back(std::move(*entry));
+    auto found = find_typed(key, cabinet);
+    if (!found) return report_error(found.error().error, options.json, found.error().exit_code);
+    entries.push_back(std::move(found->entries.front()));
   }
   return entries.size() == 2 ? explain_two(options, entries[0], entries[1]) : explain_one(options, entries[0], cabinet);
 }

@@ -27,11 +27,6 @@ struct ExportOptions {
   std::string signing_key;
 };
 
-struct Refusal {
-  Error error;
-  ExitCode exit_code = exit_failed;
-};
-
 using Entries = std::vector<cache::Entry>;
 using Choice = tl::expected<Entries, Refusal>;
 
@@ -50,11 +45,9 @@ Choice all_entries(cache::Cabinet& cabinet) {
 Choice entries_of_keys(const std::vector<std::string>& keys, cache::Cabinet& cabinet) {
   Entries entries;
   for (const std::string& key : keys) {
-    const auto prefix = key_prefix(key);
-    if (!prefix) return refuse(prefix.error(), exit_usage);
-    const auto found = find_one(*prefix, cabinet);
-    if (!found) return refuse(found.error(), exit_failed);
-    entries.push_back(found->entries.front());
+    auto found = find_typed(key, cabinet);
+    if (!found) return tl::make_unexpected(std::move(found.error()));
+    entries.push_back(std::move(found->entries.front()));
   }
   return entries;
 }

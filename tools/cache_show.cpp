@@ -83,10 +83,8 @@ Expected<void> print_code(const cache::Entry& entry, const ShowOptions& wanted, 
 }
 
 int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet& cabinet) {
-  const auto prefix = key_prefix(wanted.key);
-  if (!prefix) return report_error(prefix.error(), options.json, exit_usage);
-  const auto found = find_one(*prefix, cabinet);
-  if (!found) return report_error(found.error(), options.json, exit_failed);
+  const auto found = find_typed(wanted.key, cabinet);
+  if (!found) return report_error(found.error().error, options.json, found.error().exit_code);
   const cache::Entry& entry = found->entries.front();
   if (const auto whole = cabinet.check(entry.key); !whole) {
     return report_error(damaged(whole.error().message), options.json, exit_failed);
