@@ -180,6 +180,8 @@ class Cabinet {
   // Whether load() answers; errors as from it.
   [[nodiscard]] Expected<void> check(const Key& key) const;
   Expected<Stats> stats();
+  // The same of a survey of the whole cabinet that was just taken.
+  Stats stats(const Survey& survey);
 
   // What the cabinet was said to be complete for, the latest first. The entries may be gone since: ask holds() for
   // each. io when the index does not answer.

@@ -78,12 +78,14 @@ Expected<std::vector<Entry>> Cabinet::match(std::string_view key_prefix) {
 }
 
 Expected<Stats> Cabinet::stats() {
-  auto found = survey();
-  if (!found) return tl::make_unexpected(found.error());
+  return survey().map([&](const Survey& found) { return stats(found); });
+}
+
+Stats Cabinet::stats(const Survey& survey) {
   Stats stats;
-  stats.damaged = static_cast<std::int64_t>(found->damaged.size());
-  stats.index_problem = std::move(found->index_problem);
-  for (const Entry& entry : found->entries) {
+  stats.damaged = static_cast<std::int64_t>(survey.damaged.size());
+  stats.index_problem = survey.index_problem;
+  for (const Entry& entry : survey.entries) {
     ++stats.entries;
     stats.bytes += entry.bytes;
     stats.hits += entry.hits;

@@ -9,7 +9,7 @@
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
-#include "tools/progress_file.hpp"
+#include "util/files.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -17,17 +17,16 @@ namespace {
 int report(const CacheOptions& options, const std::string& file, cache::Cabinet& cabinet) {
   const auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
-  const auto stats = cabinet.stats();
-  if (!stats) return report_error(stats.error(), options.json, exit_failed);
+  const cache::Stats stats = cabinet.stats(*survey);
   note_shortfalls(survey->damaged.size(), survey->index_problem);
-  const std::string page = report_page(cabinet.root().string(), *survey, *stats);
-  if (const auto written = replace_progress(util::system_calls(), file, page); !written) {
+  const std::string page = report_page(cabinet.root().string(), *survey, stats);
+  if (const auto written = util::replace_file(util::system_calls(), file, {page}); !written) {
     return report_error(written.error(), options.json, exit_failed);
   }
   if (options.json) {
-    print_object(Json{{"file", file}, {"bytes", page.size()}, {"entries", stats->entries}});
+    print_object(Json{{"file", file}, {"bytes", page.size()}, {"entries", stats.entries}});
   } else {
-    print(fmt::format("{}: {} entries\n", file, stats->entries));
+    print(fmt::format("{}: {} entries\n", file, stats.entries));
   }
   return exit_done;
 }

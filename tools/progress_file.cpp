@@ -1,9 +1,7 @@
 #include "tools/progress_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
-#include <cerrno>
 #include <cmath>
 #include <string_view>
 #include <system_error>
@@ -28,23 +26,6 @@ bool is_final(ProgressState state) { return state != ProgressState::compiling &&
 bool is_taken(const fs::path& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-}
-
-Expected<void> check_target(const fs::path& path) {
-  if (!is_taken(path)) return {};
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{} is there and is not a regular file; it is left alone", path.native()));
-}
-
-// Makes the file `staged`, which errors speak of by the name that it is going to have.
-Expected<void> write_new(util::SystemCalls& calls, const fs::path& staged, const std::string& text,
-                         const fs::path& name) {
-  util::File file(calls.open(staged.native(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644), calls);
-  if (!file) return util::fail_system("create", name, errno);
-  auto written = util::write_all(calls, file.get(), text, name);
-  if (file.close() != 0 && written) written = util::fail_system("close", name, errno);
-  if (!written) calls.unlink(staged.native());
-  return written;
 }
 
 // The path with every link in it followed, as far as there is something.
@@ -102,13 +83,7 @@ bool progress_due(double since_last, bool changed) {
 }
 
 Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, const std::string& text) {
-  if (auto fit = check_target(path); !fit) return fit;
-  const fs::path staged = path.parent_path() / util::unique_name(".cubinet-progress.");
-  if (auto written = write_new(calls, staged, text, path); !written) return written;
-  if (calls.rename(staged.native(), path.native()) == 0) return {};
-  const int error = errno;
-  calls.unlink(staged.native());
-  return util::fail_system("replace", path, error);
+  return util::replace_file(calls, path, {text}, util::Durability::none);
 }
 
 void remove_progress(util::SystemCalls& calls, const fs::path& path) noexcept {

@@ -26,10 +26,7 @@ std::string progress_object(const ProgressCounts& counts, ProgressState state, c
 // and without one the heartbeat is no more than a second old. Pure.
 bool progress_due(double since_last, bool changed);
 
-// Replaces `path` by a file with this text, whole at every moment: a new file beside it, then a rename. It follows no
-// link. invalid_argument when there is something that is no regular file (a device must not be replaced); io or no_room
-// with the system's reason. Leaves nothing behind on an error. Not synced: a heartbeat is worth nothing after a power
-// failure.
+// util::replace_file, not synced: a heartbeat is worth nothing after a power failure.
 Expected<void> replace_progress(util::SystemCalls& calls, const std::filesystem::path& path, const std::string& text);
 
 // Removes the file, if it is one that replace_progress replaces. Best effort.

@@ -39,17 +39,18 @@ class Staged {
   bool gone_ = false;
 };
 
-// Creates, fills and syncs the temporary file. It stays open (and locked) in the returned handle.
-Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std::vector<std::string_view>& pieces) {
-  const auto& path = staged.path();
-  File file(calls.open(path.native(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644), calls);
-  if (!file) return fail_system("create", path, errno);
+// Creates and fills the temporary file. It stays open (and locked) in the returned handle. Errors speak of it as
+// `name`.
+Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std::vector<std::string_view>& pieces,
+                            const std::filesystem::path& name, Durability durability) {
+  File file(calls.open(staged.path().native(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644), calls);
+  if (!file) return fail_system("create", name, errno);
   // A mark for sweepers only; a file system without locks loses nothing but that.
   static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
   for (const std::string_view piece : pieces) {
-    if (auto written = write_all(calls, file.get(), piece, path); !written) return tl::make_unexpected(written.error());
+    if (auto written = write_all(calls, file.get(), piece, name); !written) return tl::make_unexpected(written.error());
   }
-  if (calls.fsync(file.get()) != 0) return fail_system("sync", path, errno);
+  if (durability == Durability::synced && calls.fsync(file.get()) != 0) return fail_system("sync", name, errno);
   return file;
 }
 
@@ -70,7 +71,7 @@ Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::fil
 Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path& staging,
                                  const std::filesystem::path& target, const std::vector<std::string_view>& pieces) {
   Staged staged(calls, staging / unique_name(target.filename().native() + "."));
-  auto file = write_staged(calls, staged, pieces);
+  auto file = write_staged(calls, staged, pieces, staged.path(), Durability::synced);
   if (!file) return tl::make_unexpected(file.error());
   const auto named = give_name(calls, staged, target);
   if (!named || *named == Published::already_there) return named;
@@ -145,7 +146,7 @@ Expected<std::string> read_at(const File& file, std::uint64_t offset, std::size_
   while (done < bytes) {
     const ssize_t got = ::pread(file.get(), content.data() + done, bytes - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(ErrorCode::io, system_message("read", name, errno));
+    if (got < 0) return fail_system("read", name, errno);
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -203,22 +204,20 @@ Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path
 }
 
 Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& target,
-                            const std::vector<std::string_view>& pieces) {
+                            const std::vector<std::string_view>& pieces, Durability durability) {
   struct stat status {};
   if (::lstat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} is there and is not a regular file; it is left alone", target.native()));
   }
   const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
-  Staged staged(calls, folder / unique_name("." + target.filename().native() + "."));
-  auto file = write_staged(calls, staged, pieces);
+  Staged staged(calls, folder / unique_name(".cubinet-new."));
+  auto file = write_staged(calls, staged, pieces, target, durability);
   if (!file) return tl::make_unexpected(file.error());
-  if (file->close() != 0) return fail(ErrorCode::io, system_message("close", target, errno));
-  if (calls.rename(staged.path().native(), target.native()) != 0) {
-    return fail(ErrorCode::io, system_message("replace", target, errno));
-  }
+  if (file->close() != 0) return fail_system("close", target, errno);
+  if (calls.rename(staged.path().native(), target.native()) != 0) return fail_system("replace", target, errno);
   staged.gone();
-  return sync_folder(calls, folder);
+  return durability == Durability::synced ? sync_folder(calls, folder) : Expected<void>();
 }
 
 }  // namespace cubinet::util

@@ -72,11 +72,14 @@ enum class Published { first, already_there };
 Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path& staging,
                                  const std::filesystem::path& target, const std::vector<std::string_view>& pieces);
 
-// Makes `target`, or replaces it, by the concatenation of `pieces`, complete and durable, or leaves it as it was: a
-// temporary file beside it as above, then a rename. io on failure; what is there and is no regular file is refused
-// (invalid_argument).
+// Whether what was written is there after a loss of power, too.
+enum class Durability { synced, none };
+
+// Makes `target`, or replaces it, by the concatenation of `pieces`, whole at every moment, or leaves it as it was: a
+// temporary file beside it as above, then a rename. It follows no link. io or no_room on failure; what is there and is
+// no regular file (a device must not be replaced) is refused (invalid_argument).
 Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& target,
-                            const std::vector<std::string_view>& pieces);
+                            const std::vector<std::string_view>& pieces, Durability durability = Durability::synced);
 
 // "cannot VERB NAME: the system's words for errno".
 std::string system_message(std::string_view verb, const std::filesystem::path& name, int error);
