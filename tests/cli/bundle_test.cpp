@@ -18,14 +18,6 @@ using namespace cubinet::cli;
 namespace fs = std::filesystem;
 namespace test = cubinet::test;
 
-// The kernels of two shapes, in the cabinet under the sandbox's home.
-void warm(const Sandbox& sandbox) {
-  const Outcome outcome = sandbox.run(
-      {"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--quiet"});
-  INFO(outcome.err);
-  REQUIRE(outcome.exit_code == 0);
-}
-
 std::vector<std::string> keys(const Sandbox& sandbox, const std::string& root) {
   std::vector<std::string> found;
   const auto listing = object_of(sandbox.run({"cache", "ls", "--json", "--cache", root}));
@@ -77,7 +69,7 @@ void await_objects(const fs::path& root, std::size_t wanted) {
 
 TEST_CASE("Two warm kernels are exported, imported into an empty root, and need no compilation there") {
   Sandbox sandbox;
-  warm(sandbox);
+  fill(sandbox);
   const std::string bundle = sandbox.path("model.cubinet");
   const auto exported = cache(sandbox, {"export", bundle});
   CHECK(exported.at("entries") == 2);
@@ -103,9 +95,9 @@ TEST_CASE("Two warm kernels are exported, imported into an empty root, and need 
 
 TEST_CASE("Two exports of the same entries are the same file, before and after they were used and imported") {
   const Sandbox sandbox;
-  warm(sandbox);
+  fill(sandbox);
   cache(sandbox, {"export", sandbox.path("first")});
-  warm(sandbox);  // hits
+  fill(sandbox);  // hits
   cache(sandbox, {"export", sandbox.path("second")});
   CHECK(test::contents(sandbox.path("first")) == test::contents(sandbox.path("second")));
   cache(sandbox, {"import", sandbox.path("first"), "--cache", sandbox.path("other")});
@@ -115,7 +107,7 @@ TEST_CASE("Two exports of the same entries are the same file, before and after t
 
 TEST_CASE("A plan, an architecture or keys choose what is exported") {
   const Sandbox sandbox;
-  warm(sandbox);
+  fill(sandbox);
   const Arguments plan{"--shape", "256,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
   Arguments arguments{"plan", "--json"};
   arguments.insert(arguments.end(), plan.begin(), plan.end());
@@ -133,7 +125,7 @@ TEST_CASE("A plan, an architecture or keys choose what is exported") {
 
 TEST_CASE("A plan of which a kernel is missing is exported by nobody, and each missing one is named") {
   const Sandbox sandbox;
-  warm(sandbox);
+  fill(sandbox);
   const Arguments plan{"--shape", "128,128,2", "512,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
   Arguments arguments{"plan", "--json"};
   arguments.insert(arguments.end(), plan.begin(), plan.end());

@@ -18,11 +18,6 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 
 const Arguments one_kernel{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
 
-Arguments with(Arguments first, const Arguments& more) {
-  first.insert(first.end(), more.begin(), more.end());
-  return first;
-}
-
 // A cabinet with one kernel; its key.
 std::string warm(const Sandbox& sandbox) {
   const Outcome outcome = sandbox.run(with({"warmup", "--quiet"}, one_kernel));

@@ -14,14 +14,6 @@ namespace {
 using namespace cubinet::cli;
 namespace fs = std::filesystem;
 
-// A cabinet with two kernels, under the sandbox's home.
-void fill(const Sandbox& sandbox) {
-  const Outcome outcome = sandbox.run(
-      {"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--quiet"});
-  INFO(outcome.err);
-  REQUIRE(outcome.exit_code == 0);
-}
-
 std::vector<std::string> keys(const Sandbox& sandbox) {
   std::vector<std::string> found;
   const auto listing = object_of(sandbox.run({"cache", "ls", "--json"}));

@@ -59,6 +59,11 @@ nlohmann::json object_of(const Outcome& outcome) {
   return parsed;
 }
 
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
 Sandbox::Sandbox() { fs::permissions(folder_.path(), fs::perms::all); }
 
 std::string Sandbox::file(const std::string& name, const std::string& text) const {
@@ -130,6 +135,13 @@ std::vector<std::string> contents(const fs::path& folder) {
 
 std::string example_model(const std::string& name) {
   return std::string(CUBINET_SOURCE_DIR) + "/examples/models/" + name + "/config.json";
+}
+
+void fill(const Sandbox& sandbox) {
+  const Outcome outcome = sandbox.run(
+      {"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--quiet"});
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
 }
 
 }  // namespace cubinet::cli

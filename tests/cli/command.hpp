@@ -17,6 +17,9 @@ namespace cubinet::cli {
 
 using Arguments = std::vector<std::string>;
 
+// The arguments, and more behind them.
+Arguments with(Arguments arguments, const Arguments& more);
+
 struct Outcome {
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;      // which one
@@ -73,5 +76,8 @@ std::vector<std::string> contents(const std::filesystem::path& folder);
 
 // One of the models under examples/.
 std::string example_model(const std::string& name);
+
+// Warms the cabinet under the sandbox's home with two kernels, of two shapes.
+void fill(const Sandbox& sandbox);
 
 }  // namespace cubinet::cli

@@ -11,11 +11,6 @@ using namespace cubinet::cli;
 // At least two kernels: a GEMM and the quantisation.
 const Arguments request{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
 
-Arguments with(Arguments arguments, const Arguments& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 // Its processes see no device, whether there is one or not.
 struct SandboxWithoutDevice : Sandbox {
   SandboxWithoutDevice() { environment["CUDA_VISIBLE_DEVICES"] = "-1"; }

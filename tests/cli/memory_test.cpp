@@ -74,11 +74,6 @@ void check_whole(const Outcome& outcome, std::int64_t limit) {
   CHECK(report.at("host_peak_bytes") < limit);
 }
 
-Arguments with(Arguments arguments, const Arguments& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 }  // namespace
 
 TEST_CASE("The report says how many jobs there were and why, and how much memory was measured") {

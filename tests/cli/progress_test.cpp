@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 // One kernel.
 const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"};
 
-Arguments with(Arguments arguments, const Arguments& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 double heartbeat(const Sandbox& sandbox) {
   const auto object = progress_of(sandbox, "p");
   return object.empty() ? 0 : object.at("heartbeat").get<double>();

@@ -21,11 +21,6 @@ constexpr fs::perms all_write = fs::perms::owner_write | fs::perms::group_write 
 // One kernel.
 const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"};
 
-Arguments with(Arguments arguments, const Arguments& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 // A warmup that has nothing to do and could not record that, for a reason in which `reason` occurs.
 void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const std::string& reason) {
   const Outcome outcome = sandbox.run(arguments);

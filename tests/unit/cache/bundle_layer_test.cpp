@@ -7,16 +7,8 @@
 
 using namespace cubinet;
 using cache::Cabinet;
+using test::hit;
 namespace fs = std::filesystem;
-
-namespace {
-
-bool hit(const Cabinet& cabinet, int number) {
-  const auto object = cabinet.find(test::key_of(number), test::record_of(number));
-  return object && test::equal(*object, test::object_of(number)) && cabinet.holds(test::key_of(number));
-}
-
-}  // namespace
 
 TEST_CASE("a bundle is a layer: its entries are found, and it is never written") {
   const test::TempFolder folder;

@@ -4,14 +4,10 @@
 
 using namespace cubinet;
 using cache::Cabinet;
+using test::hit;
 namespace fs = std::filesystem;
 
 namespace {
-
-bool hit(const Cabinet& cabinet, int number) {
-  const auto object = cabinet.find(test::key_of(number), test::record_of(number));
-  return object && test::equal(*object, test::object_of(number)) && cabinet.holds(test::key_of(number));
-}
 
 void publish(Cabinet& cabinet, int number) { REQUIRE(cabinet.publish(test::key_of(number), test::object_of(number))); }
 

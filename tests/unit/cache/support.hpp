@@ -49,6 +49,12 @@ inline bool equal(const cache::Object& a, const cache::Object& b) {
   return a.payload == b.payload && a.record == b.record && a.facts == b.facts;
 }
 
+// Whether look-ups answer with object_of(number).
+inline bool hit(const cache::Cabinet& cabinet, int number) {
+  const auto object = cabinet.find(key_of(number), record_of(number));
+  return object && equal(*object, object_of(number)) && cabinet.holds(key_of(number));
+}
+
 inline bool equal(const cache::Entry& a, const cache::Entry& b) {
   return a.key == b.key && a.facts == b.facts && a.bytes == b.bytes && a.record == b.record;
 }
