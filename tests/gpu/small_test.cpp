@@ -1,56 +1,81 @@
-// A few small problems that meet every configuration of the selector, for runs under compute-sanitizer. With few
-// columns a CTA takes one tile at most, with many it takes six: only then are stages and tile slots used again.
+// A few small problems that meet every configuration of the selector, for runs under compute-sanitizer.
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
+#include "jit/launch.hpp"
+#include "jit/loader.hpp"
+#include "jit/provide.hpp"
+#include "jit/selector.hpp"
 
 namespace cubinet::tests {
 
 namespace {
 
-constexpr std::int64_t kFewColumns = 392;
+// Where the device's SMs outnumber a small problem's tiles, no CTA takes a second one. Few CTAs use stages and slots of
+// tiles many times over.
+constexpr int kFewCtas = 2;
 
-// Two stretches of rows make at least two tiles of every 128 columns.
-std::int64_t many_columns(Gpu& gpu) { return 128 * 3 * gpu.session().device->info().num_sms; }
-
-void check_contiguous(Gpu& gpu, DataType type, std::int64_t columns) {
-  const Problem problem{type, Layout::contiguous, columns, 3 * depth(type), 2};
-  const auto gemm = gpu.prepare(problem, {1, kLargestM});
-  for (const std::int64_t m : selecting_ms(problem)) {
-    auto labels = contiguous_labels({65, 130});
-    // Rows of -1 count for the selection and are no work.
-    labels.resize(std::max(labels.size(), static_cast<std::size_t>(m)), -1);
-    INFO("N " << columns << " M " << labels.size());
-    CHECK(gpu.complaint(gemm, contiguous_plan(problem, labels)) == "");
-  }
+jit::LoadedKernel load(Gpu& gpu, const Problem& problem, std::int64_t m) {
+  auto& session = gpu.session();
+  const auto spec = jit::spec_for(problem, jit::select(problem, m, {}), "sm_90a");
+  const auto provided = jit::provide(spec, *session.compiler, session.cabinet_or_null());
+  if (!provided) throw std::runtime_error(provided.error().message);
+  auto kernel = jit::load_kernel(session.device, spec, provided->object.payload);
+  if (!kernel) throw std::runtime_error(kernel.error().message);
+  return std::move(*kernel);
 }
 
-void check_masked(Gpu& gpu, DataType type, std::int64_t columns) {
-  const Problem problem{type, Layout::masked, columns, 3 * depth(type), 3};
-  const auto gemm = gpu.prepare(problem, {1, kLargestM});
-  const auto plan = masked_plan(problem, {17, 0, 131}, 133);
-  for (const std::int64_t expected_m : selecting_ms(problem)) {
-    INFO("N " << columns << " expected_m " << expected_m);
-    CHECK(gpu.complaint(gemm, plan, expected_m) == "");
-  }
+std::string complaint_of_few_ctas(Gpu& gpu, const warmup::RowPlan& plan, std::int64_t m) {
+  const auto kernel = load(gpu, plan.problem, m);
+  const auto& verifier = gpu.verifier();
+  const auto launch = [&](CUstream stream) {
+    return plan.problem.layout == Layout::contiguous ? jit::launch(gpu.driver(), kernel.launchable, plan.problem,
+                                                                   kFewCtas, verifier.contiguous_arguments(), stream)
+                                                     : jit::launch(gpu.driver(), kernel.launchable, plan.problem,
+                                                                   kFewCtas, verifier.masked_arguments(m), stream);
+  };
+  const auto verdict = gpu.verifier().load(plan).and_then([&] { return gpu.verifier().run(describe(plan), launch); });
+  return verdict ? verdict->complaint : verdict.error().message;
 }
 
 }  // namespace
 
 TEST_CASE("small contiguous problems are computed right by every configuration", "[small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
-  check_contiguous(gpu, type, kFewColumns);
+  const Problem problem{type, Layout::contiguous, 392, 3 * depth(type), 2};
+  const auto gemm = gpu.prepare(problem, {1, kLargestM});
+  for (const std::int64_t m : selecting_ms(problem)) {
+    auto labels = contiguous_labels({65, 130});
+    // Rows of -1 count for the selection and are no work.
+    labels.resize(std::max(labels.size(), static_cast<std::size_t>(m)), -1);
+    INFO("M " << labels.size());
+    CHECK(gpu.complaint(gemm, contiguous_plan(problem, labels)) == "");
+  }
 }
 
 TEST_CASE("small masked problems are computed right by every configuration", "[small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
-  check_masked(gpu, type, kFewColumns);
+  const Problem problem{type, Layout::masked, 392, 3 * depth(type), 3};
+  const auto gemm = gpu.prepare(problem, {1, kLargestM});
+  const auto plan = masked_plan(problem, {17, 0, 131}, 133);
+  for (const std::int64_t expected_m : selecting_ms(problem)) {
+    INFO("expected_m " << expected_m);
+    CHECK(gpu.complaint(gemm, plan, expected_m) == "");
+  }
 }
 
 TEST_CASE("stages and slots that CTAs use again hold what the next tile needs", "[small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
-  check_contiguous(gpu, type, many_columns(gpu));
-  check_masked(gpu, type, many_columns(gpu));
+  const Problem contiguous{type, Layout::contiguous, 1160, 3 * depth(type), 2};
+  for (const std::int64_t m : selecting_ms(contiguous)) {
+    INFO("M " << m);
+    CHECK(complaint_of_few_ctas(gpu, contiguous_plan(contiguous, contiguous_labels({65, 130})), m) == "");
+  }
+  const Problem masked{type, Layout::masked, 1160, 3 * depth(type), 3};
+  for (const std::int64_t expected_m : selecting_ms(masked)) {
+    INFO("expected_m " << expected_m);
+    CHECK(complaint_of_few_ctas(gpu, masked_plan(masked, {17, 0, 131}, 133), expected_m) == "");
+  }
 }
 
 }  // namespace cubinet::tests
