@@ -174,9 +174,9 @@ std::int32_t dynamic_smem_bytes(const TileConfig& config) {
   constexpr std::int32_t kChunkBytes = 64 * 64 * 2;
   constexpr std::int32_t kSlots = 4, kTileBytes = 32, kRuns = 96, kRunBytes = 16, kBarrierBytes = 8;
   const std::int32_t stages = config.stages * (config.block_columns + config.block_tokens) * kRowBytes;
-  const std::int32_t scales = config.scaled ? config.stages * config.block_tokens * 4 : 0;
+  const std::int32_t scales = config.scaled ? 2 * config.stages * config.block_tokens * 4 : 0;
   const std::int32_t buffers = config.tokens_on_m ? config.block_columns / 64 : 2;
-  const std::int32_t barriers = 2 * (config.stages + kSlots) * kBarrierBytes;
+  const std::int32_t barriers = 2 * (config.stages + kSlots + 1) * kBarrierBytes;
   const std::int32_t pieces = config.tokens_on_m && config.largest_first ? 2 * kRuns : kRuns;
   const std::int32_t runs = kRuns * kRunBytes + (pieces + 1) * 4 + pieces + 4 * 16 * 4 + 32 * 4;
   const std::int32_t control = barriers + kSlots * kTileBytes + runs;

@@ -69,19 +69,19 @@ struct Fp8Mainloop;
   CUBINET_PROMOTE(C, SUMS, "s" #A) CUBINET_PROMOTE(D, SUMS, "s" #B)
 
 // Names for the operands behind the accumulators.
-#define CUBINET_SCALED_BEGIN(STAGE, PARITY, M, N, UNITS, FULL, EMPTY, ARRIVES, BLOCKS, TOKENS, STAGES, SCALES, BYTES, \
+#define CUBINET_SCALED_BEGIN(STAGE, PARITY, M, N, UNITS, FULL, EMPTY, ARRIVES, BLOCKS, TOKENS, STAGES, SCALES,        \
                              BLOCK_SCALES)                                                                            \
   "{\n"                                                                                                               \
   ".reg .pred accumulate, fresh, larger, ready, arrives, wraps, more;\n"                                              \
   ".reg .b64 a, b, block_scales;\n"                                                                                   \
   ".reg .b32 m, n, high, stage, parity, first_m, first_n, first_full, first_empty, blocks, tokens, stages, units;\n"  \
-  ".reg .b32 full, emptied, scale, scales, scale_bytes;\n"                                                            \
+  ".reg .b32 full, emptied, turn, scale, scales;\n"                                                                   \
   ".reg .f32 block, next_block;\n"                                                                                    \
   "mov.b32 stage, " STAGE ";\nmov.b32 parity, " PARITY ";\n"                                                          \
   "mov.b32 first_m, " M ";\nmov.b32 first_n, " N ";\nmov.b32 units, " UNITS ";\nmov.b32 high, 0x40000040;\n"          \
   "mov.b32 first_full, " FULL ";\nmov.b32 first_empty, " EMPTY ";\n"                                                  \
   "mov.b32 blocks, " BLOCKS ";\nmov.b32 tokens, " TOKENS ";\nmov.b32 stages, " STAGES ";\n"                           \
-  "mov.b32 scales, " SCALES ";\nmov.b32 scale_bytes, " BYTES ";\nmov.b64 block_scales, " BLOCK_SCALES ";\n"           \
+  "mov.b32 scales, " SCALES ";\nmov.b64 block_scales, " BLOCK_SCALES ";\n"                                            \
   "setp.ne.u32 arrives, " ARRIVES ", 0;\nsetp.eq.u32 accumulate, 0, 0;\nsetp.ne.u32 fresh, 0, 0;\n"                   \
   "ld.global.nc.f32 next_block, [block_scales];\n"                                                                    \
   CUBINET_LOCATE
@@ -109,7 +109,7 @@ struct Fp8Mainloop;
 // On to the next stage. `scale`, `emptied` and `block` stay with the one whose multiplication is under way; the scale
 // of the next block of weights is loaded a K block ahead.
 #define CUBINET_NEXT_STAGE                                                                                            \
-  "mad.lo.u32 scale, stage, scale_bytes, scales;\n"                                                                   \
+  "mad.lo.u32 scale, parity, %77, scales;\nmad.lo.u32 scale, stage, %76, scale;\n"                                    \
   "mad.lo.u32 emptied, stage, 8, first_empty;\n"                                                                      \
   CUBINET_ADVANCE_STAGE                                                                                               \
   "mov.f32 block, next_block;\n"                                                                                      \
@@ -117,8 +117,10 @@ struct Fp8Mainloop;
   "@more ld.global.nc.f32 next_block, [block_scales];\n"                                                              \
   CUBINET_LOCATE
 
-// Until the sums are there. The barrier orders all lanes' reads of scales before the release by one of them.
-#define CUBINET_AWAIT_SUMS "bar.warp.sync 0xffffffff;\nwgmma.wait_group.sync.aligned 0;\n"
+// Until the sums are there, and the scales have been read.
+#define CUBINET_AWAIT_SUMS                                                                                            \
+  "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
+  CUBINET_RELEASE("arrives", "emptied") CUBINET_RELEASE_SCALES("first_full", "%78")
 
 // Tokens on M.
 #define CUBINET_LOOP_OF_ROWS                                                                                          \
@@ -129,7 +131,6 @@ struct Fp8Mainloop;
   "ld.shared.f32 upper, [scale];\nld.shared.f32 lower, [scale + 32];\n"                                               \
   "mul.f32 upper, upper, block;\nmul.f32 lower, lower, block;\n"                                                      \
   CUBINET_AWAIT_SUMS                                                                                                  \
-  CUBINET_RELEASE("arrives", "emptied")                                                                               \
   CUBINET_QUADS_OF_128(CUBINET_PROMOTE_ROWS, "t", "upper", "lower")                                                   \
   "@more bra STAGE;\n"
 
@@ -143,7 +144,6 @@ struct Fp8Mainloop;
   CUBINET_NEXT_STAGE                                                                                                  \
   QUADS(CUBINET_TOKEN_SCALES, "")                                                                                     \
   CUBINET_AWAIT_SUMS                                                                                                  \
-  CUBINET_RELEASE("arrives", "emptied")                                                                               \
   QUADS(CUBINET_PROMOTE_TOKENS, "t")                                                                                  \
   "@more bra STAGE" #TOKENS ";\n"                                                                                     \
   "bra.uni DONE;\n"                                                                                                   \
@@ -160,12 +160,12 @@ struct Fp8Mainloop;
   struct Fp8Mainloop<TOKENS_ON_M, BLOCK, STEP> {                                                                      \
     static __device__ __forceinline__ void run(float (&d)[64], Stage& stage, const ScaledLoop& loop) {                \
       asm volatile(CUBINET_SCALED_BEGIN("%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72", "%73", "%74",  \
-                                        "%75", "%76", "%77") LOOP CUBINET_SCALED_END("%64", "%65")                    \
+                                        "%75", "%79") LOOP CUBINET_SCALED_END("%64", "%65")                           \
                    : CUBINET_OUTPUTS_64(d), "+r"(stage.index), "+r"(stage.parity)                                     \
                    : "r"(loop.on_m), "r"(loop.on_n), "n"(kStageBytes / 16), "r"(loop.stages.full),                    \
                      "r"(loop.stages.empty), "r"(loop.stages.releases), "r"(loop.stages.blocks),                      \
                      "r"(loop.tile_tokens), "n"(kStages), "r"(loop.scales), "n"(kScaleStageBytes),                    \
-                     "l"(loop.weight_scales)                                                                          \
+                     "n"(kScaleTurnBytes), "n"(kOddScalesEmpty), "l"(loop.weight_scales)                              \
                    : "memory");                                                                                       \
     }                                                                                                                 \
   };

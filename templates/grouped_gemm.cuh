@@ -27,7 +27,7 @@ CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, i
   Stage stage;
 #pragma unroll 1
   for (;;) {
-    const Tile tile = ring.take<true>(control, thread & 31);
+    const Tile tile = ring.take(control);
     if (tile.tokens == 0) break;
     if (kTokensOnM && staging.warpgroup * kWarpgroupRows >= tile.tokens) {
       pass_tile(p, control, stage, thread & 31);
@@ -48,10 +48,13 @@ CUBINET_DEVICE void init_barriers(Control& control) {
     ptx::mbarrier_init(ptx::shared_address(&control.stage_full[i]), 1);
     ptx::mbarrier_init(ptx::shared_address(&control.stage_empty[i]), kConsumers / 32 * kCluster);
   }
+  for (int i = 0; kScaled && i < 2; ++i) {
+    ptx::mbarrier_init(ptx::shared_address(&control.scales_empty[i]), kConsumers);
+  }
 #pragma unroll 1
   for (int i = 0; i < kTileSlots; ++i) {
     ptx::mbarrier_init(ptx::shared_address(&control.tile_full[i]), 1);
-    ptx::mbarrier_init(ptx::shared_address(&control.tile_empty[i]), kConsumers / 32 + 1);
+    ptx::mbarrier_init(ptx::shared_address(&control.tile_empty[i]), kConsumers + 1);
   }
   ptx::fence_mbarrier_init();
 }

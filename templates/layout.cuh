@@ -51,8 +51,9 @@ constexpr int kWeightStageBytes = kBlockColumns * kStageRowBytes;
 constexpr int kTokenStageBytes = kBlockTokens * kStageRowBytes;
 constexpr int kStageBytes = kWeightStageBytes + kTokenStageBytes;
 
-// Scales of a stage's tokens, one float each.
+// Scales of a stage's tokens, one float each, in a ring twice as long as that of the stages.
 constexpr int kScaleStageBytes = kScaled ? kBlockTokens * 4 : 0;
+constexpr int kScaleTurnBytes = kStages * kScaleStageBytes;
 
 // The epilogue stages chunks of 64 tokens by 64 columns of bf16.
 constexpr int kChunkTokens = 64;
@@ -91,9 +92,12 @@ struct Tile {
   int padding[3];
 };
 
+constexpr int kOddScalesEmpty = (2 * kStages + 1) * 8;  // from stage_full[0] to scales_empty[1]
+
 struct Control {
   u64 stage_full[kStages];
   u64 stage_empty[kStages];
+  u64 scales_empty[2];  // kScaled: of even and odd turns of the stages
   u64 tile_full[kTileSlots];
   u64 tile_empty[kTileSlots];
   Tile tiles[kTileSlots];
@@ -105,7 +109,7 @@ struct Control {
 };
 
 constexpr int kScaleOffset = kStages * kStageBytes;
-constexpr int kChunkOffset = (kScaleOffset + kStages * kScaleStageBytes + 1023) / 1024 * 1024;
+constexpr int kChunkOffset = (kScaleOffset + 2 * kScaleTurnBytes + 1023) / 1024 * 1024;
 constexpr int kControlOffset = kChunkOffset + kConsumerWarpgroups * kChunkBuffers * kChunkBytes;
 constexpr int kSharedBytes = kControlOffset + static_cast<int>(sizeof(Control));
 static_assert(kSharedBytes <= 227 * 1024, "shared memory of an SM");

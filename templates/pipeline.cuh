@@ -1,5 +1,9 @@
 // The operand pipeline: a ring of stages in shared memory, each one K block of 128 bytes for the weights and the
 // tokens of a tile. The producer fills a stage by TMA, the consumers release it.
+//
+// Only the tensor core reads a stage, so one lane of a warp releases it. The scales of its tokens are read by every
+// thread, and each must release what it has read; once per K block that would cost 3 %. So they have a ring of their
+// own, twice as long, whose halves are released once per turn of the stages.
 #pragma once
 
 #include "layout.cuh"
@@ -12,7 +16,7 @@ namespace cubinet {
 
 struct Stage {
   int index = 0;
-  u32 parity = 0;
+  u32 parity = 0;  // of the turn
 
   __device__ __forceinline__ void advance() {
     if (++index == kStages) {
@@ -59,6 +63,11 @@ CUBINET_DEVICE StageWalk stage_walk(const Parameters& p, Control& control, int l
   "sub.u32 blocks, blocks, 1;\n"                                                                                      \
   "setp.ne.u32 more, blocks, 0;\n"
 
+// At the end of a turn, when `parity` is the next one's already: releases its half of the scales' ring.
+#define CUBINET_RELEASE_SCALES(FULL, OFFSET)                                                                          \
+  "mad.lo.s32 turn, parity, -8, " FULL ";\n"                                                                          \
+  "@wraps mbarrier.arrive.shared::cta.b64 _, [turn + " OFFSET "];\n"
+
 #define CUBINET_RELEASE(WHETHER, BARRIER)                                                                             \
   "@" WHETHER " mbarrier.arrive.shared::cluster.b64 _, [" BARRIER "];\n"
 
@@ -76,6 +85,9 @@ CUBINET_DEVICE void pass_tile(const Parameters& p, Control& control, Stage& stag
   for (u32 blocks = walk.blocks; blocks > 0; --blocks) {
     ptx::mbarrier_wait(walk.full + stage.index * 8, stage.parity);
     if (walk.releases) ptx::mbarrier_arrive_cluster(walk.empty + stage.index * 8);
+    if (kScaled && stage.index == kStages - 1) {
+      ptx::mbarrier_arrive(ptx::shared_address(&control.scales_empty[stage.parity]));
+    }
     stage.advance();
   }
 }
@@ -89,8 +101,9 @@ CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u
   const bool stream = p.stream_weights != 0;
   TileRing ring;
   Stage stage;
+  u32 turn_pair = 0;  // parity of pairs of turns
   for (;;) {
-    const Tile tile = ring.take<false>(control, 0);
+    const Tile tile = ring.take(control);
     if (tile.tokens == 0) return;
     const int box = (tile.tokens - 1) / kTokenStep;
     const TensorMap* token_map = &p.tokens[box];
@@ -104,6 +117,10 @@ CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u
 #pragma unroll 1
     for (int block = 0; block < blocks; ++block) {
       const u32 full = ptx::shared_address(&control.stage_full[stage.index]);
+      if (kScaled && stage.index == 0) {
+        ptx::mbarrier_wait(ptx::shared_address(&control.scales_empty[stage.parity]), turn_pair ^ 1);
+        turn_pair ^= stage.parity;
+      }
       ptx::mbarrier_wait(ptx::shared_address(&control.stage_empty[stage.index]), stage.parity ^ 1);
       ptx::mbarrier_arrive_expect_tx(full, bytes);
       const u32 address = stages + stage.index * kStageBytes;
@@ -119,7 +136,8 @@ CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u
                                 static_cast<u16>((1 << kCluster) - 1));
       }
       if constexpr (kScaled) {
-        ptx::bulk_load(stages + kScaleOffset + stage.index * kScaleStageBytes, scales, full, scale_bytes);
+        const u32 slot = stage.parity * kScaleTurnBytes + stage.index * kScaleStageBytes;
+        ptx::bulk_load(stages + kScaleOffset + slot, scales, full, scale_bytes);
         scales += scale_rows(p);
       }
       stage.advance();

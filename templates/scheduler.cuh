@@ -215,15 +215,13 @@ struct TileRing {
     advance();
   }
 
-  // By a whole warp, or by one thread alone with `lane` 0.
-  template <bool kWholeWarp>
-  __device__ __forceinline__ Tile take(Control& control, int lane) {
+  // By all threads of the consumers, and the producer.
+  __device__ __forceinline__ Tile take(Control& control) {
     ptx::mbarrier_wait(ptx::shared_address(&control.tile_full[slot]), parity);
     const u32 address = ptx::shared_address(&control.tiles[slot]);
     const Int4 head = ptx::load_shared_v4(address);
     const Int4 tail = ptx::load_shared_v4(address + 16);
-    if constexpr (kWholeWarp) __syncwarp();
-    if (lane == 0) ptx::mbarrier_arrive(ptx::shared_address(&control.tile_empty[slot]));
+    ptx::mbarrier_arrive(ptx::shared_address(&control.tile_empty[slot]));
     advance();
     return Tile{head.x, head.y, head.z, head.w, tail.x, {}};
   }
