@@ -6,6 +6,7 @@
 
 #include "cache/facts_json.hpp"
 #include "util/digest.hpp"
+#include "util/json_text.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -14,7 +15,7 @@ std::string keys_to_json(const std::vector<Key>& keys) {
   std::vector<std::string> texts;
   texts.reserve(keys.size());
   for (const Key& key : keys) texts.push_back(key.hex());
-  return texts_to_json(texts);
+  return util::json_strings(texts);
 }
 
 std::optional<std::vector<Key>> keys_from_json(std::string_view json) {

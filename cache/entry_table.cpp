@@ -5,6 +5,7 @@
 
 #include "cache/facts_json.hpp"
 #include "util/digest.hpp"
+#include "util/json_text.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -88,7 +89,7 @@ void check_all(std::span<const Unchecked> rows) {
 
 SqlExpected<void> put(Statement& statement, const Entry& entry) {
   const std::string key = entry.key.hex();
-  const std::string names = texts_to_json(entry.facts.kernel_names);
+  const std::string names = util::json_strings(entry.facts.kernel_names);
   const std::string digest = row_digest(entry);
   const Facts& facts = entry.facts;
   statement.reset();

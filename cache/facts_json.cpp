@@ -2,7 +2,11 @@
 
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "util/json_text.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -57,24 +61,21 @@ Json parse(std::string_view json) { return Json::parse(json.begin(), json.end(),
 
 Expected<std::string> facts_to_json(const Facts& facts) {
   if (!std::isfinite(facts.compile_ms)) return fail(ErrorCode::invalid_argument, "the compile time is not a number");
-  // One by one: a list in braces copies each value twice, and a listing does this for each row.
-  Json json = Json::object();
-  json["arch"] = facts.arch;
-  json["compile_ms"] = facts.compile_ms;
-  json["created"] = facts.created;
-  json["family"] = facts.family;
-  json["k"] = facts.k;
-  json["kernel_names"] = facts.kernel_names;
-  json["n"] = facts.n;
-  json["registers"] = facts.registers;
-  json["smem_bytes"] = facts.smem_bytes;
-  json["spill_bytes"] = facts.spill_bytes;
-  if (!facts.config.empty()) json["config"] = facts.config;
-  try {
-    return json.dump();
-  } catch (const Json::exception&) {
-    return fail(ErrorCode::invalid_argument, "a text among the entry's facts is not UTF-8");
-  }
+  bool text = util::is_utf8(facts.arch) && util::is_utf8(facts.config) && util::is_utf8(facts.family);
+  for (const std::string& name : facts.kernel_names) text = text && util::is_utf8(name);
+  if (!text) return fail(ErrorCode::invalid_argument, "a text among the entry's facts is not UTF-8");
+  std::vector<util::JsonMember> members = {{"arch", util::json_string(facts.arch)},
+                                           {"compile_ms", fmt::format("{}", facts.compile_ms)},
+                                           {"created", fmt::to_string(facts.created)},
+                                           {"family", util::json_string(facts.family)},
+                                           {"k", fmt::to_string(facts.k)},
+                                           {"kernel_names", util::json_strings(facts.kernel_names)},
+                                           {"n", fmt::to_string(facts.n)},
+                                           {"registers", fmt::to_string(facts.registers)},
+                                           {"smem_bytes", fmt::to_string(facts.smem_bytes)},
+                                           {"spill_bytes", fmt::to_string(facts.spill_bytes)}};
+  if (!facts.config.empty()) members.insert(members.begin() + 2, {"config", util::json_string(facts.config)});
+  return util::json_object(members);
 }
 
 std::optional<Facts> facts_from_json(std::string_view json) {
@@ -93,10 +94,6 @@ std::optional<Facts> facts_from_json(std::string_view json) {
   if (!read_names) return std::nullopt;
   facts.kernel_names = std::move(*read_names);
   return facts;
-}
-
-std::string texts_to_json(const std::vector<std::string>& items) {
-  return Json(items).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::optional<std::vector<std::string>> texts_from_json(std::string_view json) { return texts(parse(json)); }

@@ -19,7 +19,6 @@ Expected<std::string> facts_to_json(const Facts& facts);
 std::optional<Facts> facts_from_json(std::string_view json);
 
 // What stands in a column of its own: ["name", ...]. Nothing unless it is a list of texts.
-std::string texts_to_json(const std::vector<std::string>& items);
 std::optional<std::vector<std::string>> texts_from_json(std::string_view json);
 
 }  // namespace cubinet::cache

@@ -8,10 +8,12 @@
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "jit/record.hpp"
 #include "util/digest.hpp"
+#include "util/json_text.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -184,21 +186,22 @@ std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version,
 }
 
 std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version, const NvrtcInput& input) {
-  auto constants = nlohmann::json::object();
+  std::vector<util::JsonMember> constants, templates;
   for (const Constant& constant : constants_of(spec)) {
-    std::visit([&](auto value) { constants[constant.name] = value; }, constant.value);
+    constants.emplace_back(constant.name,
+                           std::visit([](auto value) { return fmt::format("{}", value); }, constant.value));
   }
-  auto templates = nlohmann::json::object();
-  for (const TemplateFile* file : input.headers) templates[file->name] = file->digest;
-  // nlohmann::json keeps the members of an object sorted by name, and dump() writes no white space.
-  return nlohmann::json({{"architecture", spec.architecture},
-                         {"constants", constants},
-                         {"family", spec.family},
-                         {"nvrtc", nvrtc_version},
-                         {"options", input.options},
-                         {"source", util::sha256_hex(input.source)},
-                         {"templates", templates}})
-      .dump();
+  for (const TemplateFile* file : input.headers) templates.emplace_back(file->name, util::json_string(file->digest));
+  // Equal inputs give equal bytes: members sorted by name.
+  std::sort(constants.begin(), constants.end());
+  std::sort(templates.begin(), templates.end());
+  return util::json_object({{"architecture", util::json_string(spec.architecture)},
+                            {"constants", util::json_object(constants)},
+                            {"family", util::json_string(spec.family)},
+                            {"nvrtc", util::json_string(nvrtc_version)},
+                            {"options", util::json_strings(input.options)},
+                            {"source", util::json_string(util::sha256_hex(input.source))},
+                            {"templates", util::json_object(templates)}});
 }
 
 std::optional<KernelSpec> spec_of(const std::string& record) {

@@ -56,7 +56,7 @@ std::string state_name(ProgressState state) {
 
 std::string progress_object(const ProgressCounts& counts, ProgressState state, const std::string& message,
                             std::int64_t process, double heartbeat) {
-  const std::pair<std::string_view, std::string> fields[] = {
+  const std::vector<util::JsonMember> members = {
       {"pid", std::to_string(process)},
       {"state", util::json_string(state_name(state))},
       {"done", std::to_string(counts.done)},
@@ -71,9 +71,7 @@ std::string progress_object(const ProgressCounts& counts, ProgressState state, c
       {"current", util::json_string(counts.current)},
       {"current_seconds", number_text(counts.current_seconds)},
       {"message", util::json_string(message)}};
-  std::string text;
-  for (const auto& [name, value] : fields) text += fmt::format("{}\"{}\":{}", text.empty() ? '{' : ',', name, value);
-  return text + "}\n";
+  return util::json_object(members) + '\n';
 }
 
 bool progress_due(double since_last, bool changed) {

@@ -71,4 +71,30 @@ std::string json_string(std::string_view text) {
   return out += '"';
 }
 
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = character_bytes(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string json_strings(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ',';
+    out += json_string(text);
+  }
+  return out += ']';
+}
+
+std::string json_object(const std::vector<JsonMember>& members) {
+  std::string out = "{";
+  for (const auto& [name, value] : members) {
+    fmt::format_to(std::back_inserter(out), "{}\"{}\":{}", out.size() > 1 ? "," : "", name, value);
+  }
+  return out += '}';
+}
+
 }  // namespace cubinet::util

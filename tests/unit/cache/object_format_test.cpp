@@ -5,6 +5,7 @@
 #include "cache/facts_json.hpp"
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
+#include "unit/util/failing_memory.hpp"
 
 using namespace cubinet;
 using cache::decode_object;
@@ -114,4 +115,10 @@ TEST_CASE("facts are read only when every field is there with its type and range
   CHECK_FALSE(with("\"kernel_a\"", "1"));
   CHECK_FALSE(with("{", "["));
   CHECK(with("{", "{\"later\":1,").has_value());
+}
+
+TEST_CASE("Memory that runs out while an object is written is an exception, and ends no process") {
+  const auto object = test::object_of(1);
+  const auto key = test::key_of(1);
+  CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(encode_footer(key, object)); }) > 3);
 }

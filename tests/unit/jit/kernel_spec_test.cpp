@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "unit/util/failing_memory.hpp"
 
 using namespace cubinet;
 
@@ -60,6 +61,12 @@ TEST_CASE("The source of a specialization is its constants and an include") {
 TEST_CASE("The record and the key of a known specialization never change") {
   CHECK(jit::record_of(golden_spec(), "13.0", golden_files()) == kGoldenRecord);
   CHECK(jit::key_of(kGoldenRecord).hex() == kGoldenKey);
+}
+
+TEST_CASE("Memory that runs out while a record is written is an exception, and ends no process") {
+  const auto spec = golden_spec();
+  const auto files = golden_files();
+  CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(jit::record_of(spec, "13.0", files)); }) > 3);
 }
 
 TEST_CASE("Groups are no part of a specialization, and the layout chooses the family") {

@@ -88,15 +88,8 @@ TEST_CASE("Memory that runs out at any moment of writing the text is an exceptio
   ProgressCounts counts;
   counts.current = "a kernel whose name is too long to be kept without memory of its own";
   const std::string message = "a message that is \"too long\" for that, too\n";
-  int failures = 0;
-  for (bool whole = false; !whole; failures += whole ? 0 : 1) {
-    const test::FailingMemory memory(failures);
-    try {
-      static_cast<void>(progress_object(counts, ProgressState::compiling, message, 42, 1e9));
-      whole = true;
-    } catch (const std::bad_alloc&) {
-    }
-  }
+  const int failures = test::failures_for_want_of_memory(
+      [&] { static_cast<void>(progress_object(counts, ProgressState::compiling, message, 42, 1e9)); });
   CHECK(failures > 3);
 }
 

@@ -50,3 +50,19 @@ TEST_CASE("Every pair of bytes makes a string that a reader of JSON takes") {
     }
   }
 }
+
+TEST_CASE("Objects and lists of texts are read back member by member, empty ones too") {
+  using cubinet::util::json_object;
+  using cubinet::util::json_strings;
+  const auto object = nlohmann::json::parse(
+      json_object({{"n", "7"}, {"name", json_string("a \"b\"")}, {"list", json_strings({"x", "", "\n"})}}));
+  CHECK(object == nlohmann::json{{"n", 7}, {"name", "a \"b\""}, {"list", {"x", "", "\n"}}});
+  CHECK(json_object({}) == "{}");
+  CHECK(json_strings({}) == "[]");
+}
+
+TEST_CASE("A text is UTF-8 when its string keeps every byte") {
+  using cubinet::util::is_utf8;
+  for (const char* text : {"", "plain", "\u20ac", "\U0010ffff"}) CHECK(is_utf8(text));
+  for (const char* text : {"\xff", "a\xc3", "\xed\xa0\x80"}) CHECK_FALSE(is_utf8(text));
+}
