@@ -65,7 +65,7 @@ Expected<std::string> facts_to_json(const Facts& facts) {
   for (const std::string& name : facts.kernel_names) text = text && util::is_utf8(name);
   if (!text) return fail(ErrorCode::invalid_argument, "a text among the entry's facts is not UTF-8");
   std::vector<util::JsonMember> members = {{"arch", util::json_string(facts.arch)},
-                                           {"compile_ms", fmt::format("{}", facts.compile_ms)},
+                                           {"compile_ms", Json(facts.compile_ms).dump()},
                                            {"created", fmt::to_string(facts.created)},
                                            {"family", util::json_string(facts.family)},
                                            {"k", fmt::to_string(facts.k)},

@@ -1,5 +1,6 @@
 #include "util/json_text.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
@@ -61,6 +62,11 @@ void append_ascii(std::string& out, char character) {
 
 std::string json_string(std::string_view text) {
   std::string out = "\"";
+  // Most texts are plain; a listing writes many.
+  const auto plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
+  const auto first_other = std::find_if_not(text.begin(), text.end(), plain);
+  out.append(text.begin(), first_other);
+  text.remove_prefix(static_cast<std::size_t>(first_other - text.begin()));
   while (!text.empty()) {
     const std::size_t length = character_bytes(text);
     if (length == 0) out += replacement;
