@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cache/cabinet_state.hpp"
+#include "cache/pins.hpp"
 #include "cache/quarantine.hpp"
 #include "cache/rows.hpp"
 #include "util/digest.hpp"
@@ -12,8 +13,8 @@ namespace cubinet::cache {
 namespace {
 
 // Fills in `entries` and `damaged` of the survey. Returns the entries whose rows are missing or wrong.
-std::vector<Entry> collect(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows& rows,
-                           Survey& survey) {
+std::vector<Entry> collect_entries(const ObjectStore& store, const ObjectStore::Listing& listing,
+                                   const Index::Rows& rows, Survey& survey) {
   std::vector<Entry> changed;
   for (const auto& [key, bytes] : listing.objects) {
     const Index::Row* row = find_row(rows, key);
@@ -42,23 +43,42 @@ void keep_matching(Survey& survey, std::string_view key_prefix) {
 
 }  // namespace
 
-Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
-  if (!util::is_hex(key_prefix)) {
-    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
-  }
-  const auto listing = state_->store.list();
+Expected<Survey> Cabinet::State::take_survey() const {
+  const auto listing = store.list();
   if (!listing) return tl::make_unexpected(listing.error());
-  const auto read = state_->writable() ? state_->index.rows() : state_->index.rows_unchanged();
+  const auto read = writable() ? index.rows() : index.rows_unchanged();
   const Index::Rows rows = read.value_or(Index::Rows());
   Survey survey;
   // Where none could be made nobody has counted anything.
   if (!read && read.error().failure != SqlFailure::absent) survey.index_problem = read.error().message;
-  const std::vector<Entry> changed = collect(state_->store, *listing, rows, survey);
-  const auto gone = dangling(rows, *listing, state_->store);
-  if (state_->writable() && read && !(changed.empty() && gone.empty())) {
-    static_cast<void>(state_->index.apply(changed, gone));
+  const std::vector<Entry> changed = collect_entries(store, *listing, rows, survey);
+  const auto gone = dangling(rows, *listing, store);
+  if (writable() && read && !(changed.empty() && gone.empty())) {
+    static_cast<void>(write({.put = changed, .drop = gone}));
   }
-  keep_matching(survey, key_prefix);
+  return survey;
+}
+
+Expected<void> Cabinet::State::mark_kept(std::vector<Entry>& entries) const {
+  const auto pins = read_pins(root.layout);
+  if (!pins) return tl::make_unexpected(pins.error());
+  const auto leases = read_leases(root.layout);
+  if (!leases) return tl::make_unexpected(leases.error());
+  for (Entry& entry : entries) {
+    entry.pinned = pins->contains(entry.key);
+    entry.in_use = leases->contains(entry.key);
+  }
+  return {};
+}
+
+Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
+  if (!util::is_hex(key_prefix)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
+  }
+  auto survey = state_->take_survey();
+  if (!survey) return survey;
+  keep_matching(*survey, key_prefix);
+  static_cast<void>(state_->mark_kept(survey->entries));
   return survey;
 }
 
@@ -82,6 +102,7 @@ Expected<Stats> Cabinet::stats() {
     stats.hits += entry.hits;
     stats.compile_ms += entry.facts.compile_ms;
   }
+  if (stats.index_problem.empty()) stats.counters = state_->counters();
   stats.quarantined = count_quarantined_objects(state_->root.layout);
   for (Coverage& one : coverage().value_or(std::vector<Coverage>())) {
     const bool whole =
