@@ -93,7 +93,7 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
 
 // Loads those that the cabinet has, as this NVRTC makes them, and answers with the others.
 Expected<std::vector<KernelSpec>> KernelStore::load_found(const std::vector<KernelSpec>& specs,
-                                                          const std::string& nvrtc_version) {
+                                                          const std::string& nvrtc_version, Uses& uses) {
   if (!parts_.cabinet) return specs;
   std::vector<std::optional<Provided>> found(specs.size());
   util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
@@ -108,6 +108,8 @@ Expected<std::vector<KernelSpec>> KernelStore::load_found(const std::vector<Kern
       others.push_back(specs[i]);
     } else if (auto loaded = load_one(specs[i], found[i]->object); !loaded) {
       return tl::make_unexpected(std::move(loaded.error()));
+    } else {
+      uses.found.push_back(found[i]->key);
     }
   }
   return others;
@@ -120,35 +122,92 @@ Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexce
     auto provided = provide(spec, *compiler(), cabinet());
     if (!provided) return tl::make_unexpected(std::move(provided.error()));
     if (auto loaded = load_one(spec, provided->object); !loaded) return tl::make_unexpected(std::move(loaded.error()));
-    return Made{provided->compiled, std::move(provided->store_problem)};
+    return Made{provided->key, provided->compiled, std::move(provided->store_problem)};
   } catch (const std::exception& exception) {  // no memory
     return fail(ErrorCode::compile_failed, exception.what());
   }
 }
 
-Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loaded& loaded) {
+Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses) {
   const int jobs = parts_.jobs > 0 ? parts_.jobs : choose_jobs(util::usable_cores(), util::memory_rooms()).count;
   std::vector<Expected<Made>> made(specs.size());
   util::parallel_for(specs.size(), jobs, [&](std::size_t i) { made[i] = make_one(specs[i]); });
   for (Expected<Made>& one : made) {
     if (!one) return tl::make_unexpected(std::move(one.error()));
     if (one->compiled) ++loaded.compiled;
+    note(*one, uses);
     if (loaded.warning.empty()) loaded.warning = std::move(one->store_problem);
   }
   return {};
 }
 
+void KernelStore::note(const Made& made, Uses& uses) {
+  if (made.key) (made.compiled ? uses.compiled : uses.found).push_back(*made.key);
+}
+
+// Says at once that the kernels are in use. The index is told of it by the thread that nobody waits for.
+void KernelStore::report(const Uses& uses) {
+  if (!parts_.cabinet || (uses.found.empty() && uses.compiled.empty() && uses.refused.empty())) return;
+  {
+    const std::lock_guard lock(uses_mutex_);
+    if (!lease_) lease_ = parts_.cabinet->lease();
+    if (lease_) {
+      lease_->add(uses.found);
+      lease_->add(uses.compiled);
+    }
+    uses_.found.insert(uses_.found.end(), uses.found.begin(), uses.found.end());
+    uses_.refused.insert(uses_.refused.end(), uses.refused.begin(), uses.refused.end());
+  }
+  static_cast<void>(background_.post([this] { record_uses(); }));
+}
+
+void KernelStore::report(const Made& made) noexcept {
+  try {
+    Uses uses;
+    note(made, uses);
+    report(uses);
+  } catch (const std::exception&) {  // no memory: it is not counted
+  }
+}
+
+void KernelStore::record_uses() noexcept {
+  try {
+    Uses uses;
+    {
+      const std::lock_guard lock(uses_mutex_);
+      std::swap(uses, uses_);
+    }
+    if (!parts_.cabinet) return;
+    parts_.cabinet->record_hits(uses.found);
+    parts_.cabinet->record_misses(uses.refused);
+  } catch (const std::exception&) {  // no memory: they are not counted
+  }
+}
+
+KernelStore::~KernelStore() { record_uses(); }
+
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, bool may_compile) {
+  Uses uses;
+  auto loaded = load(specs, may_compile, uses);
+  if (loaded && parts_.miss == MissPolicy::error) {
+    const std::lock_guard lock(mutex_);
+    for (const KernelSpec& spec : loaded->missing) uses.refused.push_back(key_of(record_of(spec, nvrtc_version_)));
+  }
+  report(uses);
+  return loaded;
+}
+
+Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, bool may_compile, Uses& uses) {
   Loaded result;
   result.warning = parts_.cabinet_problem;
-  auto missing = load_found(not_loaded(specs), parts_.expected_nvrtc);
+  auto missing = load_found(not_loaded(specs), parts_.expected_nvrtc, uses);
   if (missing && !missing->empty() && may_compile) {
-    if (auto made = make_all(*missing, result); !made) return tl::make_unexpected(std::move(made.error()));
+    if (auto made = make_all(*missing, result, uses); !made) return tl::make_unexpected(std::move(made.error()));
     missing->clear();
   } else if (missing && !missing->empty()) {
     // The NVRTC that is here may be another one than the build expects, and have made them.
     const std::string version = compiler()->version();
-    if (version != parts_.expected_nvrtc) missing = load_found(*missing, version);
+    if (version != parts_.expected_nvrtc) missing = load_found(*missing, version, uses);
   }
   if (!missing) return tl::make_unexpected(std::move(missing.error()));
   result.missing = std::move(*missing);
@@ -199,6 +258,7 @@ void KernelStore::make_in_background(const std::shared_ptr<KernelTable>& table, 
 
 void KernelStore::make_for_all(const KernelSpec& spec) noexcept {
   const Expected<Made> made = make_one(spec);
+  if (made) report(*made);
   std::vector<Waiting> waiting;
   {
     const std::lock_guard lock(report_mutex_);
