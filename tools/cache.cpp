@@ -14,7 +14,7 @@ namespace {
 int run(const CacheOptions& options, const CacheAction& action) {
   const auto root = cache_root(options.root);
   if (!root) return report_error(root.error(), options.json, exit_usage);
-  auto cabinet = cache::Cabinet::open(*root, false);
+  auto cabinet = cache::Cabinet::open(*root, false, {.limits = environment_limits().value_or(cache::default_limits)});
   if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
   return action(options, *cabinet);
 }
@@ -45,6 +45,8 @@ void add_cache(CLI::App& app, int& exit_code) {
   add_cache_stats(*cache, exit_code);
   add_cache_verify(*cache, exit_code);
   add_cache_rm(*cache, exit_code);
+  add_cache_gc(*cache, exit_code);
+  add_cache_pin(*cache, exit_code);
 }
 
 }  // namespace cubinet::tools

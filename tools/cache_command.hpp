@@ -36,5 +36,7 @@ void add_cache_show(CLI::App& cache, int& exit_code);
 void add_cache_stats(CLI::App& cache, int& exit_code);
 void add_cache_verify(CLI::App& cache, int& exit_code);
 void add_cache_rm(CLI::App& cache, int& exit_code);
+void add_cache_gc(CLI::App& cache, int& exit_code);
+void add_cache_pin(CLI::App& cache, int& exit_code);
 
 }  // namespace cubinet::tools

@@ -26,7 +26,7 @@ void sort_for_people(std::vector<cache::Entry>& entries) {
 
 void print_entries(const std::vector<cache::Entry>& entries, const std::string& root, bool use_known) {
   Table table({"KEY", "FAMILY", "ARCH", ">N", ">K", "CONFIG", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE",
-               ">AGE", ">HITS"});
+               ">AGE", ">HITS", "KEPT"});
   std::int64_t bytes = 0;
   for (const cache::Entry& entry : entries) {
     const cache::Facts& facts = entry.facts;
@@ -34,7 +34,7 @@ void print_entries(const std::vector<cache::Entry>& entries, const std::string& 
                size_text(facts.n), size_text(facts.k), config_text(facts), std::to_string(facts.registers),
                format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
                milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
-               use_known ? std::to_string(entry.hits) : "?"});
+               use_known ? std::to_string(entry.hits) : "?", kept_text(entry)});
     bytes += entry.bytes;
   }
   if (!entries.empty()) print(table.text());

@@ -48,6 +48,19 @@ void print_coverage(const std::vector<cache::Coverage>& coverages) {
   }
 }
 
+Json counters_object(const cache::Counters& counters) {
+  Json object;
+  for (const cache::CounterField& field : cache::counter_fields) object[field.name] = counters.*field.value;
+  return object;
+}
+
+void print_counters(const cache::Counters& counters) {
+  print(fmt::format(
+      "look-ups     {} hits, {} misses, {} of them for evictions\ncompiled     {}\ndamaged      {} set aside\n"
+      "evicted      {}\n",
+      counters.hits, counters.misses, counters.evicted_misses, counters.compiles, counters.damage, counters.evictions));
+}
+
 int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
   const auto stats = cabinet.stats();
   if (!stats) return report_error(stats.error(), options.json, exit_failed);
@@ -63,6 +76,7 @@ int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
                       {"compile_ms", stats->compile_ms},
                       {"damaged", stats->damaged},
                       {"index_problem", stats->index_problem},
+                      {"counters", use_known ? counters_object(stats->counters) : Json()},
                       {"coverage", coverage_array(stats->coverage)}});
     return exit_done;
   }
@@ -71,6 +85,7 @@ int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
       "quarantined  {}\ncompiled in  {} together\n",
       cabinet.root().string(), persist_name(cabinet.persistence()), stats->entries, format_byte_size(stats->bytes),
       use_known ? std::to_string(stats->hits) : "unknown", stats->quarantined, milliseconds_text(stats->compile_ms)));
+  if (use_known) print_counters(stats->counters);
   print_coverage(stats->coverage);
   return exit_done;
 }

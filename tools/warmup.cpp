@@ -120,6 +120,7 @@ struct Task {
   Request request;
   warmup::Plan plan;
   std::string root;
+  cache::Limits limits;
   jit::Jobs jobs;
 };
 
@@ -133,7 +134,9 @@ Expected<Task> understand(const WarmupOptions& options) {
   if (!plan) return tl::make_unexpected(plan.error());
   auto root = cache_root(options.cache);
   if (!root) return tl::make_unexpected(root.error());
-  return Task{std::move(*request), std::move(*plan), std::move(*root), std::move(*jobs)};
+  auto limits = environment_limits();
+  if (!limits) return tl::make_unexpected(limits.error());
+  return Task{std::move(*request), std::move(*plan), std::move(*root), *limits, std::move(*jobs)};
 }
 
 // One warmup, from the look-up of what was done before to the record of what is done now.
@@ -145,7 +148,7 @@ class Warmup {
         stop_(stop),
         display_(progress_style(options.quiet), options.progress_file),
         device_(options.execution.execute ? warmup::identify_device() : fail(ErrorCode::driver_missing, "")),
-        cabinet_(cache::Cabinet::open(task.root, false)) {
+        cabinet_(cache::Cabinet::open(task.root, false, {.limits = task.limits})) {
     outcome_.kernels = task.plan.kernels.size();
     outcome_.jobs = task.jobs;
     outcome_.executes = options.execution.execute;
@@ -177,7 +180,7 @@ class Warmup {
 
   // Makes the cabinet, if something could be put into it.
   [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain) const {
-    auto opened = cache::Cabinet::open(task_.root, !toolchain.missing);
+    auto opened = cache::Cabinet::open(task_.root, !toolchain.missing, {.limits = task_.limits});
     const bool absent = !opened && opened.error().code == ErrorCode::not_found;
     if (!absent || !toolchain.missing) return opened;
     return needs_nvrtc(outcome_.kernels, outcome_.kernels, task_.root, *toolchain.missing);
