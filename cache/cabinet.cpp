@@ -27,15 +27,15 @@ std::optional<Object> Cabinet::State::read(const Key& key) const {
 }
 
 std::optional<Object> Cabinet::State::read_layers(const Key& key) const {
-  for (const ObjectStore& layer : layers) {
-    if (auto object = layer.read(key); object) return std::move(*object);
+  for (const auto& layer : layers) {
+    if (auto object = layer->read(key); object) return std::move(*object);
   }
   return std::nullopt;
 }
 
 bool Cabinet::State::exists(const Key& key) const {
   return store.exists(key) ||
-         std::any_of(layers.begin(), layers.end(), [&](const ObjectStore& layer) { return layer.exists(key); });
+         std::any_of(layers.begin(), layers.end(), [&](const auto& layer) { return layer->exists(key); });
 }
 
 Cabinet::Cabinet(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -59,13 +59,14 @@ Expected<Stack> Cabinet::open_stack(const std::filesystem::path& root, bool crea
     if (!opened) errors.push_back(std::move(opened.error()));
   }
   for (const std::filesystem::path& layer : layers) {
-    if (cabinet) {
-      if (auto added = cabinet->add_layer(layer); !added) errors.push_back(std::move(added.error()));
+    auto opened = open_folder_or_bundle(layer, surroundings);
+    if (!opened) {
+      errors.push_back(std::move(opened.error()));
       continue;
     }
-    auto opened = open_layer(layer);
-    if (opened) cabinet.emplace(Cabinet(std::make_unique<State>(std::move(*opened), surroundings)));
-    if (!opened) errors.push_back(std::move(opened.error()));
+    const bool is_root = !cabinet && !opened->is_bundle;
+    if (!cabinet) cabinet.emplace(Cabinet(std::make_unique<State>(std::move(opened->root), surroundings)));
+    if (!is_root) cabinet->state_->layers.push_back(std::move(opened->layer));
   }
   if (!cabinet && errors.empty()) return fail(ErrorCode::cache_unusable, "no folder is named for the cabinet");
   if (!cabinet) return tl::make_unexpected(std::move(errors.front()));
@@ -78,10 +79,10 @@ const std::filesystem::path& Cabinet::root() const { return state_->root.layout.
 Persistence Cabinet::persistence() const { return state_->root.persistence; }
 const std::string& Cabinet::readonly_reason() const { return state_->root.readonly_reason; }
 
-Expected<void> Cabinet::add_layer(const std::filesystem::path& root) {
-  auto opened = open_layer(root);
+Expected<void> Cabinet::add_layer(const std::filesystem::path& path) {
+  auto opened = open_folder_or_bundle(path, state_->surroundings);
   if (!opened) return tl::make_unexpected(std::move(opened.error()));
-  state_->layers.emplace_back(std::move(opened->layout), state_->calls);
+  state_->layers.push_back(std::move(opened->layer));
   return {};
 }
 
@@ -123,9 +124,14 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
 }
 
 Expected<void> Cabinet::check(const Key& key) const {
-  const auto object = state_->store.read(key);
+  const auto object = load(key);
   if (object) return {};
-  if (!is_damage(object.error())) return tl::make_unexpected(object.error());
+  return tl::make_unexpected(object.error());
+}
+
+Expected<Object> Cabinet::load(const Key& key) const {
+  auto object = state_->store.read(key);
+  if (object || !is_damage(object.error())) return object;
   return fail(ErrorCode::io, fmt::format("the object {} is damaged: {}", state_->root.layout.object(key).native(),
                                          object.error().message));
 }

@@ -4,11 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "cache/cabinet.hpp"
 #include "cache/index.hpp"
+#include "cache/layer.hpp"
 #include "cache/object_store.hpp"
 #include "cache/root.hpp"
 #include "cache/tally.hpp"
@@ -19,6 +21,7 @@ struct Cabinet::State {
   State(Root opened, Surroundings outside)
       : root(std::move(opened)),
         calls(root.giving ? *root.giving : outside.calls),
+        surroundings(outside),
         clock(outside.clock),
         store(root.layout, calls),
         index(root.layout, calls, outside.index_patience),
@@ -59,10 +62,11 @@ struct Cabinet::State {
 
   Root root;
   util::SystemCalls& calls;
+  Surroundings surroundings;
   const util::Clock& clock;
   ObjectStore store;
   Index index;
-  std::vector<ObjectStore> layers;
+  std::vector<std::unique_ptr<Layer>> layers;
   mutable std::atomic<std::int64_t> set_aside = 0;  // what read() has
   Limits limits;
   bool promote;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cache/cabinet.hpp"
+#include "cache/layer.hpp"
 #include "cache/layout.hpp"
 #include "util/files.hpp"
 #include "util/system_calls.hpp"
@@ -18,7 +19,7 @@ namespace cubinet::cache {
 inline bool is_damage(const Error& error) { return error.code == ErrorCode::invalid_argument; }
 
 // Stateless but for its options: thread-safe, fork-safe.
-class ObjectStore {
+class ObjectStore final : public Layer {
  public:
   // What lies under objects/.
   struct Listing {
@@ -28,9 +29,7 @@ class ObjectStore {
 
   ObjectStore(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
 
-  // The object, every byte checked. not_found: no file. invalid_argument: damaged, with the reason. io: the file
-  // cannot be read.
-  [[nodiscard]] Expected<Object> read(const Key& key) const;
+  [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
   // See Cabinet::publish; without the row.
   Expected<util::Published> publish(const Key& key, const Object& object) const;
@@ -46,7 +45,7 @@ class ObjectStore {
   // The same, but a power failure may bring it back, whole.
   Expected<bool> evict(const Key& key) const;
 
-  [[nodiscard]] bool exists(const Key& key) const;
+  [[nodiscard]] bool exists(const Key& key) const override;
   // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
   [[nodiscard]] Expected<Listing> list() const;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <system_error>
 
+#include "cache/trust.hpp"
 #include "util/files.hpp"
 #include "util/giving_calls.hpp"
 
@@ -30,27 +31,14 @@ constexpr std::string_view tag_text =
 
 tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cache_unusable, std::move(message)); }
 
-bool trusted_owner(const struct stat& status) {
-  const uid_t caller = ::geteuid();
-  return status.st_uid == caller || status.st_uid == 0 || caller == 0;
-}
-
 // The rule on who may own and write a root: see open_root.
-Expected<void> check_trust(const fs::path& root) {
-  struct stat link {};
+Expected<void> check_owner(const fs::path& root) {
   struct stat folder {};
-  if (::lstat(root.c_str(), &link) != 0 || ::stat(root.c_str(), &folder) != 0) {
+  if (::stat(root.c_str(), &folder) != 0) {
     return unusable(util::system_message("examine the cabinet", root, errno));
   }
   if (!S_ISDIR(folder.st_mode)) return unusable(fmt::format("the cabinet {} is not a folder", root.native()));
-  if (!trusted_owner(link) || !trusted_owner(folder)) {
-    return unusable(fmt::format("the cabinet {} belongs to user {}: choose a folder of your own, or of root",
-                                root.native(), trusted_owner(link) ? folder.st_uid : link.st_uid));
-  }
-  if ((folder.st_mode & S_IWOTH) != 0) {
-    return unusable(fmt::format("the cabinet {0} can be written by everybody: chmod o-w {0}", root.native()));
-  }
-  return {};
+  return check_trust(root, folder, "cabinet");
 }
 
 bool is_unborn_format(std::string_view name) {
@@ -219,7 +207,7 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
     if (!create) return absent(layout);
     if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
   }
-  if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_owner(layout.root); !trusted) return tl::make_unexpected(trusted.error());
   auto giving = calls_that_give(layout.root, calls);
   util::SystemCalls& makers = giving ? *giving : calls;
   const auto format = read_or_make_format(layout, create, makers);
@@ -235,7 +223,7 @@ Expected<Root> open_layer(const fs::path& path) {
   if (!place) return tl::make_unexpected(place.error());
   const Layout& layout = place->layout;
   if (!place->exists) return absent(layout);
-  if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_owner(layout.root); !trusted) return tl::make_unexpected(trusted.error());
   const auto format = read_or_make_format(layout, false, util::system_calls());  // without `create` it only reads
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());

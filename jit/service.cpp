@@ -27,8 +27,11 @@ void open_cabinet(const ServiceOptions& options, jit::EngineParts& parts) {
   };
   const auto limits = cache::limits_from(options.cache_max_size, options.cache_max_entries);
   if (!limits) tell(limits.error().message);
-  auto stack = cache::Cabinet::open_stack(
-      options.cache_root, true, layers, {.limits = limits.value_or(cache::default_limits), .promote = options.promote});
+  cache::Surroundings surroundings;
+  surroundings.limits = limits.value_or(cache::default_limits);
+  surroundings.promote = options.promote;
+  surroundings.bundle_key = options.bundle_key;
+  auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
   if (!stack) return tell(stack.error().message);
   for (const std::string& problem : stack->problems) tell(problem);
   parts.cabinet = std::move(stack->cabinet);

@@ -32,12 +32,19 @@ CLI::App* add_cache_command(CLI::App& cache, int& exit_code, const char* name, c
   return command;
 }
 
+void add_file_option(CLI::App& command, const char* name, std::string& file, const char* help) {
+  command.add_option(name, file, help)
+      ->type_name("FILE")
+      ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
+}
+
 void add_key_argument(CLI::App& command, std::string& key) {
   command.add_option("KEY", key, "A key, or at least 4 digits of its beginning")->required();
 }
 
 void add_cache(CLI::App& app, int& exit_code) {
-  CLI::App* cache = app.add_subcommand("cache", "Look into the cabinet; nothing here creates one");
+  CLI::App* cache =
+      app.add_subcommand("cache", "Look into the cabinet, or ship what it holds; `import` alone creates one");
   cache->require_subcommand(1);
   cache->footer(std::string("Example:\n  cubinet cache ls --cache /opt/kernels\n") + exit_codes_help);
   add_cache_ls(*cache, exit_code);
@@ -47,6 +54,8 @@ void add_cache(CLI::App& app, int& exit_code) {
   add_cache_rm(*cache, exit_code);
   add_cache_gc(*cache, exit_code);
   add_cache_pin(*cache, exit_code);
+  add_cache_export(*cache, exit_code);
+  add_cache_import(*cache, exit_code);
 }
 
 }  // namespace cubinet::tools

@@ -28,6 +28,10 @@ using CacheAction = std::function<int(const CacheOptions&, cache::Cabinet&)>;
 CLI::App* add_cache_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
                             const std::string& details, CacheAction action);
 
+// Adds an option that names a file; `file` must outlive the command. An empty name, as a script's empty variable gives
+// it, is refused.
+void add_file_option(CLI::App& command, const char* name, std::string& file, const char* help);
+
 // Adds the argument KEY; `key` must outlive the command.
 void add_key_argument(CLI::App& command, std::string& key);
 
@@ -38,5 +42,7 @@ void add_cache_verify(CLI::App& cache, int& exit_code);
 void add_cache_rm(CLI::App& cache, int& exit_code);
 void add_cache_gc(CLI::App& cache, int& exit_code);
 void add_cache_pin(CLI::App& cache, int& exit_code);
+void add_cache_export(CLI::App& cache, int& exit_code);
+void add_cache_import(CLI::App& cache, int& exit_code);
 
 }  // namespace cubinet::tools

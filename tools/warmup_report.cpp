@@ -28,7 +28,7 @@ Json failures_array(const warmup::Report& report) {
 
 std::string execution_line(const WarmupOutcome& outcome) {
   if (!outcome.executes) return {};
-  if (outcome.coverage == Coverage::found) {
+  if (outcome.executed_before) {
     return fmt::format("{} kernels were executed before on {}\n", outcome.kernels, one_line(outcome.execution.device));
   }
   return execution_text(outcome.execution, outcome.report);
@@ -48,8 +48,9 @@ const char* const warmup_fields_help =
     "without --execute they are 0. seconds are those of the whole command. damaged entries were found and\n"
     "set aside in quarantine/; those of the plan are made again.\n"
     "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
-    "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all of\n"
-    "this was done before, every kernel was looked at and is whole, and nothing was compiled or launched.\n"
+    "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all was\n"
+    "compiled before, every kernel was looked at and is whole, and nothing was compiled; nor was anything\n"
+    "launched, if the record said that it was executed, too. recorded: this run made a record.\n"
     "coverage_problem: all of it is done, and why that could not be recorded; empty otherwise.\n";
 
 const char* const progress_fields_help =
@@ -58,7 +59,8 @@ const char* const progress_fields_help =
     "whole at each change, but at most four times a second, and at least once a second. heartbeat is the\n"
     "time of day in seconds since 1970: where it is old and state says compiling or executing, the\n"
     "process hangs or is gone. rate is kernels per second, and it and eta_seconds are null until known;\n"
-    "current is in work, for current_seconds. A state that is neither of the two is final.\n";
+    "current is in work, or says for which process this one is waiting, for current_seconds. A state\n"
+    "that is neither of the two is final, and eta_seconds is null then. FILE lies outside the cabinet.\n";
 
 bool complete(const warmup::Report& report) {
   return report.failed.empty() && report.remaining.empty() && report.persist_problem.empty();
@@ -111,7 +113,10 @@ void explain(const warmup::Report& report) {
     note(fmt::format("{} of {} compiled kernels could be stored: {}", report.stored, report.compiled,
                      report.persist_problem));
   }
-  if (!report.remaining.empty()) note("interrupted; run the same command again for the rest");
+  if (report.remaining.empty()) return;
+  note(report.no_room
+           ? "the rest was not begun, as it could not be stored either; make room, and run the same command again"
+           : "interrupted; run the same command again for the rest");
 }
 
 void remark(const WarmupOutcome& outcome) {

@@ -11,7 +11,7 @@
 
 namespace cubinet::tools {
 
-// Of a record that the cabinet is complete for the request.
+// Of a record that the cabinet is complete for the request: the one of an earlier run, or one that this run has made.
 enum class Coverage { found, recorded, none };
 
 // The memory of this process, in bytes.
@@ -30,6 +30,7 @@ struct WarmupOutcome {
   Coverage coverage = Coverage::none;
   std::string coverage_problem;  // why what is complete could not be recorded; empty when it was, or is not complete
   bool executes = false;         // --execute
+  bool executed_before = false;  // the record says that all was executed, too, and nothing was launched
   warmup::ExecutionReport execution;
   double seconds = 0;  // of the whole command
 };

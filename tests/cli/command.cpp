@@ -42,6 +42,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   bool ready = command >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2 &&
                chdir(sandbox.folder().c_str()) == 0;
   signal(SIGINT, sandbox.ignores_interrupt ? SIG_IGN : SIG_DFL);
+  signal(SIGHUP, SIG_DFL);  // whatever the tests are run by
   if (sandbox.unprivileged && geteuid() == 0) ready = ready && setgid(nobody) == 0 && setuid(nobody) == 0;
   if (ready && !sandbox.tracer.empty())
     execvpe(arguments[0].c_str(), pointers(arguments).data(), pointers(environment).data());

@@ -50,6 +50,26 @@ TEST_CASE("Without a usable device every kernel is compiled and listed as not ex
   }
 }
 
+TEST_CASE(
+    "Where all is compiled already and there is no device, the record is found, and the progress is that of all") {
+  const SandboxWithoutDevice sandbox;
+  const auto first = object_of(sandbox.run(with(request, {"--execute", "--json"})));
+  CHECK(first.at("coverage") == "recorded");
+  for (int i = 0; i < 2; ++i) {
+    const Outcome again = sandbox.run(with(request, {"--execute", "--json", "--progress-file", "p"}));
+    CHECK(again.exit_code == 0);
+    const auto report = object_of(again);
+    CHECK(report.at("coverage") == "found");
+    CHECK(report.at("hits") == first.at("unique_kernels"));
+    CHECK(report.at("not_executed").size() == first.at("unique_kernels"));
+    const auto progress = progress_of(sandbox, "p");
+    CHECK(progress.at("state") == "done");
+    CHECK(progress.at("done") == first.at("unique_kernels"));
+    CHECK(progress.at("total") == first.at("unique_kernels"));
+  }
+  CHECK(sandbox.run(with(request, {"--execute"})).out.find("\n0 of ") != std::string::npos);
+}
+
 TEST_CASE("With --strict a kernel that is not executed is exit code 1, with the same report") {
   const SandboxWithoutDevice sandbox;
   const Outcome outcome = sandbox.run(with(request, {"--execute", "--strict", "--memory-budget", "64 MiB", "--json"}));

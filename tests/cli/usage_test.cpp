@@ -238,7 +238,9 @@ TEST_CASE("Every command has help with an example and the exit codes") {
                                         {"cache", "show"},
                                         {"cache", "stats"},
                                         {"cache", "verify"},
-                                        {"cache", "rm"}};
+                                        {"cache", "rm"},
+                                        {"cache", "export"},
+                                        {"cache", "import"}};
   for (Arguments command : commands) {
     command.push_back("--help");
     const Outcome outcome = sandbox.run(command);
