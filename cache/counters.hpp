@@ -17,17 +17,19 @@ struct Counters {
   friend bool operator==(const Counters&, const Counters&) = default;
 };
 
-// A counter by the name that it has on disk and in the command's output.
+// A counter by the name that it has on disk and in the command's output, and what it counts, for people.
 struct CounterField {
   const char* name;
+  const char* meaning;
   std::int64_t Counters::*value;
 };
 
-inline constexpr std::array<CounterField, 6> counter_fields = {{{"hits", &Counters::hits},
-                                                                {"misses", &Counters::misses},
-                                                                {"compiles", &Counters::compiles},
-                                                                {"damage", &Counters::damage},
-                                                                {"evictions", &Counters::evictions},
-                                                                {"evicted_misses", &Counters::evicted_misses}}};
+inline constexpr std::array<CounterField, 6> counter_fields = {
+    {{"hits", "Kernels that were asked for and found.", &Counters::hits},
+     {"misses", "Kernels that were asked for and made or refused.", &Counters::misses},
+     {"compiles", "Kernels that were compiled and brought here.", &Counters::compiles},
+     {"damage", "Damaged files that look-ups set aside.", &Counters::damage},
+     {"evictions", "Entries that collections removed.", &Counters::evictions},
+     {"evicted_misses", "Misses of what an eviction had removed.", &Counters::evicted_misses}}};
 
 }  // namespace cubinet::cache

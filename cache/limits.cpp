@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::cache {
@@ -13,28 +14,13 @@ namespace {
 
 bool is_none(std::string_view text) { return text == "none"; }
 
-struct Count {
+// Nothing unless all of it is digits and the number fits.
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  if (text.empty() || text.front() == '-') return std::nullopt;
   std::int64_t value = 0;
-  std::string_view rest;  // what follows the digits
-};
-
-// Nothing unless the text begins with a digit and the number fits.
-std::optional<Count> take_count(std::string_view text) {
-  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
-  Count count;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count.value);
-  if (error != std::errc()) return std::nullopt;
-  count.rest = text.substr(static_cast<std::size_t>(end - text.data()));
-  return count;
-}
-
-std::optional<std::int64_t> seconds_of(std::string_view unit) {
-  if (unit == "s") return 1;
-  if (unit == "m" || unit == "min") return 60;
-  if (unit == "h") return 3600;
-  if (unit == "d" || unit.empty()) return 86'400;
-  if (unit == "w") return 7 * 86'400;
-  return std::nullopt;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  return error == std::errc() && end == last ? std::optional(value) : std::nullopt;
 }
 
 Expected<std::int64_t> named(std::string_view variable, Expected<std::int64_t> limit) {
@@ -60,20 +46,16 @@ Expected<std::int64_t> parse_size_limit(std::string_view text) {
 Expected<std::int64_t> parse_count_limit(std::string_view text) {
   if (text.empty()) return default_limits.entries;
   if (is_none(text)) return 0;
-  const auto count = take_count(text);
-  if (count && count->rest.empty()) return count->value;
+  if (const auto count = whole_number(text)) return *count;
   return fail(ErrorCode::invalid_argument,
               fmt::format("'{}' is not a number of entries: write digits, as in 100000, or none", text));
 }
 
 Expected<std::int64_t> parse_age_limit(std::string_view text) {
   if (text.empty() || is_none(text)) return 0;
-  const auto count = take_count(text);
-  const auto unit = count ? seconds_of(count->rest) : std::nullopt;
-  std::int64_t seconds = 0;
-  if (unit && !__builtin_mul_overflow(count->value, *unit, &seconds)) return seconds;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("'{}' is not an age: write a number and s, m, h, d or w, as in 12h or 30d, or none", text));
+  auto seconds = util::parse_duration(text);
+  if (!seconds) seconds.error().message += ", or none";
+  return seconds;
 }
 
 Expected<Limits> limits_from(std::string_view max_size, std::string_view max_entries) {

@@ -27,7 +27,7 @@ Limits with_headroom(const Limits& limits);
 // naming the text, for anything else.
 Expected<std::int64_t> parse_size_limit(std::string_view text);   // "4GiB", as util::parse_byte_size reads it
 Expected<std::int64_t> parse_count_limit(std::string_view text);  // "100000"
-Expected<std::int64_t> parse_age_limit(std::string_view text);  // "90s", "30m", "12h", "7d", "2w"; days without a unit
+Expected<std::int64_t> parse_age_limit(std::string_view text);    // "12h", "7d", as util::parse_duration reads it
 
 // What CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES say. An error names the variable.
 Expected<Limits> limits_from(std::string_view max_size, std::string_view max_entries);
