@@ -1,6 +1,8 @@
 #include "cache/coverage_table.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -92,6 +94,16 @@ SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>&
     if (auto dropped = statement->bind(digest).run(); !dropped) return dropped;
   }
   return {};
+}
+
+SqlExpected<void> drop_coverage_of(Database& database, const std::vector<Key>& keys) {
+  auto coverages = read_coverage(database);
+  if (!coverages) return tl::make_unexpected(coverages.error());
+  const std::set<Key> gone(keys.begin(), keys.end());
+  std::erase_if(*coverages, [&](const Coverage& one) {
+    return std::none_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return gone.contains(key); });
+  });
+  return drop_coverage(database, *coverages);
 }
 
 }  // namespace cubinet::cache

@@ -35,13 +35,6 @@ std::string row_digest(const Entry& entry) {
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
-// The digest of a row does not cover the columns that change with use. What cannot have been written by us there is
-// noise and counts as 0: a sum over many rows then stays within 64 bits.
-std::int64_t count(std::int64_t value) {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
-  return value < 0 || value > most ? 0 : value;
-}
-
 // Without a look at the row's digest.
 Index::Row read_row(const Statement& row, const Key& key) {
   Index::Row out;
@@ -59,8 +52,8 @@ Index::Row read_row(const Statement& row, const Key& key) {
   entry.facts.created = row.integer(10);
   auto names = texts_from_json(row.text(11));
   entry.record = row.text(12);
-  entry.last_used = count(row.integer(14));
-  entry.hits = count(row.integer(15));
+  entry.last_used = row.count(14);  // the digest does not cover what changes with use
+  entry.hits = row.count(15);
   entry.facts.config = row.text(16);
   out.sound = names.has_value();
   if (names) entry.facts.kernel_names = std::move(*names);
@@ -143,6 +136,17 @@ SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& 
     dropped += database.changes();
   }
   return dropped;
+}
+
+SqlExpected<void> set_used(Database& database, const std::vector<Key>& keys, std::int64_t now) {
+  auto update = database.prepare("UPDATE entries SET last_used = ? WHERE key = ?");
+  if (!update) return tl::make_unexpected(update.error());
+  for (const Key& key : keys) {
+    const std::string hex = key.hex();
+    update->reset();
+    if (auto done = update->bind(now).bind(hex).run(); !done) return done;
+  }
+  return {};
 }
 
 SqlExpected<std::vector<Key>> add_hits(Database& database, const std::vector<Key>& keys, std::int64_t now) {

@@ -1,6 +1,8 @@
 #include "cache/layout.hpp"
 
-#include <string>
+#include <system_error>
+
+#include "util/files.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -21,6 +23,18 @@ std::optional<Key> Layout::object_key(std::string_view folder, std::string_view 
   const auto key = Key::from_hex(hex);
   if (!key || key->hex() != hex) return std::nullopt;
   return key;
+}
+
+Expected<std::vector<std::string>> names_in(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator it(folder, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) names.push_back(it->path().filename().native());
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return fail(ErrorCode::io, util::system_message("list", folder, error.value()));
+  }
+  return names;
 }
 
 }  // namespace cubinet::cache

@@ -1,7 +1,6 @@
 #include "cache/object_store.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 
 #include "cache/object_format.hpp"
 #include "cache/quarantine.hpp"
+#include "util/file_lock.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -29,29 +29,11 @@ std::int64_t size_of(int folder, const std::string& name) {
   return regular ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
-// Names in a folder. A folder that is not there has none.
-Expected<std::vector<std::string>> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) names.push_back(it->path().filename().native());
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return fail(ErrorCode::io, util::system_message("list", folder, error.value()));
-  }
-  return names;
-}
-
 bool is_shard(const fs::path& folder) {
   std::error_code error;
   const std::string name = folder.filename().native();
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   return name.size() == 2 && hex(name[0]) && hex(name[1]) && fs::is_directory(fs::symlink_status(folder, error));
-}
-
-// Whether a living writer holds the file: see util::publish_file.
-bool is_held(const fs::path& path) {
-  const util::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), util::system_calls());
-  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 }  // namespace
@@ -90,12 +72,17 @@ bool ObjectStore::set_stranger_aside(const std::string& name) const {
   return set_aside(calls_, layout_, path, path.filename().native()).has_value();
 }
 
+Expected<bool> ObjectStore::evict(const Key& key) const {
+  const fs::path path = layout_.object(key);
+  if (calls_.unlink(path.native()) == 0) return true;
+  if (errno == ENOENT) return false;
+  return fail(ErrorCode::io, util::system_message("remove", path, errno));
+}
+
 Expected<bool> ObjectStore::remove(const Key& key) const {
   const fs::path path = layout_.object(key);
-  if (calls_.unlink(path.native()) != 0) {
-    if (errno == ENOENT) return false;
-    return fail(ErrorCode::io, util::system_message("remove", path, errno));
-  }
+  const auto removed = evict(key);
+  if (!removed || !*removed) return removed;
   if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) {
     return tl::make_unexpected(synced.error());
   }
@@ -133,13 +120,15 @@ Expected<ObjectStore::Listing> ObjectStore::list() const {
   return listing;
 }
 
-std::int64_t ObjectStore::leftovers(bool remove) const {
+std::int64_t ObjectStore::leftovers(bool remove, std::int64_t until) const {
   std::int64_t found = 0;
   const auto names = names_in(layout_.tmp());
   if (!names) return 0;
   for (const std::string& name : *names) {
     const fs::path path = layout_.tmp() / name;
-    if (is_held(path)) continue;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 || status.st_mtim.tv_sec > until) continue;
+    if (util::is_locked(path)) continue;  // a living writer's, see util::publish_file
     ++found;
     if (remove) calls_.unlink(path.native());
   }

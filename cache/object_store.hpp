@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -41,14 +42,18 @@ class ObjectStore final : public Layer {
 
   // Removes an object durably. False when there was none.
   Expected<bool> remove(const Key& key) const;
+  // The same, but a power failure may bring it back, whole.
+  Expected<bool> evict(const Key& key) const;
 
   [[nodiscard]] bool exists(const Key& key) const override;
   // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
   [[nodiscard]] Expected<Listing> list() const;
 
-  // Counts the files in tmp/ that no living writer holds; removes them if asked.
-  [[nodiscard]] std::int64_t leftovers(bool remove) const;
+  // Counts the files in tmp/ that no living writer holds and that were written at `until` or earlier; removes them if
+  // asked.
+  [[nodiscard]] std::int64_t leftovers(bool remove,
+                                       std::int64_t until = std::numeric_limits<std::int64_t>::max()) const;
 
  private:
   Layout layout_;

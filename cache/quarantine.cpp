@@ -1,5 +1,7 @@
 #include "cache/quarantine.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
@@ -44,6 +46,21 @@ bool was_set_aside(const Layout& layout, const Key& key) {
 
 std::int64_t count_quarantined_objects(const Layout& layout) {
   return count(layout, [](const std::string& name) { return !name.starts_with("index.db"); });
+}
+
+// Moving a file changes the time of its last change of status, and not that of its contents.
+std::int64_t sweep_quarantine(util::SystemCalls& calls, const Layout& layout, bool remove, std::int64_t until) {
+  std::int64_t found = 0;
+  for (const std::string& name : names_in(layout.quarantine()).value_or(std::vector<std::string>())) {
+    const fs::path path = layout.quarantine() / name;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 || status.st_ctim.tv_sec > until) continue;
+    ++found;
+    std::error_code error;
+    if (remove && S_ISDIR(status.st_mode)) fs::remove_all(path, error);
+    if (remove && !S_ISDIR(status.st_mode)) calls.unlink(path.native());
+  }
+  return found;
 }
 
 }  // namespace cubinet::cache

@@ -84,7 +84,7 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   if (!repair) return report;
   report.unmended = set_all_aside(state_->store, *listing, checked, gone);
   if (report.index_busy || (checked.undescribed.empty() && gone.empty())) return report;
-  if (auto applied = state_->index.apply(checked.undescribed, gone); !applied) {
+  if (auto applied = state_->write({.put = checked.undescribed, .drop = gone}); !applied) {
     return tl::make_unexpected(applied.error());
   }
   return report;

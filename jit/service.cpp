@@ -22,16 +22,18 @@ Status status_of(Expected<void>&& outcome) {
 void open_cabinet(const ServiceOptions& options, jit::EngineParts& parts) {
   if (options.cache_root.empty() && options.layers.empty()) return;
   const std::vector<std::filesystem::path> layers(options.layers.begin(), options.layers.end());
+  const auto tell = [&parts](const std::string& problem) {
+    parts.cabinet_problem += (parts.cabinet_problem.empty() ? "" : "; ") + problem;
+  };
+  const auto limits = cache::limits_from(options.cache_max_size, options.cache_max_entries);
+  if (!limits) tell(limits.error().message);
   cache::Surroundings surroundings;
+  surroundings.limits = limits.value_or(cache::default_limits);
+  surroundings.promote = options.promote;
   surroundings.bundle_key = options.bundle_key;
   auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
-  if (!stack) {
-    parts.cabinet_problem = std::move(stack.error().message);
-    return;
-  }
-  for (const std::string& problem : stack->problems) {
-    parts.cabinet_problem += (parts.cabinet_problem.empty() ? "" : "; ") + problem;
-  }
+  if (!stack) return tell(stack.error().message);
+  for (const std::string& problem : stack->problems) tell(problem);
   parts.cabinet = std::move(stack->cabinet);
 }
 

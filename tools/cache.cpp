@@ -14,7 +14,7 @@ namespace {
 int run(const CacheOptions& options, const CacheAction& action) {
   const auto root = cache_root(options.root);
   if (!root) return report_error(root.error(), options.json, exit_usage);
-  auto cabinet = cache::Cabinet::open(*root, false);
+  auto cabinet = cache::Cabinet::open(*root, false, {.limits = environment_limits().value_or(cache::default_limits)});
   if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
   return action(options, *cabinet);
 }
@@ -54,6 +54,8 @@ void add_cache(CLI::App& app, int& exit_code) {
   add_cache_report(*cache, exit_code);
   add_cache_verify(*cache, exit_code);
   add_cache_rm(*cache, exit_code);
+  add_cache_gc(*cache, exit_code);
+  add_cache_pin(*cache, exit_code);
   add_cache_export(*cache, exit_code);
   add_cache_import(*cache, exit_code);
 }

@@ -42,6 +42,8 @@ void add_cache_stats(CLI::App& cache, int& exit_code);
 void add_cache_report(CLI::App& cache, int& exit_code);
 void add_cache_verify(CLI::App& cache, int& exit_code);
 void add_cache_rm(CLI::App& cache, int& exit_code);
+void add_cache_gc(CLI::App& cache, int& exit_code);
+void add_cache_pin(CLI::App& cache, int& exit_code);
 void add_cache_export(CLI::App& cache, int& exit_code);
 void add_cache_import(CLI::App& cache, int& exit_code);
 

@@ -13,6 +13,8 @@ inline constexpr const char* entry_fields_help =
     "  created       seconds since 1970\n"
     "  last_used     seconds since 1970, 0 = never; null: the index could not be read\n"
     "  hits          how often it was loaded; null: the index could not be read\n"
+    "  pinned        true: never evicted\n"
+    "  in_use        true: a running engine has it loaded; it is not evicted\n"
     "  registers     per thread\n"
     "  spill_bytes, smem_bytes\n"
     "                bytes per thread and per block\n"
@@ -89,6 +91,9 @@ inline constexpr const char* stats_help =
     "  compile_ms    milliseconds that the entries took to compile, together\n"
     "  damaged       files in objects/ that look damaged; they are no entries\n"
     "  index_problem why the index could not be read, else empty\n"
+    "  counters      since the index was made; null: it could not be read. {hits, misses,\n"
+    "                compiles, damage (files that look-ups set aside), evictions,\n"
+    "                evicted_misses (misses of what an eviction had removed)}\n"
     "  coverage      what a warmup has made the cabinet complete for, and nothing is missing of:\n"
     "                a list of {problems, m_range, arch, num_sms, nvrtc, current (made from the\n"
     "                templates of this build), executed (null, or {device, driver}), kernels,\n"
@@ -121,6 +126,39 @@ inline constexpr const char* verify_help =
     "  index_busy    true: another process held it, and it was not compared\n"
     "  repaired      true: --repair was given and all of the above is mended\n"
     "  unmended      damaged files that --repair could not set aside\n";
+
+inline constexpr const char* gc_help =
+    "Evicts what was not used for --max-age, then what was used least recently until the rest is\n"
+    "within --max-size and --max-entries. Without any of the three the limits are those that every\n"
+    "writer keeps to: CUBINET_CACHE_MAX_SIZE (4GiB) and CUBINET_CACHE_MAX_ENTRIES (100000). 0 and\n"
+    "none are no limit. An entry that was never used counts from its creation. What is pinned, or\n"
+    "loaded by a running engine, stays; exit code 1 when the rest is over a limit by that. Also\n"
+    "removes files that killed writers left a day ago, and damaged ones set aside 30 days ago.\n\n"
+    "Example:\n  cubinet cache gc --max-size 500MiB --max-age 30d --dry-run --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  dry_run       true: nothing was removed, and all of this is what would be\n"
+    "  evicted       a list in the order of removal: fields as in `cache ls`, and reason:\n"
+    "                \"age\", \"entries\" or \"bytes\", the limit that it went for\n"
+    "  bytes         of the evicted files together\n"
+    "  entries_left, bytes_left\n"
+    "                what stays\n"
+    "  over          true: that is over a limit, and pinned or in use\n"
+    "  leftovers     files removed from tmp/\n"
+    "  quarantined   files removed from quarantine/\n"
+    "  problem       why something that was to go is there still, else empty\n"
+    "  index_problem why rows could not be removed, else empty; the next listing drops them\n";
+
+inline constexpr const char* pin_help =
+    "A pin lasts until it is taken back, or its entry is removed by `cache rm`.\n\n"
+    "Example:\n  cubinet cache pin 3f9a01c2 77b0 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  pinned        a list of the keys\n";
+
+inline constexpr const char* unpin_help =
+    "Example:\n  cubinet cache unpin 3f9a01c2 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  unpinned      a list of the keys\n";
 
 inline constexpr const char* remove_help =
     "Example:\n  cubinet cache rm 3f9a01c2 --cache /opt/kernels\n\n"

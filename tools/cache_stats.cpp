@@ -76,7 +76,7 @@ std::string as_time(const Value& value) { return milliseconds_text(std::get<doub
 constexpr Figure figures[] = {
     {"entries", "entries", as_number, "entries", "gauge", "Entries of the cabinet.", 1, &cache::Stats::entries, false},
     {"bytes", "size", as_size, "bytes", "gauge", "Size of the entries' files.", 1, &cache::Stats::bytes, false},
-    {"hits", "hits", as_number, "hits_total", "counter", "Loads of the entries that are there.", 1, &cache::Stats::hits,
+    {"hits", "hits", as_number, "entry_hits", "gauge", "Hits of the entries that are there.", 1, &cache::Stats::hits,
      true},
     {"quarantined", "quarantined", as_number, "quarantined", "gauge", "Damaged files that were set aside.", 1,
      &cache::Stats::quarantined, false},
@@ -92,6 +92,19 @@ Value value_of(const Figure& figure, const cache::Stats& stats) {
 
 bool known(const Figure& figure, const cache::Stats& stats) { return !figure.of_index || stats.index_problem.empty(); }
 
+Json counters_object(const cache::Counters& counters) {
+  Json object;
+  for (const cache::CounterField& field : cache::counter_fields) object[field.name] = counters.*field.value;
+  return object;
+}
+
+void print_counters(const cache::Counters& counters) {
+  print(fmt::format(
+      "look-ups     {} hits, {} misses, {} of them for evictions\ncompiled     {}\ndamaged      {} set aside\n"
+      "evicted      {}\n",
+      counters.hits, counters.misses, counters.evicted_misses, counters.compiles, counters.damage, counters.evictions));
+}
+
 void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   Json object{{"cache", cabinet.root().string()}, {"persist", persist_name(cabinet.persistence())}};
   for (const Figure& figure : figures) {
@@ -102,6 +115,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     }
   }
   object["index_problem"] = stats.index_problem;
+  object["counters"] = stats.index_problem.empty() ? counters_object(stats.counters) : Json();
   object["coverage"] = coverage_array(stats.coverage);
   print_object(object);
 }
@@ -114,6 +128,7 @@ void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     const std::string value = known(figure, stats) ? figure.text(value_of(figure, stats)) : "unknown";
     print(fmt::format("{:<13}{}\n", figure.label, value));
   }
+  if (stats.index_problem.empty()) print_counters(stats.counters);
   print_coverage(stats.coverage);
 }
 
@@ -139,6 +154,10 @@ void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
       return figure.scale == 1 ? as_number(value) : as_number(static_cast<double>(value) * figure.scale);
     };
     metric(figure.metric, figure.type, figure.help, std::visit(scaled, value_of(figure, stats)));
+  }
+  for (const cache::CounterField& field : cache::counter_fields) {
+    if (!stats.index_problem.empty()) break;
+    metric(std::string(field.name) + "_total", "counter", field.meaning, std::to_string(stats.counters.*field.value));
   }
   metric("coverages", "gauge", "Warmups that the cabinet is complete for.", std::to_string(stats.coverage.size()));
   const bool writable = cabinet.persistence() == cache::Persistence::on;

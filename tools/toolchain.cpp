@@ -34,4 +34,9 @@ Expected<std::string> cache_root(const std::string& option) {
   return trouble ? root : absolute.string();
 }
 
+Expected<cache::Limits> environment_limits() {
+  const ServiceOptions options = ServiceOptions::from_environment();
+  return cache::limits_from(options.cache_max_size, options.cache_max_entries);
+}
+
 }  // namespace cubinet::tools

@@ -30,4 +30,8 @@ void add_cache_option(CLI::App& app, std::string& folder);
 // The folder given, else the environment's, as an absolute path. invalid_argument when neither names one.
 Expected<std::string> cache_root(const std::string& option);
 
+// What CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES say, by which every command that stores keeps a root.
+// invalid_argument, naming the variable.
+Expected<cache::Limits> environment_limits();
+
 }  // namespace cubinet::tools
