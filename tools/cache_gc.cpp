@@ -104,21 +104,18 @@ int collect(const CacheOptions& options, const GcOptions& gc, cache::Cabinet& ca
   return done->decision.over || !done->problem.empty() ? exit_failed : exit_done;
 }
 
-// A whole key may be one that is not there: a pin does not depend on its entry.
-Expected<cache::Key> find_key(const std::string& text, cache::Cabinet& cabinet, bool pin) {
-  if (const auto key = cache::Key::from_hex(text); key && !pin) return *key;
-  const auto found = find_one(text, cabinet);
-  if (!found) return tl::make_unexpected(found.error());
-  return found->entries.front().key;
+// The key that a word of the command line means. A whole one whose pin is taken back needs no entry.
+tl::expected<cache::Key, Refusal> find_key(const std::string& word, cache::Cabinet& cabinet, bool pin) {
+  if (const auto key = cache::Key::from_hex(word); key && !pin) return *key;
+  return find_typed(word, cabinet).map([](const cache::Survey& found) { return found.entries.front().key; });
 }
 
 // Finds all of them before it changes one.
 int set_pins(const CacheOptions& options, const std::vector<std::string>& texts, cache::Cabinet& cabinet, bool pin) {
   std::vector<cache::Key> keys;
   for (const std::string& text : texts) {
-    if (const auto prefix = key_prefix(text); !prefix) return report_error(prefix.error(), options.json, exit_usage);
     const auto key = find_key(text, cabinet, pin);
-    if (!key) return report_error(key.error(), options.json, exit_failed);
+    if (!key) return report_error(key.error().error, options.json, key.error().exit_code);
     keys.push_back(*key);
   }
   Json done = Json::array();
