@@ -28,11 +28,12 @@ class ObjectStore {
   // cannot be read.
   [[nodiscard]] Expected<Object> read(const Key& key) const;
 
-  // See Cabinet::publish; without the row.
+  // See Cabinet::publish; without the row. already_there: the entry is there, whole. A damaged one is replaced.
   Expected<util::Published> publish(const Key& key, const Object& object) const;
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
-  void set_damaged_aside(const Key& key) const;
+  // io: it could not be moved, or is gone already.
+  Expected<void> set_damaged_aside(const Key& key) const;
   // The same for a name from Listing::strangers. False when it is still there.
   [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
 
@@ -48,6 +49,9 @@ class ObjectStore {
   [[nodiscard]] std::int64_t leftovers(bool remove) const;
 
  private:
+  [[nodiscard]] Expected<void> make_shard(const std::filesystem::path& shard) const;
+  [[nodiscard]] Expected<bool> holds(const Key& key) const;
+
   Layout layout_;
   util::SystemCalls& calls_;
 };
