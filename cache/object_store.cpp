@@ -169,8 +169,8 @@ std::int64_t ObjectStore::leftovers(bool remove) const {
     const fs::path path = layout_.tmp() / name;
     if (is_held(path)) continue;
     ++found;
-    // Only a stranger makes a folder there.
-    if (remove && calls_.unlink(path.native()) != 0) static_cast<void>(set_aside(calls_, layout_, path, name));
+    if (!remove || calls_.unlink(path.native()) == 0 || errno != EISDIR) continue;
+    static_cast<void>(set_aside(calls_, layout_, path, name));
   }
   return found;
 }

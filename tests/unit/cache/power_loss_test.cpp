@@ -1,6 +1,5 @@
 // Power is lost at any moment, also after a writer was killed. The index is not part of this: it is made anew from the
 // objects.
-#include <map>
 #include <random>
 #include <set>
 
@@ -73,8 +72,8 @@ class World {
     return clean ? "" : "a repair leaves something to repair";
   }
 
-  test::TempFolder before_;
-  test::TempFolder after_;
+  test::TempFolder before_{test::memory_place()};
+  test::TempFolder after_{test::memory_place()};
   test::LosingDisk disk_;
   std::mt19937 random_;
   std::set<int> stored_;
