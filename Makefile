@@ -10,6 +10,8 @@ ARCH ?= sm_90a
 M_MAX ?= 16384
 # bf16, fp8 or bf16,fp8; left empty it is what the model's weights are.
 DTYPE ?=
+# How long `make fuzz` goes on.
+FUZZ_SECONDS ?= 60
 
 CUBINET = $(BUILD)/bin/cubinet
 CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -18,7 +20,7 @@ export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 CTEST = ctest --test-dir $(BUILD) --output-on-failure
 
-.PHONY: warmup test test-gpu bench sanitize sanitize-thread build configure clean
+.PHONY: warmup test test-gpu bench sanitize sanitize-thread fuzz build configure clean
 
 # Compiles every kernel that the model can ask for, without a GPU; a second run finds them all.
 warmup: configure
@@ -59,6 +61,16 @@ sanitize-thread:
 	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(JOBS) \
 	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'
 
+# The parser of bundles on bytes that nobody would write, in a folder of its own; needs clang. What it finds is written to
+# the corpus's folder as crash-*.
+fuzz:
+	CUBINET_FUZZ=1 $(MAKE) configure BUILD=$(BUILD)-fuzz WHEELS=$(WHEELS) \
+	  CMAKE_FLAGS="-DCMAKE_CXX_COMPILER=clang++ -DCUBINET_FUZZ=ON -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"
+	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target bundle_fuzzer bundle_seeds
+	$(BUILD)-fuzz/bin/bundle_seeds $(BUILD)-fuzz/corpus
+	$(BUILD)-fuzz/bin/bundle_fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
+	  -print_final_stats=1 -artifact_prefix=$(BUILD)-fuzz/corpus/ $(BUILD)-fuzz/corpus
+
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
@@ -69,4 +81,4 @@ configure:
 	  $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-sanitize $(BUILD)-sanitize-thread
+	rm -rf $(BUILD) $(BUILD)-sanitize $(BUILD)-sanitize-thread $(BUILD)-fuzz

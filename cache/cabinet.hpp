@@ -106,13 +106,15 @@ enum class Persistence { on, readonly, off };
 struct Surroundings {
   const util::Clock& clock = util::system_clock();
   util::SystemCalls& calls = util::system_calls();
-  std::chrono::milliseconds index_patience{5000};  // for an index that another process holds
+  std::chrono::milliseconds index_patience{5000};  // for an index that another process holds, see index.hpp
+  std::filesystem::path bundle_key{};  // the public key that bundles must be signed with to be layers; empty: none
 };
 
 struct Stack;
 
 // One root folder, and layers under it that are read alone. Thread-safe, and usable on both sides of a fork. Cheap to
-// keep open; holds no lock and no open file between calls. Who may own and write a root: see root.hpp.
+// keep open; holds no lock between calls, and no open file but the bundles among its layers. Who may own and write a
+// root: see root.hpp.
 class Cabinet {
  public:
   // Opens `root`; with `create`, makes it (mode 0700) when it is missing or empty. A folder that is
@@ -120,8 +122,8 @@ class Cabinet {
   // format that cannot be written opens read-only. Nothing there and no `create`: not_found.
   static Expected<Cabinet> open(const std::filesystem::path& root, bool create, Surroundings surroundings = {});
   // Opens `root` (empty: none) and adds the layers. What cannot be opened is told in the stack's problems and done
-  // without: if it is the root, the first layer that opens takes its place, and nothing can be stored. An error, the
-  // first one, when nothing opens.
+  // without: if it is the root, the first layer that opens takes its place, and nothing can be stored (nor listed, if
+  // that is a bundle). An error, the first one, when nothing opens.
   static Expected<Stack> open_stack(const std::filesystem::path& root, bool create,
                                     const std::vector<std::filesystem::path>& layers, Surroundings surroundings = {});
   Cabinet(Cabinet&&) noexcept;
@@ -134,16 +136,20 @@ class Cabinet {
   // Why it is readonly; empty when it is not.
   [[nodiscard]] const std::string& readonly_reason() const;
 
-  // Adds a further root that find() and holds() search after the ones before it. It is read and no more: nothing in it
-  // is made, moved, locked or indexed, and what is damaged there is a miss and stays. All else that a cabinet does is
-  // about its first root alone. Errors as from open() without `create`. Not thread-safe: before the cabinet is shared.
-  Expected<void> add_layer(const std::filesystem::path& root);
+  // Adds a further root, or a bundle (bundle.hpp), that find() and holds() search after the ones before it. It is read
+  // and no more: nothing in it is made, moved, locked or indexed, and what is damaged there is a miss and stays. All
+  // else that a cabinet does is about its first root alone. Errors as from open() without `create`; of a bundle as from
+  // Bundle::open, and when Surroundings::bundle_key is named and cannot be read. Not thread-safe: before the cabinet is
+  // shared.
+  Expected<void> add_layer(const std::filesystem::path& path);
 
   // The entry, if it is there and whole: size, digest, key and record are checked on the bytes that are
-  // returned. A damaged file is moved to quarantine/ and answered as a miss. Touches no SQLite.
+  // returned. A damaged file is moved to quarantine/, counted, and answered as a miss. Touches no SQLite.
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
   // Whether find() answers for the record that the key is the digest of. As thorough as find(), and as costly.
   [[nodiscard]] bool holds(const Key& key) const;
+  // How many damaged files the two have set aside.
+  [[nodiscard]] std::int64_t set_aside() const;
 
   // Tries to be the one that makes the entry, see claim.hpp. Does not wait. Neither mine nor taken where the root
   // cannot be written or locked: make the entry all the same.
@@ -153,7 +159,7 @@ class Cabinet {
   // publisher wins; a second one of the same key is a success that changes nothing. A failed index row
   // is not an error. On an error nothing is left behind and the caller's bytes stay good: cache_unusable for a
   // read-only root, invalid_argument when `key` is not SHA-256(object.record) or a part is out of bounds (see
-  // object_format.hpp), io with the system's reason.
+  // object_format.hpp), io or no_room with the system's reason.
   Expected<void> publish(const Key& key, const Object& object);
 
   // Adds one hit at the present time to each key, in one transaction. Best effort.
@@ -168,8 +174,10 @@ class Cabinet {
   // The entries of a survey, for those who need no more.
   Expected<std::vector<Entry>> list();
   Expected<std::vector<Entry>> match(std::string_view key_prefix);
-  // Whether every byte of the object is as it was stored; changes nothing. not_found: there is none. io: it is damaged
-  // or cannot be read, with the reason.
+  // The object of the first root, when every byte is as it was stored; changes nothing. not_found: there is none. io:
+  // it is damaged or cannot be read, with the reason.
+  [[nodiscard]] Expected<Object> load(const Key& key) const;
+  // Whether load() answers; errors as from it.
   [[nodiscard]] Expected<void> check(const Key& key) const;
   Expected<Stats> stats();
 
@@ -179,8 +187,9 @@ class Cabinet {
   // Says at the present time that the cabinet holds every entry which the subject takes, in the place of what was said
   // of this subject before. cache_unusable for a read-only root, io when the index does not answer.
   Expected<void> record_coverage(const std::string& subject, std::vector<Key> keys);
-  // Takes back what was said of these subjects. Best effort.
-  void drop_coverage(const std::vector<std::string>& subjects);
+  // Takes back what was said in these, as coverage() answered them. What another process has said of one of the
+  // subjects since stays. Best effort.
+  void drop_coverage(const std::vector<Coverage>& coverages);
   // Reads every object and compares it with its footer and with the index; with `repair` sets damaged
   // objects aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
   // changes in any way. The report tells what was found, before repairs, and what they left. An index that another

@@ -23,9 +23,9 @@ std::int64_t read_holder(const std::filesystem::path& path) {
 
 }  // namespace
 
-Claim Claim::attempt(const Layout& layout, const Key& key) {
+Claim Claim::attempt(const Layout& layout, const Key& key, util::SystemCalls& calls) {
   const std::filesystem::path path = layout.claim(key);
-  auto lock = util::FileLock::acquire(path, std::chrono::milliseconds(0));
+  auto lock = util::FileLock::acquire(path, std::chrono::milliseconds(0), calls);
   Claim claim;
   if (!lock) return claim;
   if (*lock) {

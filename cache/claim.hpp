@@ -19,7 +19,7 @@ class Claim {
   // Neither mine nor taken.
   Claim() = default;
   // Does not wait. Neither mine nor taken where the file cannot be locked.
-  static Claim attempt(const Layout& layout, const Key& key);
+  static Claim attempt(const Layout& layout, const Key& key, util::SystemCalls& calls);
 
   // This is the one that makes it.
   [[nodiscard]] bool mine() const { return lock_.has_value(); }

@@ -46,11 +46,6 @@ std::optional<Coverage> read_row(const Statement& row) {
   return coverage;
 }
 
-SqlExpected<void> done(SqlExpected<bool>&& step) {
-  if (!step) return tl::make_unexpected(std::move(step.error()));
-  return {};
-}
-
 SqlExpected<void> insert(Database& database, const Coverage& coverage) {
   auto statement =
       database.prepare("INSERT OR REPLACE INTO coverage (id, subject, keys, recorded, digest) VALUES (?,?,?,?,?)");
@@ -59,14 +54,16 @@ SqlExpected<void> insert(Database& database, const Coverage& coverage) {
   const std::string keys = keys_to_json(coverage.keys);
   const std::string digest = digest_of(coverage.subject, keys, coverage.recorded);
   statement->bind(id).bind(coverage.subject).bind(keys).bind(coverage.recorded).bind(digest);
-  return done(statement->step());
+  return statement->run();
 }
 
-SqlExpected<void> drop_oldest(Database& database) {
+// Those from after `now` go first: a clock that was wrong would keep them for ever.
+SqlExpected<void> drop_oldest(Database& database, std::int64_t now) {
   auto statement = database.prepare(
-      "DELETE FROM coverage WHERE id NOT IN (SELECT id FROM coverage ORDER BY recorded DESC, id LIMIT ?)");
+      "DELETE FROM coverage WHERE id NOT IN "
+      "(SELECT id FROM coverage ORDER BY recorded > ?, recorded DESC, id LIMIT ?)");
   if (!statement) return tl::make_unexpected(statement.error());
-  return done(statement->bind(max_coverages).step());
+  return statement->bind(now).bind(max_coverages).run();
 }
 
 }  // namespace
@@ -84,24 +81,19 @@ SqlExpected<std::vector<Coverage>> read_coverage(Database& database) {
 }
 
 SqlExpected<void> put_coverage(Database& database, const Coverage& coverage) {
-  auto transaction = Transaction::begin(database);
-  if (!transaction) return tl::make_unexpected(transaction.error());
   if (auto inserted = insert(database, coverage); !inserted) return inserted;
-  if (auto dropped = drop_oldest(database); !dropped) return dropped;
-  return transaction->commit();
+  return drop_oldest(database, coverage.recorded);
 }
 
-SqlExpected<void> drop_coverage(Database& database, const std::vector<std::string>& subjects) {
-  auto transaction = Transaction::begin(database);
-  if (!transaction) return tl::make_unexpected(transaction.error());
-  auto statement = database.prepare("DELETE FROM coverage WHERE id = ?");
+SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>& coverages) {
+  auto statement = database.prepare("DELETE FROM coverage WHERE digest = ?");
   if (!statement) return tl::make_unexpected(statement.error());
-  for (const std::string& subject : subjects) {
-    const std::string id = util::sha256_hex(subject);
+  for (const Coverage& coverage : coverages) {
+    const std::string digest = digest_of(coverage.subject, keys_to_json(coverage.keys), coverage.recorded);
     statement->reset();
-    if (auto dropped = statement->bind(id).step(); !dropped) return tl::make_unexpected(dropped.error());
+    if (auto dropped = statement->bind(digest).run(); !dropped) return dropped;
   }
-  return transaction->commit();
+  return {};
 }
 
 }  // namespace cubinet::cache

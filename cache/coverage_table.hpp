@@ -17,10 +17,10 @@ inline constexpr const char* coverage_schema =
 // The latest first. A row that is not sound is passed over.
 SqlExpected<std::vector<Coverage>> read_coverage(Database& database);
 
-// Puts one in the place of what was there of its subject, and drops the oldest above max_coverages, in one transaction.
+// Puts one in the place of what was there of its subject, and drops the oldest above max_coverages.
 SqlExpected<void> put_coverage(Database& database, const Coverage& coverage);
 
-// Drops those of these subjects, in one transaction.
-SqlExpected<void> drop_coverage(Database& database, const std::vector<std::string>& subjects);
+// Drops these. What was put in the place of one meanwhile stays.
+SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>& coverages);
 
 }  // namespace cubinet::cache

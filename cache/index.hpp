@@ -7,6 +7,7 @@
 // time; the caller then finds rows missing and puts them back.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -32,7 +33,8 @@ class Index {
   using Rows = std::map<Key, Row>;
   using Outcome = SqlExpected<Rows>;  // the message names the file
 
-  // `patience`: for an index that another process holds.
+  // `patience`: for an index that another process holds. Who has waited that long in vain does not wait again: all
+  // further calls look once whether it is free.
   Index(Layout layout, util::SystemCalls& calls, std::chrono::milliseconds patience)
       : layout_(std::move(layout)), calls_(calls), patience_(patience) {}
 
@@ -53,14 +55,20 @@ class Index {
   // The same with no change on disk of any kind.
   [[nodiscard]] Expected<std::vector<Coverage>> coverage_unchanged() const;
   Expected<void> put_coverage(const Coverage& coverage) const;
-  Expected<void> drop_coverage(const std::vector<std::string>& subjects) const;
+  Expected<void> drop_coverage(const std::vector<Coverage>& coverages) const;
 
  private:
   template <class Work>
   auto with_database(Work work) const -> decltype(work(std::declval<Database&>()));
   template <class Work>
+  auto change(Work work) const -> decltype(work(std::declval<Database&>()));
+  template <class Work>
   auto with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>()));
   SqlExpected<void> replace_damaged() const;
+  [[nodiscard]] std::chrono::milliseconds patience() const;
+  // The outcome, after keeping in mind that somebody else held the index.
+  template <class T>
+  SqlExpected<T> noted(SqlExpected<T> outcome) const;
   [[nodiscard]] SqlError described(SqlError error) const;
   template <class T>
   Expected<T> translate(SqlExpected<T> outcome) const;
@@ -68,6 +76,7 @@ class Index {
   Layout layout_;
   util::SystemCalls& calls_;
   std::chrono::milliseconds patience_;
+  mutable std::atomic<bool> waited_in_vain_ = false;
 };
 
 }  // namespace cubinet::cache

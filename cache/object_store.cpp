@@ -85,7 +85,7 @@ Expected<bool> ObjectStore::holds(const Key& key) const {
   if (object.error().code != ErrorCode::invalid_argument) return tl::make_unexpected(object.error());
   auto moved = set_damaged_aside(key);
   if (!moved && exists(key)) return tl::make_unexpected(moved.error());
-  return false;
+  return moved && !*moved;
 }
 
 Expected<util::Published> ObjectStore::publish(const Key& key, const Object& object) const {
@@ -97,23 +97,26 @@ Expected<util::Published> ObjectStore::publish(const Key& key, const Object& obj
   if (!held) return tl::make_unexpected(held.error());
   if (!*held) return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer});
   // Its publisher may not have come to that yet.
-  if (auto synced = util::sync_folder(calls_, target.parent_path()); !synced)
+  if (auto synced = util::sync_folder(calls_, target.parent_path()); !synced) {
     return tl::make_unexpected(synced.error());
+  }
   return util::Published::already_there;
 }
 
-Expected<void> ObjectStore::set_damaged_aside(const Key& key) const {
+Expected<bool> ObjectStore::set_damaged_aside(const Key& key) const {
   const fs::path path = layout_.object(key);
-  if (!is_folder(path.parent_path()))
+  if (!is_folder(path.parent_path())) {
     return fail(ErrorCode::io, util::system_message("enter", path.parent_path(), ENOTDIR));
+  }
   const auto moved = set_aside(calls_, layout_, path, key.hex());
   if (!moved) return tl::make_unexpected(moved.error());
   // Between the look and the move another process may have done the same and published anew.
-  if (moved->empty() || !read_object(*moved, key)) return {};
+  if (moved->empty() || !read_object(*moved, key)) return true;
   const int linked = calls_.link(moved->native(), path.native());
   if (linked != 0 && errno != EEXIST) return fail(ErrorCode::io, util::system_message("put back", path, errno));
   calls_.unlink(moved->native());
-  return util::sync_folder(calls_, path.parent_path());
+  if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) return tl::make_unexpected(synced.error());
+  return false;
 }
 
 bool ObjectStore::set_stranger_aside(const std::string& name) const {

@@ -7,14 +7,18 @@
 #include <vector>
 
 #include "cache/cabinet.hpp"
+#include "cache/layer.hpp"
 #include "cache/layout.hpp"
 #include "util/files.hpp"
 #include "util/system_calls.hpp"
 
 namespace cubinet::cache {
 
+// Whether an error of ObjectStore::read tells of damage.
+inline bool is_damage(const Error& error) { return error.code == ErrorCode::invalid_argument; }
+
 // Stateless but for its options: thread-safe, fork-safe.
-class ObjectStore {
+class ObjectStore final : public Layer {
  public:
   // What lies under objects/.
   struct Listing {
@@ -24,23 +28,21 @@ class ObjectStore {
 
   ObjectStore(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
 
-  // The object, every byte checked. not_found: no file. invalid_argument: damaged, with the reason. io: the file
-  // cannot be read.
-  [[nodiscard]] Expected<Object> read(const Key& key) const;
+  [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
   // See Cabinet::publish; without the row. already_there: the entry is there, whole. A damaged one is replaced.
   Expected<util::Published> publish(const Key& key, const Object& object) const;
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
-  // io: it could not be moved, or is gone already.
-  Expected<void> set_damaged_aside(const Key& key) const;
+  // True: a damaged one is gone from its place. io: it could not be moved, or was gone already.
+  Expected<bool> set_damaged_aside(const Key& key) const;
   // The same for a name from Listing::strangers. False when it is still there.
   [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
 
   // Removes an object durably. False when there was none.
   Expected<bool> remove(const Key& key) const;
 
-  [[nodiscard]] bool exists(const Key& key) const;
+  [[nodiscard]] bool exists(const Key& key) const override;
   // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
   [[nodiscard]] Expected<Listing> list() const;

@@ -11,7 +11,9 @@
 #include <optional>
 #include <system_error>
 
+#include "cache/trust.hpp"
 #include "util/files.hpp"
+#include "util/giving_calls.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -30,27 +32,14 @@ constexpr std::string_view tag_text =
 
 tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cache_unusable, std::move(message)); }
 
-bool trusted_owner(const struct stat& status) {
-  const uid_t caller = ::geteuid();
-  return status.st_uid == caller || status.st_uid == 0 || caller == 0;
-}
-
 // The rule on who may own and write a root: see open_root.
-Expected<void> check_trust(const fs::path& root) {
-  struct stat link {};
+Expected<void> check_owner(const fs::path& root) {
   struct stat folder {};
-  if (::lstat(root.c_str(), &link) != 0 || ::stat(root.c_str(), &folder) != 0) {
+  if (::stat(root.c_str(), &folder) != 0) {
     return unusable(util::system_message("examine the cabinet", root, errno));
   }
   if (!S_ISDIR(folder.st_mode)) return unusable(fmt::format("the cabinet {} is not a folder", root.native()));
-  if (!trusted_owner(link) || !trusted_owner(folder)) {
-    return unusable(fmt::format("the cabinet {} belongs to user {}: choose a folder of your own, or of root",
-                                root.native(), trusted_owner(link) ? folder.st_uid : link.st_uid));
-  }
-  if ((folder.st_mode & S_IWOTH) != 0) {
-    return unusable(fmt::format("the cabinet {0} can be written by everybody: chmod o-w {0}", root.native()));
-  }
-  return {};
+  return check_trust(root, folder, "cabinet");
 }
 
 bool is_unborn_format(std::string_view name) {
@@ -149,6 +138,14 @@ Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
   return {};
 }
 
+// See Root::giving.
+std::unique_ptr<util::SystemCalls> calls_that_give(const fs::path& root, util::SystemCalls& calls) {
+  struct stat folder {};
+  const bool foreign = ::geteuid() == 0 && ::stat(root.c_str(), &folder) == 0 && folder.st_uid != 0;
+  if (!foreign) return nullptr;
+  return std::make_unique<util::GivingCalls>(calls, folder.st_uid, folder.st_gid);
+}
+
 std::string why_not_writable(const Layout& layout) {
   for (const auto& folder : {layout.root, layout.objects(), layout.tmp()}) {
     if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) continue;
@@ -160,7 +157,7 @@ std::string why_not_writable(const Layout& layout) {
 
 Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
   if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
-  Root root{layout, Persistence::on, why_not_writable(layout)};
+  Root root{layout, Persistence::on, why_not_writable(layout), nullptr};
   if (root.readonly_reason.empty()) {
     // A full disk is a reason too: what is in the cabinet can still be read.
     if (auto made = make_parts(layout, calls); !made) root.readonly_reason = made.error().message;
@@ -229,11 +226,15 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
     if (!create) return absent(layout);
     if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
   }
-  if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
-  const auto format = read_or_make_format(layout, create, calls);
+  if (auto trusted = check_owner(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  auto giving = calls_that_give(layout.root, calls);
+  util::SystemCalls& makers = giving ? *giving : calls;
+  const auto format = read_or_make_format(layout, create, makers);
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
-  return open_marked(layout, calls);
+  auto root = open_marked(layout, makers);
+  if (root) root->giving = std::move(giving);
+  return root;
 }
 
 Expected<Root> open_layer(const fs::path& path) {
@@ -241,12 +242,12 @@ Expected<Root> open_layer(const fs::path& path) {
   if (!place) return tl::make_unexpected(place.error());
   const Layout& layout = place->layout;
   if (!place->exists) return absent(layout);
-  if (auto trusted = check_trust(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_owner(layout.root); !trusted) return tl::make_unexpected(trusted.error());
   const auto format = read_or_make_format(layout, false, util::system_calls());  // without `create` it only reads
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
   if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
-  return Root{layout, Persistence::readonly, "it was opened as a layer, to be read alone"};
+  return Root{layout, Persistence::readonly, "it was opened as a layer, to be read alone", nullptr};
 }
 
 }  // namespace cubinet::cache

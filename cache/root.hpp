@@ -1,6 +1,7 @@
 // Opening a root: what is accepted, what is made, what is refused.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "cache/cabinet.hpp"
@@ -13,6 +14,9 @@ struct Root {
   Layout layout;
   Persistence persistence = Persistence::on;
   std::string readonly_reason;  // why it cannot be written; empty when it can
+  // What is to make files here in the place of the caller's calls: root gives what it makes in another user's folder to
+  // that user, who could not replace or remove it otherwise. Null: whoever makes a file keeps it.
+  std::unique_ptr<util::SystemCalls> giving{};
 };
 
 // Accepts a folder marked by FORMAT; with `create` makes one when there is none (parents too) or the folder is empty.
@@ -21,7 +25,7 @@ struct Root {
 //   cache_unusable  not a folder; a folder with other things in it; an unknown format; a folder or link that belongs to
 //                   another user than the caller and root (unless root asks); a folder that everybody may write;
 //                   a part of the root that is a symbolic link; no way to create it
-// Safe when several processes create the same root at once, and after a creator was killed.
+// Safe when several processes create the same root at once, and after a creator was killed. `calls` must outlive it.
 Expected<Root> open_root(const std::filesystem::path& path, bool create, util::SystemCalls& calls);
 
 // Accepts what open_root does without `create`, and changes nothing: no part is made, and the root is read-only

@@ -70,6 +70,12 @@ SqlExpected<bool> Statement::step() {
   return sql_fail(sqlite3_extended_errcode(database), database);
 }
 
+SqlExpected<void> Statement::run() {
+  const auto stepped = step();
+  if (!stepped) return tl::make_unexpected(stepped.error());
+  return {};
+}
+
 void Statement::reset() {
   sqlite3_reset(handle_.get());
   next_ = 1;

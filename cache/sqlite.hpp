@@ -32,6 +32,10 @@ struct SqlError {
 template <class T>
 using SqlExpected = tl::expected<T, SqlError>;
 
+inline auto damaged(std::string message) {
+  return tl::make_unexpected(SqlError{SqlFailure::damaged, std::move(message)});
+}
+
 // A prepared statement. Texts that are bound must live until the step. Errors of binding come out of step().
 class Statement {
  public:
@@ -40,6 +44,8 @@ class Statement {
   Statement& bind(double number);
   // True: there is a row to read. False: done.
   SqlExpected<bool> step();
+  // A step of a statement whose rows do not matter.
+  SqlExpected<void> run();
   // Makes it ready to be bound from the first parameter and stepped again.
   void reset();
 

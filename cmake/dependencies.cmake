@@ -1,5 +1,5 @@
 # One interface target per outside library, so that the layers name what they need and nothing else:
-#   cubinet::fmt  cubinet::sqlite  cubinet::crypto  cubinet::json  cubinet::expected  cubinet::cli11
+#   cubinet::fmt  cubinet::sqlite  cubinet::crypto  cubinet::zstd  cubinet::json  cubinet::expected  cubinet::cli11
 #   cubinet::system  cubinet::catch2 (testing.cmake)  cubinet::cuda_headers (cuda.cmake)
 # Archives are linked unless CUBINET_SHARED_DEPS is ON; {fmt} is used header-only, since not every
 # distribution ships its archive.
@@ -45,6 +45,7 @@ cubinet_header_dependency(expected tl-expected tl::expected)
 cubinet_header_dependency(cli11 CLI11 CLI11::CLI11)
 cubinet_compiled_dependency(sqlite sqlite3.h sqlite3)
 cubinet_compiled_dependency(crypto openssl/evp.h crypto)
+cubinet_compiled_dependency(zstd zstd.h zstd)
 
 # SQLite's archive does not say that it needs the mathematical functions.
 target_link_libraries(cubinet_dependency_sqlite INTERFACE m)

@@ -14,14 +14,14 @@ namespace cubinet::jit {
 // What the compiler says of a kernel's use of the machine.
 // Of a program with several kernels: the largest figure, and the spills of all together.
 struct Resources {
-  std::int32_t registers = 0;     // per thread
-  std::int32_t spill_bytes = 0;   // spill stores + spill loads, per thread
+  std::int32_t registers = 0;    // per thread
+  std::int32_t spill_bytes = 0;  // spill stores + spill loads, per thread
   std::int32_t static_smem_bytes = 0;
-  double compile_ms = 0;          // wall time of the whole compilation
+  double compile_ms = 0;  // wall time of the whole compilation
 };
 
 struct CompiledKernel {
-  std::string cubin;      // ELF image
+  std::string cubin;  // ELF image
   Resources resources;
   std::vector<std::string> kernel_names;  // entry points, in the order in which ptxas reports them
   std::string log;                        // everything that the compiler said, its warnings among it
@@ -33,14 +33,15 @@ class Compiler {
   virtual ~Compiler() = default;
   // NVRTC's version as "major.minor".
   [[nodiscard]] virtual std::string version() const = 0;
-  // Error compile_failed carries the compiler's log in `detail`.
+  // Errors: compile_failed, out_of_memory, with the compiler's log in `detail`; compiler_missing.
   virtual Expected<CompiledKernel> compile(const KernelSpec& spec) = 0;
 };
 
 // Where NVRTC was found.
 struct NvrtcLocation {
-  std::string path;      // of the library that was opened
-  std::string version;   // "13.0"
+  std::string path;     // of the library that was opened
+  std::string version;  // "13.0"
+  std::string refused;  // why one that was found before it could not be loaded; empty when there was none
 };
 
 // NVRTC, opened at run time and kept open for the rest of the process. Thread-safe: several threads compile at once.
@@ -48,7 +49,8 @@ class NvrtcCompiler final : public Compiler {
  public:
   // Opens the first libnvrtc of CUDA 13 or 12 found in: each of `folders` and its lib64/ and lib/ (so CUDA_HOME may be
   // given as it is), /usr/local/cuda/lib64, the folder that was configured at build time, the loader's search path.
-  // The error compiler_missing names every place that was tried and what mends it.
+  // The error compiler_missing names every place that was tried, or the library that is there and why the loader does
+  // not take it (out_of_memory where there is no room for it), and what mends it.
   static Expected<std::unique_ptr<NvrtcCompiler>> open(const std::vector<std::string>& folders);
   ~NvrtcCompiler() override;
   [[nodiscard]] std::string version() const override;
@@ -72,7 +74,7 @@ std::string configured_nvrtc_version();
 // hears why none can be made when one is missing.
 class AbsentCompiler final : public Compiler {
  public:
-  // `reason` is what NvrtcCompiler::open answered.
+  // `reason` is what NvrtcCompiler::open answered, or why it was not asked; each compilation fails with its code.
   explicit AbsentCompiler(Error reason, std::string version = configured_nvrtc_version());
   [[nodiscard]] std::string version() const override;
   Expected<CompiledKernel> compile(const KernelSpec& spec) override;

@@ -98,7 +98,7 @@ Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
 Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& problems, const std::string& architecture) {
   const MissPolicy policy = store_->miss_policy();
   const auto specs = specs_of(problems, architecture, target_of(*store_->device()));
-  auto loaded = store_->load(specs, policy == MissPolicy::compile);
+  auto loaded = store_->load(specs, policy);
   if (!loaded) return loaded;
   if (policy == MissPolicy::error && !loaded->missing.empty()) {
     return tl::make_unexpected(refuse(*store_, loaded->missing, problems));
@@ -117,7 +117,7 @@ Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, co
   std::vector<KernelSpec> generic, at_once;
   for (const ProblemRange& wanted : problems) generic.push_back(generic_spec(wanted.problem, architecture));
   sort_distinct(generic);
-  const auto spares = store_->load(generic, false);
+  const auto spares = store_->load(generic, MissPolicy::fallback);
   if (!spares) return tl::make_unexpected(spares.error());
 
   const auto is_ready = [&](const KernelSpec& spec) { return store_->find_loaded(spec) != nullptr; };
@@ -129,12 +129,12 @@ Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, co
                  [&](const KernelSpec& spec) { return takes_constants(spec) && !served; });
   }
   sort_distinct(at_once);
-  const auto made = store_->load(at_once, true);
+  const auto made = store_->load(at_once, MissPolicy::compile);
   if (!made) return tl::make_unexpected(made.error());
   add(loaded, *made, at_once);
   const KernelSpec quantization = quantization_spec(architecture);
   if (std::find(loaded.missing.begin(), loaded.missing.end(), quantization) == loaded.missing.end()) return {};
-  const auto quantizes = store_->load({quantization}, true);
+  const auto quantizes = store_->load({quantization}, MissPolicy::compile);
   if (quantizes) {
     add(loaded, *quantizes, {quantization});
   } else if (loaded.warning.empty()) {
@@ -189,7 +189,7 @@ Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
   const auto architecture = architecture_for(store_->device()->info());
   if (!architecture) return tl::make_unexpected(architecture.error());
   const KernelSpec spec = quantization_spec(*architecture);
-  auto loaded = store_->load({spec}, store_->miss_policy() != MissPolicy::error);
+  auto loaded = store_->load({spec}, without_spares(store_->miss_policy()));
   if (!loaded) return tl::make_unexpected(std::move(loaded.error()));
   if (!loaded->missing.empty()) {
     const Problem any{DataType::fp8, Layout::masked, scale_block(), scale_block(), 1};  // every FP8 plan holds it

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "util/text.hpp"
+
 namespace cubinet::jit {
 namespace {
 
@@ -10,9 +14,16 @@ constexpr std::int64_t mib = std::int64_t{1} << 20;
 }  // namespace
 
 CompileMemory compile_memory(util::MemoryKind kind) {
-  // A thread maps far more than it touches: its stack, and an arena of the allocator of 64 MiB.
-  if (kind == util::MemoryKind::mapped) return {320 * mib, 96 * mib};
-  return {96 * mib, 64 * mib};
+  switch (kind) {
+    case util::MemoryKind::resident:
+      return {96 * mib, 64 * mib, 72 * mib};
+    case util::MemoryKind::data:
+      return {96 * mib, 64 * mib, 80 * mib};
+    case util::MemoryKind::mapped:  // far more than a thread touches: its stack, and an arena of the allocator of 64
+                                    // MiB
+      return {320 * mib, 96 * mib, 192 * mib};
+  }
+  return {};
 }
 
 int compile_jobs(int cores, std::int64_t available, const CompileMemory& memory) {
@@ -27,6 +38,27 @@ Jobs choose_jobs(int cores, const std::vector<util::MemoryRoom>& rooms) {
     if (held < jobs.count) jobs = {held, JobsReason::memory, room};
   }
   return jobs;
+}
+
+Expected<void> check_memory(const std::vector<util::MemoryRoom>& rooms) {
+  for (const util::MemoryRoom& room : rooms) {
+    const std::int64_t least = compile_memory(room.kind).least;
+    if (room.bytes >= least) continue;
+    return fail(
+        ErrorCode::out_of_memory,
+        fmt::format("compiling one kernel at a time takes {} of memory, and {} are left by {}; raise that limit, "
+                    "or warm where there is more memory",
+                    util::format_byte_size(least), util::format_byte_size(room.bytes), room.limit));
+  }
+  return {};
+}
+
+std::string memory_mend() {
+  const auto size = [](util::MemoryKind kind) { return util::format_byte_size(compile_memory(kind).least); };
+  return fmt::format(
+      "compile fewer kernels at once (--jobs 1, ServiceOptions::jobs), or raise the limit: one at a time takes {} of "
+      "memory, and {} of address space",
+      size(util::MemoryKind::resident), size(util::MemoryKind::mapped));
 }
 
 std::string reason_name(JobsReason reason) {

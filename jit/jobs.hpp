@@ -5,15 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "util/expected.hpp"
 #include "util/memory.hpp"
 
 namespace cubinet::jit {
 
 // What compiling takes of one kind of memory: `base` bytes with any number of threads, and `per_job` for each that
-// compiles.
+// compiles. Within `least` one thread was seen to do it; with less NVRTC fails, or ends the process.
 struct CompileMemory {
   std::int64_t base = 0;
   std::int64_t per_job = 1;  // > 0
+  std::int64_t least = 0;
 };
 
 // What was measured (docs/design.md, "Memory of the host"), with room to spare.
@@ -33,6 +35,13 @@ struct Jobs {
 
 // The jobs for so many cores within every limit; reason: `cores` or `memory`. Pure.
 Jobs choose_jobs(int cores, const std::vector<util::MemoryRoom>& rooms);
+
+// Whether every limit leaves what one job takes; out_of_memory names the one that does not, needed and left. Asked
+// before NVRTC is opened, which takes its part of that. Pure.
+Expected<void> check_memory(const std::vector<util::MemoryRoom>& rooms);
+
+// What mends a compilation that found no memory, with the figures.
+std::string memory_mend();
 
 // "cores", "memory" or "given".
 std::string reason_name(JobsReason reason);

@@ -7,7 +7,6 @@
 
 #include "jit/jobs.hpp"
 #include "util/cores.hpp"
-#include "util/memory.hpp"
 #include "util/parallel.hpp"
 
 namespace cubinet::jit {
@@ -50,11 +49,13 @@ class KernelStore::Turn {
 
 KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)), nvrtc_version_(parts_.expected_nvrtc) {}
 
-// A compiler that could not be opened is asked for again next time: it may have been installed meanwhile.
+// A compiler that could not be opened is asked for again next time: it may have been installed meanwhile, or memory be
+// free.
 std::shared_ptr<Compiler> KernelStore::compiler() {
   const std::lock_guard lock(mutex_);
   if (compiler_ != nullptr) return compiler_;
-  auto opened = parts_.open_compiler();
+  const auto room = parts_.jobs > 0 ? Expected<void>() : check_memory(parts_.memory_rooms());
+  auto opened = room.and_then(parts_.open_compiler);
   if (!opened) return std::make_shared<AbsentCompiler>(std::move(opened.error()), parts_.expected_nvrtc);
   compiler_ = std::move(*opened);
   nvrtc_version_ = compiler_->version();
@@ -91,9 +92,9 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
   return {};
 }
 
-// Loads those that the cabinet has, as this NVRTC makes them, and answers with the others.
-Expected<std::vector<KernelSpec>> KernelStore::load_found(const std::vector<KernelSpec>& specs,
-                                                          const std::string& nvrtc_version) {
+// Adds those that the cabinet has, as this NVRTC makes them, and answers with the others.
+std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& specs, const std::string& nvrtc_version,
+                                              Finds& finds) const {
   if (!parts_.cabinet) return specs;
   std::vector<std::optional<Provided>> found(specs.size());
   util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
@@ -104,13 +105,20 @@ Expected<std::vector<KernelSpec>> KernelStore::load_found(const std::vector<Kern
   });
   std::vector<KernelSpec> others;
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (!found[i]) {
+    if (found[i]) {
+      finds.emplace_back(specs[i], std::move(found[i]->object));
+    } else {
       others.push_back(specs[i]);
-    } else if (auto loaded = load_one(specs[i], found[i]->object); !loaded) {
-      return tl::make_unexpected(std::move(loaded.error()));
     }
   }
   return others;
+}
+
+Expected<void> KernelStore::load_all(const Finds& finds) {
+  for (const auto& [spec, object] : finds) {
+    if (auto loaded = load_one(spec, object); !loaded) return loaded;
+  }
+  return {};
 }
 
 Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexcept {
@@ -121,13 +129,13 @@ Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexce
     if (!provided) return tl::make_unexpected(std::move(provided.error()));
     if (auto loaded = load_one(spec, provided->object); !loaded) return tl::make_unexpected(std::move(loaded.error()));
     return Made{provided->compiled, std::move(provided->store_problem)};
-  } catch (const std::exception& exception) {  // no memory
-    return fail(ErrorCode::compile_failed, exception.what());
+  } catch (const std::exception& exception) {
+    return tl::make_unexpected(error_of(exception, ErrorCode::compile_failed));
   }
 }
 
 Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loaded& loaded) {
-  const int jobs = parts_.jobs > 0 ? parts_.jobs : choose_jobs(util::usable_cores(), util::memory_rooms()).count;
+  const int jobs = parts_.jobs > 0 ? parts_.jobs : choose_jobs(util::usable_cores(), parts_.memory_rooms()).count;
   std::vector<Expected<Made>> made(specs.size());
   util::parallel_for(specs.size(), jobs, [&](std::size_t i) { made[i] = make_one(specs[i]); });
   for (Expected<Made>& one : made) {
@@ -138,20 +146,24 @@ Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loade
   return {};
 }
 
-Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, bool may_compile) {
+Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss) {
   Loaded result;
   result.warning = parts_.cabinet_problem;
-  auto missing = load_found(not_loaded(specs), parts_.expected_nvrtc);
-  if (missing && !missing->empty() && may_compile) {
-    if (auto made = make_all(*missing, result); !made) return tl::make_unexpected(std::move(made.error()));
-    missing->clear();
-  } else if (missing && !missing->empty()) {
+  Finds finds;
+  auto missing = find_all(not_loaded(specs), parts_.expected_nvrtc, finds);
+  if (!missing.empty() && miss != MissPolicy::compile) {
     // The NVRTC that is here may be another one than the build expects, and have made them.
     const std::string version = compiler()->version();
-    if (version != parts_.expected_nvrtc) missing = load_found(*missing, version);
+    if (version != parts_.expected_nvrtc) missing = find_all(missing, version, finds);
   }
-  if (!missing) return tl::make_unexpected(std::move(missing.error()));
-  result.missing = std::move(*missing);
+  if (missing.empty() || miss != MissPolicy::error) {
+    if (auto loaded = load_all(finds); !loaded) return tl::make_unexpected(std::move(loaded.error()));
+  }
+  if (miss == MissPolicy::compile && !missing.empty()) {
+    if (auto made = make_all(missing, result); !made) return tl::make_unexpected(std::move(made.error()));
+    missing.clear();
+  }
+  result.missing = std::move(missing);
   result.found = static_cast<std::int64_t>(specs.size() - result.missing.size()) - result.compiled;
   return result;
 }
@@ -254,7 +266,7 @@ Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<Ker
                                           " is not loaded, and nothing can be loaded while the stream is being "
                                           "captured; prepare the problem for a range that holds this M before");
   }
-  const auto loaded = load({spec}, parts_.miss != MissPolicy::error);
+  const auto loaded = load({spec}, without_spares(parts_.miss));
   if (!loaded) return tl::make_unexpected(loaded.error());
   set_row(*table, row);
   if (const LaunchableKernel* kernel = table->ready(row)) return kernel;

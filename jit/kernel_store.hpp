@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/cabinet.hpp"
@@ -23,6 +24,7 @@
 #include "jit/quantization_kernels.hpp"
 #include "util/background.hpp"
 #include "util/expected.hpp"
+#include "util/memory.hpp"
 
 namespace cubinet::jit {
 
@@ -36,7 +38,13 @@ struct EngineParts {
   std::string expected_nvrtc;  // version whose kernels the cabinet is asked for before a compiler is opened
   int jobs = 0;                // compile threads; 0: see jobs.hpp
   MissPolicy miss = MissPolicy::compile;
+  std::function<std::vector<util::MemoryRoom>()> memory_rooms = [] { return util::memory_rooms(); };
 };
+
+// The policy where nothing can stand in for what is missing.
+constexpr MissPolicy without_spares(MissPolicy miss) {
+  return miss == MissPolicy::error ? MissPolicy::error : MissPolicy::compile;
+}
 
 // Thread-safe. Nobody waits for a compilation but those who asked for that kernel.
 class KernelStore final : public MissHandler {
@@ -51,10 +59,10 @@ class KernelStore final : public MissHandler {
     std::string warning;              // why the cabinet was not used, or new kernels were not stored
   };
 
-  // Loads those of `specs` that are not loaded yet. What the cabinet lacks is compiled, or else is `missing`. One that
-  // is being made by another thread is waited for. On an error what could be loaded stays loaded. Precondition: `specs`
-  // are distinct.
-  Expected<Loaded> load(const std::vector<KernelSpec>& specs, bool may_compile);
+  // Loads those of `specs` that are not loaded yet. What the cabinet lacks is compiled (policy `compile`), or else is
+  // `missing`; with `error` nothing is loaded then. One that is being made by another thread is waited for. On an error
+  // what could be loaded stays loaded. Precondition: `specs` are distinct.
+  Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss);
 
   // Null when it is not loaded.
   [[nodiscard]] std::shared_ptr<const LoadedKernel> find_loaded(const KernelSpec& spec) const;
@@ -86,6 +94,7 @@ class KernelStore final : public MissHandler {
     bool compiled = false;
     std::string store_problem;
   };
+  using Finds = std::vector<std::pair<KernelSpec, cache::Object>>;
   struct Waiting {
     std::shared_ptr<KernelTable> table;
     std::size_t row;
@@ -95,7 +104,9 @@ class KernelStore final : public MissHandler {
   std::shared_ptr<Compiler> compiler();
   [[nodiscard]] bool is_loaded(const KernelSpec& spec) const;
   [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
-  Expected<std::vector<KernelSpec>> load_found(const std::vector<KernelSpec>& specs, const std::string& nvrtc_version);
+  std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, const std::string& nvrtc_version,
+                                   Finds& finds) const;
+  Expected<void> load_all(const Finds& finds);
   Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded);
   Expected<Made> make_one(const KernelSpec& spec) noexcept;
   Expected<void> load_one(const KernelSpec& spec, const cache::Object& object);

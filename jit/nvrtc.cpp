@@ -76,7 +76,6 @@ std::string AbsentCompiler::version() const { return version_; }
 
 Expected<CompiledKernel> AbsentCompiler::compile(const KernelSpec& spec) {
   Error error = reason_;
-  error.code = ErrorCode::compiler_missing;
   error.message = "the cabinet holds no kernel " + describe(spec) + " and none can be made: " + error.message;
   return tl::make_unexpected(std::move(error));
 }

@@ -6,6 +6,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "jit/jobs.hpp"
+#include "jit/nvrtc_log.hpp"
+#include "util/memory.hpp"
+
 namespace cubinet::jit {
 namespace {
 
@@ -42,13 +46,27 @@ void load_builtins(const fs::path& folder) {
   }
 }
 
-void* load(const std::string& path, std::string& tried) {
-  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) {
-    const char* reason = dlerror();
-    tried += path + ": " + (reason != nullptr ? reason : "refused") + "\n";
-  }
-  return handle;
+// What the loader says of the latest failure; it begins with a file's name.
+std::string loader_reason(const std::string& name) {
+  const char* reason = dlerror();
+  return reason != nullptr ? reason : name + ": refused";
+}
+
+// What came of the search so far.
+struct Search {
+  std::string tried;    // a line for each place
+  std::string refused;  // why the first NVRTC that is there could not be loaded; empty when none is there
+};
+
+// `there`: whether the file is known to exist. Where the loader looks for it, its answer tells.
+void* load(const std::string& name, bool there, Search& search) {
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return handle;
+  const std::string reason = loader_reason(name);
+  search.tried += reason + "\n";
+  if (!there) there = !reason.starts_with(name + ": cannot open shared object file: No such file");
+  if (there && search.refused.empty()) search.refused = reason;
+  return nullptr;
 }
 
 struct Opened {
@@ -56,7 +74,7 @@ struct Opened {
   std::string path;
 };
 
-Opened open_in(const std::string& folder, std::string& tried) {
+Opened open_in(const std::string& folder, Search& search) {
   bool there = false;
   for (const char* name : kNames) {
     std::error_code ignored;
@@ -64,9 +82,9 @@ Opened open_in(const std::string& folder, std::string& tried) {
     if (!fs::exists(path, ignored)) continue;
     there = true;
     load_builtins(folder);
-    if (void* handle = load(path.string(), tried)) return {handle, path.string()};
+    if (void* handle = load(path.string(), true, search)) return {handle, path.string()};
   }
-  if (!there) tried += folder + ": has no libnvrtc.so.13, .12 or libnvrtc.so\n";
+  if (!there) search.tried += folder + ": has no libnvrtc.so.13, .12 or libnvrtc.so\n";
   return {};
 }
 
@@ -76,9 +94,9 @@ std::string path_of(void* function, const std::string& name) {
   return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : name;
 }
 
-Opened open_through_loader(std::string& tried) {
+Opened open_through_loader(Search& search) {
   for (const char* name : kNames) {
-    void* handle = load(name, tried);
+    void* handle = load(name, false, search);
     if (handle == nullptr) continue;
     void* function = dlsym(handle, "nvrtcVersion");
     const std::string path = function != nullptr ? path_of(function, name) : name;
@@ -88,31 +106,45 @@ Opened open_through_loader(std::string& tried) {
   return {};
 }
 
-Opened open_any(const std::vector<std::string>& folders, std::string& tried) {
+Opened open_any(const std::vector<std::string>& folders, Search& search) {
   for (const std::string& folder : folders) {
-    if (Opened opened = open_in(folder, tried); opened.handle != nullptr) return opened;
+    if (Opened opened = open_in(folder, search); opened.handle != nullptr) return opened;
   }
-  return open_through_loader(tried);
+  return open_through_loader(search);
 }
 
 // Name of the first function that the library lacks, nullptr when it has all.
 const char* fill(void* handle, NvrtcLibrary& library) {
-#define CUBINET_NVRTC_RESOLVE(function)                                                            \
-  library.function = reinterpret_cast<decltype(library.function)>(dlsym(handle, #function));       \
+#define CUBINET_NVRTC_RESOLVE(function)                                                      \
+  library.function = reinterpret_cast<decltype(library.function)>(dlsym(handle, #function)); \
   if (library.function == nullptr) return #function;
   CUBINET_NVRTC_FUNCTIONS(CUBINET_NVRTC_RESOLVE)
 #undef CUBINET_NVRTC_RESOLVE
   return nullptr;
 }
 
+// A library is there and the loader does not take it: for want of memory, where there is too little for a compilation.
+tl::unexpected<Error> refuse_to_load(const std::string& reason, std::string detail) {
+  const std::string message = "NVRTC is there, but could not be loaded: " + reason + "; ";
+  const auto room = check_memory(util::memory_rooms());
+  if (!room) return fail(ErrorCode::out_of_memory, message + room.error().message, std::move(detail));
+  return fail(ErrorCode::compiler_missing, message + kMend, std::move(detail));
+}
+
 // Every compilation needs the builtins; without them NVRTC would fail at the first one, in words of its own.
 Expected<void> check_builtins(const NvrtcLocation& location) {
   const std::string name = "libnvrtc-builtins.so." + location.version;
   if (dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
-  const char* reason = dlerror();
+  std::string reason = loader_reason(name);
+  const fs::path file = fs::path(location.path).parent_path() / name;
+  if (std::error_code ignored; fs::exists(file, ignored)) {
+    if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
+    reason = loader_reason(file.string());
+    return refuse_to_load(reason, reason);
+  }
   return fail(ErrorCode::compiler_missing,
               "NVRTC at " + location.path + " lacks " + name + ", which belongs into the same folder; " + kMend,
-              reason != nullptr ? reason : "");
+              std::move(reason));
 }
 
 std::string joined(const std::vector<std::string>& folders) {
@@ -125,10 +157,12 @@ std::string joined(const std::vector<std::string>& folders) {
 
 Expected<NvrtcLibrary> NvrtcLibrary::open(const std::vector<std::string>& folders) {
   const std::vector<std::string> places = folders_to_search(folders);
-  std::string tried;
-  const Opened opened = open_any(places, tried);
+  Search search;
+  const Opened opened = open_any(places, search);
   if (opened.handle == nullptr) {
-    return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in " + joined(places) + "; " + kMend, tried);
+    if (!search.refused.empty()) return refuse_to_load(search.refused, std::move(search.tried));
+    return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in " + joined(places) + "; " + kMend,
+                std::move(search.tried));
   }
   NvrtcLibrary library;
   if (const char* missing = fill(opened.handle, library)) {
@@ -141,7 +175,7 @@ Expected<NvrtcLibrary> NvrtcLibrary::open(const std::vector<std::string>& folder
     return fail(ErrorCode::compiler_missing, "NVRTC at " + opened.path + " does not tell its version: " +
                                                  library.nvrtcGetErrorString(result) + "; " + kMend);
   }
-  library.location = {opened.path, std::to_string(major) + "." + std::to_string(minor)};
+  library.location = {opened.path, std::to_string(major) + "." + std::to_string(minor), search.refused};
   if (auto complete = check_builtins(library.location); !complete) return tl::make_unexpected(complete.error());
   return library;
 }
@@ -196,7 +230,11 @@ void drop_final_nul(std::string& text) {
 
 tl::unexpected<Error> refuse(const NvrtcLibrary& nvrtc, const std::string& what, nvrtcResult result,
                              std::string log = {}) {
-  return fail(ErrorCode::compile_failed, what + ": " + nvrtc.nvrtcGetErrorString(result), std::move(log));
+  const std::string name = nvrtc.nvrtcGetErrorString(result);
+  const bool no_memory =
+      result == NVRTC_ERROR_OUT_OF_MEMORY || (result == NVRTC_ERROR_COMPILATION && tells_of_memory(log));
+  if (no_memory) return fail(ErrorCode::out_of_memory, "NVRTC got no memory (" + name + "); " + memory_mend(), log);
+  return fail(ErrorCode::compile_failed, what + ": " + name, std::move(log));
 }
 
 }  // namespace
@@ -207,8 +245,7 @@ Expected<NvrtcAnswer> run_nvrtc(const NvrtcLibrary& nvrtc, const NvrtcInput& inp
     return refuse(nvrtc, "NVRTC took no program", made);
   const nvrtcResult compiled = program.compile(input.options);
   NvrtcAnswer answer;
-  answer.log = program.read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog);
-  drop_final_nul(answer.log);
+  answer.log = printable_log(program.read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog));
   if (compiled != NVRTC_SUCCESS) return refuse(nvrtc, "NVRTC refused the source", compiled, answer.log);
   if (output == NvrtcOutput::cubin) {
     answer.bytes = program.read(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN);

@@ -50,7 +50,7 @@ struct NvrtcAnswer {
   std::string log;
 };
 
-// Compiles; compile_failed carries the log. Thread-safe.
+// Compiles; compile_failed, or out_of_memory, carries the log. Thread-safe.
 Expected<NvrtcAnswer> run_nvrtc(const NvrtcLibrary& nvrtc, const NvrtcInput& input, NvrtcOutput output);
 
 }  // namespace cubinet::jit

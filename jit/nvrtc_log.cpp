@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 namespace cubinet::jit {
@@ -39,16 +40,46 @@ void read_line(std::string_view line, LogFacts& facts) {
   resources.static_smem_bytes = std::max(resources.static_smem_bytes, number_before(line, " bytes smem").value_or(0));
 }
 
+bool contains(std::string_view line, std::string_view words) { return line.find(words) != std::string_view::npos; }
+
+// What ptxas adds to every reason, and says alone where it got no memory.
+constexpr std::string_view kAborted = "aborted due to errors";
+
+bool names_a_reason(std::string_view line) {
+  return (contains(line, "error") || contains(line, "fatal")) && !contains(line, kAborted);
+}
+
+template <class Read>
+void for_each_line(std::string_view log, const Read& read) {
+  while (!log.empty()) {
+    const std::size_t end = std::min(log.find('\n'), log.size());
+    read(log.substr(0, end));
+    log.remove_prefix(std::min(end + 1, log.size()));
+  }
+}
+
 }  // namespace
 
 LogFacts parse_ptxas_log(std::string_view log) {
   LogFacts facts;
-  while (!log.empty()) {
-    const std::size_t end = std::min(log.find('\n'), log.size());
-    read_line(log.substr(0, end), facts);
-    log.remove_prefix(std::min(end + 1, log.size()));
-  }
+  for_each_line(log, [&](std::string_view line) { read_line(line, facts); });
   return facts;
+}
+
+std::string printable_log(std::string_view log) {
+  std::string text;
+  const auto is_control = [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f; };
+  std::copy_if(log.begin(), log.end(), std::back_inserter(text), [&](char c) { return !is_control(c); });
+  return text;
+}
+
+bool tells_of_memory(std::string_view log) {
+  bool memory = false, reason = false;
+  for_each_line(log, [&](std::string_view line) {
+    memory = memory || contains(line, "out of memory") || contains(line, "Memory allocation failure");
+    reason = reason || names_a_reason(line);
+  });
+  return memory || !reason;
 }
 
 }  // namespace cubinet::jit

@@ -56,7 +56,10 @@ Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet
   Provided provided{wanted.key, {std::move(kernel->cubin), wanted.record, std::move(facts)}, true, {}};
   if (cabinet != nullptr) {
     auto stored = cabinet->publish(wanted.key, provided.object);
-    if (!stored) provided.store_problem = std::move(stored.error().message);
+    if (!stored) {
+      provided.no_room = stored.error().code == ErrorCode::no_room;
+      provided.store_problem = std::move(stored.error().message);
+    }
   }
   return provided;
 }
@@ -96,7 +99,9 @@ auto without_exceptions(const KernelSpec& spec, Work work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::exception& exception) {
-    return fail(ErrorCode::compile_failed, spec.family + ": " + exception.what());
+    Error error = error_of(exception, ErrorCode::compile_failed);
+    error.message = spec.family + ": " + error.message;
+    return tl::make_unexpected(std::move(error));
   }
 }
 

@@ -18,6 +18,7 @@ struct Provided {
   cache::Object object;
   bool compiled = false;      // false: the cabinet held it
   std::string store_problem;  // why the fresh kernel could not be stored; empty when it was, or was found
+  bool no_room = false;       // that is ErrorCode::no_room: no other could be stored now
 };
 
 // How long to wait for another process, or thread, that is making the same kernel: far above what any takes to compile.
@@ -35,7 +36,7 @@ std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_ve
 // The kernel of `spec`: from the cabinet, else compiled and published. While somebody else is making it this waits, up
 // to `patience`, for it to appear or for its maker to end; then it makes the kernel on its own. `cabinet` may be null.
 // A cabinet that cannot store is no error; a compilation that fails stores nothing. Never throws: what the compiler
-// throws, and out of memory above all, is compile_failed. Thread-safe as far as its arguments are.
+// throws is out_of_memory or compile_failed. Thread-safe as far as its arguments are.
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                            std::chrono::milliseconds patience = claim_patience);
 

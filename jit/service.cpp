@@ -22,7 +22,9 @@ Status status_of(Expected<void>&& outcome) {
 void open_cabinet(const ServiceOptions& options, jit::EngineParts& parts) {
   if (options.cache_root.empty() && options.layers.empty()) return;
   const std::vector<std::filesystem::path> layers(options.layers.begin(), options.layers.end());
-  auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers);
+  cache::Surroundings surroundings;
+  surroundings.bundle_key = options.bundle_key;
+  auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
   if (!stack) {
     parts.cabinet_problem = std::move(stack.error().message);
     return;

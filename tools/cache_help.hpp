@@ -80,4 +80,38 @@ inline constexpr const char* remove_help =
     "  bytes         size of the file that is gone\n"
     "  index_problem why the row could not be removed, else empty; the next listing drops it\n";
 
+inline constexpr const char* export_help =
+    "Without KEY, --arch and --plan: every entry. What a bundle holds decides every byte of it, so\n"
+    "the same entries give the same file (with one version of zstd). An engine reads it where it\n"
+    "lies, as a layer: CUBINET_CACHE_PATH=/opt/model.cubinet. Exit code 1, and no file, when\n"
+    "an entry is damaged or one of the plan is missing; the missing ones are listed.\n\n"
+    "Example:\n  cubinet cache export model.cubinet --plan --model config.json --ep 8\n"
+    "  cubinet cache export model.cubinet --arch sm_90a --sign private.pem\n"
+    "  cubinet cache export two.cubinet 3f9a01c2 77b0c1d2 --cache /opt/kernels\n"
+    "  openssl genpkey -algorithm ed25519 -out private.pem       a key to sign with\n\n"
+    "With --json:\n"
+    "  file          the bundle\n"
+    "  entries       how many it holds\n"
+    "  bytes         of the file\n"
+    "  object_bytes  of the objects in it, unpacked\n"
+    "  arch          a list of the architectures that they are for\n"
+    "  signed        true: with --sign\n";
+
+inline constexpr const char* import_help =
+    "Reads and checks the whole bundle first: every digest, key and record, and the signature where\n"
+    "a key is named. If anything is wrong the exit code is 1 and the cabinet is as it was. Entries\n"
+    "that are there are kept as they are. The cabinet is made when there is none.\n\n"
+    "Example:\n  cubinet cache import model.cubinet --cache /var/cache/cubinet\n"
+    "  cubinet cache import model.cubinet --verify-key public.pem --require-signature\n"
+    "  openssl pkey -in private.pem -pubout -out public.pem       the key that verifies\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  file          the bundle\n"
+    "  entries       how many it holds\n"
+    "  imported      of them, those that are new in the cabinet\n"
+    "  there         of them, those that were there before\n"
+    "  bytes         of the files of those that are new\n"
+    "  arch          a list of the architectures that the entries are for\n"
+    "  signature     \"verified\", \"unverified\" (signed, and no key is named) or \"none\"\n";
+
 }  // namespace cubinet::tools

@@ -2,6 +2,8 @@
 // leaves the exit code in `exit_code`. Start reading at main.cpp.
 #pragma once
 
+#include <string>
+
 namespace CLI {
 class App;
 }
@@ -26,5 +28,9 @@ void add_plan(CLI::App& app, int& exit_code);
 void add_warmup(CLI::App& app, int& exit_code);
 void add_cache(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
+
+// Says in the progress file (empty: there is none) that the command line of a warmup was refused. `cache` is what it
+// gives as --cache.
+void tell_refused_warmup(const std::string& progress_file, const std::string& cache, const std::string& message);
 
 }  // namespace cubinet::tools

@@ -10,11 +10,13 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
+#include "jit/jobs.hpp"
 #include "tools/number.hpp"
 #include "tools/output.hpp"
 #include "tools/signals.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "util/memory.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
@@ -89,8 +91,10 @@ Check check_nvrtc(const Toolchain& toolchain) {
   if (toolchain.missing) return absent("NVRTC", *toolchain.missing);
   const auto& nvrtc = static_cast<const jit::NvrtcCompiler&>(*toolchain.compiler);
   const std::string over = passed_over(nvrtc.location().path);
+  const std::string& refused = nvrtc.location().refused;
+  const std::string fault = refused.empty() ? "without an NVRTC" : "not to be used (" + refused + ")";
   return {"NVRTC", State::ok, fmt::format("version {}, from {}", nvrtc.version(), nvrtc.location().path), "",
-          over.empty() ? "" : fmt::format("named by CUBINET_NVRTC_DIR or CUDA_HOME, but without an NVRTC: {}", over)};
+          over.empty() ? "" : fmt::format("named by CUBINET_NVRTC_DIR or CUDA_HOME, but {}: {}", fault, over)};
 }
 
 // What mends a probe that NVRTC `version` refused. The templates are for NVRTC 13: an older one may not know them, and
@@ -104,7 +108,7 @@ std::string probe_mend(const std::string& version) {
 // Compiles one small kernel; stores nothing.
 Check check_probe(const Toolchain& toolchain) {
   constexpr const char* name = "probe compile";
-  if (toolchain.missing) return {name, State::absent, "not tried: there is no NVRTC", "", ""};
+  if (toolchain.missing) return {name, State::absent, "not tried: there is no NVRTC to try", "", ""};
   Problem problem;
   problem.n = 128;
   problem.k = 128;
@@ -192,7 +196,7 @@ void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
 
 int run(const DoctorOptions& options) {
   const SignalWatch watch(FirstSignal::ends);  // the probe has NVRTC put its own handlers in place
-  const Toolchain toolchain = open_toolchain();
+  const Toolchain toolchain = open_toolchain(jit::check_memory(util::memory_rooms()));
   std::vector<Check> checks{check_nvrtc(toolchain), check_probe(toolchain), check_cache(options.cache)};
   bool warmup = true;
   for (const Check& check : checks) warmup = warmup && check.state == State::ok;

@@ -56,6 +56,12 @@ void add_execution_options(CLI::App& app, ExecutionRequest& request) {
   const auto parse = [&request](const std::string& text) {
     const auto bytes = util::parse_byte_size(text);
     if (!bytes) throw CLI::ValidationError("--memory-budget", bytes.error().message);
+    if (*bytes == 0) {
+      throw CLI::ValidationError("--memory-budget",
+                                 fmt::format("'{}' leaves no memory: give a size above 0, or leave the option out for "
+                                             "half of what is free",
+                                             text));
+    }
     request.budget = *bytes;
   };
   app.add_option_function<std::string>(
@@ -66,15 +72,18 @@ void add_execution_options(CLI::App& app, ExecutionRequest& request) {
   app.add_flag("--strict", request.strict, "Exit code 1 where a kernel was not executed")->needs(execute);
 }
 
+warmup::ExecutionReport execute_nothing(const warmup::Plan& plan, const jit::Compiler& compiler,
+                                        const ExecutionRequest& request, const std::string& reason) {
+  auto report = warmup::execute_nothing(plan, compiler.version(), reason);
+  report.budget = request.budget.value_or(0);
+  return report;
+}
+
 warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compiler, cache::Cabinet& cabinet,
                                 const ExecutionRequest& request, ProgressDisplay& display,
                                 const std::atomic<bool>& stop) {
   const auto device = jit::open_device(0);
-  if (!device) {
-    auto report = warmup::execute_nothing(plan, compiler.version(), device.error().message);
-    report.budget = request.budget.value_or(0);
-    return report;
-  }
+  if (!device) return execute_nothing(plan, compiler, request, device.error().message);
   warmup::ExecutionOptions options;
   options.budget = request.budget;
   options.seed = std::random_device{}();

@@ -35,6 +35,10 @@ warmup::ExecutionReport execute(const warmup::Plan& plan, jit::Compiler& compile
                                 const ExecutionRequest& request, ProgressDisplay& display,
                                 const std::atomic<bool>& stop);
 
+// The report where nothing is executed, for this reason.
+warmup::ExecutionReport execute_nothing(const warmup::Plan& plan, const jit::Compiler& compiler,
+                                        const ExecutionRequest& request, const std::string& reason);
+
 // Whether the exit code is 0 as far as the execution goes.
 bool execution_complete(const warmup::ExecutionReport& execution, const ExecutionRequest& request);
 

@@ -1,14 +1,18 @@
 // The command `cubinet`: parses the command line, runs one subcommand, answers with its exit code.
 #include <fcntl.h>
+#include <signal.h>
 
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
+#include "tools/signals.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -30,6 +34,18 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
+// The same for what an option is given, as `--name VALUE` or `--name=VALUE`; empty where it is not given.
+std::string given(int argc, char** argv, std::string_view name) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == name && i + 1 < argc) return argv[i + 1];
+    if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) {
+      return std::string(word.substr(name.size() + 1));
+    }
+  }
+  return {};
+}
+
 // What was wrong with the command line, in words that name it.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_name() != "RequiredError") return error.what();
@@ -49,7 +65,11 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    return report_error({ErrorCode::invalid_argument, complaint(app, error), {}}, wants_json(argc, argv), exit_usage);
+    const std::string message = complaint(app, error);
+    if (app.got_subcommand("warmup")) {
+      tell_refused_warmup(given(argc, argv, "--progress-file"), given(argc, argv, "--cache"), message);
+    }
+    return report_error({ErrorCode::invalid_argument, message, {}}, wants_json(argc, argv), exit_usage);
   }
   return exit_code;
 }
@@ -72,10 +92,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   cubinet::tools::fill_standard_descriptors();
+  cubinet::tools::ignore_signal(SIGXFSZ);
   try {
     return cubinet::tools::run(argc, argv);
   } catch (const std::exception& exception) {  // a defect, or no memory
-    return cubinet::tools::report_error({cubinet::ErrorCode::io, exception.what(), {}},
+    return cubinet::tools::report_error(cubinet::error_of(exception, cubinet::ErrorCode::io),
                                         cubinet::tools::wants_json(argc, argv), cubinet::tools::exit_failed);
   }
 }

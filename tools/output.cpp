@@ -61,8 +61,10 @@ int report_error(const Error& error, bool json, ExitCode exit_code) {
   return exit_code;
 }
 
+bool flush_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
 bool finish_output() {
-  const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  const bool whole = flush_output();
   if (!whole) log("cubinet: error: standard output could not be written\n");
   return whole;
 }
@@ -93,6 +95,10 @@ std::string_view code_name(ErrorCode code) {
       return "not_prepared";
     case ErrorCode::capturing:
       return "capturing";
+    case ErrorCode::no_room:
+      return "no_room";
+    case ErrorCode::out_of_memory:
+      return "out_of_memory";
   }
   return "unknown";
 }

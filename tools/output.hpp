@@ -33,7 +33,10 @@ void note(std::string_view text);
 // Returns `exit_code`.
 int report_error(const Error& error, bool json, ExitCode exit_code);
 
-// Flushes standard output. False, after saying so on standard error, when something could not be written.
+// Flushes standard output. False when something could not be written.
+bool flush_output();
+
+// The same, and says on standard error what could not be done.
 bool finish_output();
 
 // "invalid_argument", ...

@@ -104,7 +104,7 @@ int run(const PlanOptions& options) {
 
   const Toolchain toolchain = open_toolchain();
   const std::string nvrtc = toolchain.compiler->version();
-  if (toolchain.missing) note(fmt::format("NVRTC is not here; the keys are those of version {}", nvrtc));
+  if (toolchain.missing) note(fmt::format("the keys are those of NVRTC {}: {}", nvrtc, toolchain.missing->message));
   if (!options.json) {
     print_plan(*plan, nvrtc);
     print(fmt::format("{} kernels for {}, M from {} to {}, NVRTC {}\n", plan->kernels.size(), options.request.arch,

@@ -38,6 +38,15 @@ ProgressSurroundings completed(ProgressSurroundings surroundings) {
   return surroundings;
 }
 
+// Tells something of the work, which nothing that is thrown meanwhile (no memory, above all) may stop.
+template <class Tell>
+void attempt(Tell tell) noexcept {
+  try {
+    tell();
+  } catch (...) {
+  }
+}
+
 }  // namespace
 
 ProgressStyle progress_style(bool quiet) {
@@ -61,6 +70,7 @@ void ProgressBook::finish(Finish how) {
   counts_.hits += how == Finish::hit ? 1 : 0;
   counts_.failed += how == Finish::failed ? 1 : 0;
   counts_.worked += how == Finish::hit || how == Finish::skipped ? 0 : 1;
+  waiting_.reset();
 }
 
 ProgressBook::Work ProgressBook::start(std::string what) {
@@ -73,6 +83,18 @@ void ProgressBook::stop(Work work) {
   work_.erase(work);
 }
 
+bool ProgressBook::wait(std::int64_t holder) {
+  const std::lock_guard lock(mutex_);
+  if (!waiting_) waiting_ = Waiting{holder, now_()};
+  if (waiting_->holder == 0) waiting_->holder = holder;  // it has named itself meanwhile
+  return waited_for_.insert(holder).second;
+}
+
+void ProgressBook::end_waiting() {
+  const std::lock_guard lock(mutex_);
+  waiting_.reset();
+}
+
 ProgressCounts ProgressBook::counts() const {
   const std::lock_guard lock(mutex_);
   ProgressCounts counts = counts_;
@@ -81,6 +103,9 @@ ProgressCounts ProgressBook::counts() const {
   if (!work_.empty()) {
     counts.current = work_.front().first;
     counts.current_seconds = seconds_between(work_.front().second, now);
+  } else if (waiting_) {
+    counts.current = waiting_text(waiting_->holder);
+    counts.current_seconds = seconds_between(waiting_->since, now);
   }
   return counts;
 }
@@ -126,18 +151,23 @@ void ProgressBeat::tick(const ProgressCounts& counts) {
   write_locked(counts, state_of(counts.phase), {});
 }
 
-void ProgressBeat::write(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+bool ProgressBeat::write(const ProgressCounts& counts, ProgressState state, const std::string& message) {
   const std::lock_guard lock(mutex_);
-  write_locked(counts, state, message);
+  return write_locked(counts, state, message);
 }
 
-void ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {
-  if (!wanted()) return;
+void ProgressBeat::withdraw() noexcept {
+  if (wanted()) remove_progress(surroundings_.calls, path_);
+}
+
+bool ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+  if (!wanted()) return true;
   last_ = surroundings_.now();
   written_ = counts;
   const std::string text = progress_object(counts, state, message, getpid(), surroundings_.time_of_day());
   const auto replaced = replace_progress(surroundings_.calls, path_, text);
   if (!replaced && problem_.empty()) problem_ = replaced.error().message;
+  return replaced.has_value();
 }
 
 std::string ProgressBeat::take_problem() {
@@ -152,41 +182,48 @@ ProgressDisplay::ProgressDisplay(ProgressStyle style, std::filesystem::path file
       book_(surroundings_.now),
       screen_(style, surroundings_.print),
       beat_(std::move(file), surroundings_) {
-  beat_.write(book_.counts(), ProgressState::compiling);
+  write(ProgressState::compiling);
+  const auto period = surroundings_.period;
+  if (period.count() == 0 || !beat_.wanted()) return;
+  attempt([&] { beat_ticker_.emplace(period, [this] { beat_.tick(book_.counts()); }); });
 }
 
 ProgressDisplay::~ProgressDisplay() {
-  try {
+  attempt([this] {
     if (!ended_) end(ProgressState::failed, "ended before its report");
-  } catch (...) {  // no memory: the file stays as it is, and its heartbeat grows old
-  }
+  });
 }
 
 void ProgressDisplay::begin(Phase phase, std::int64_t total) {
   end_phase();
   book_.begin(phase, total);
-  const ProgressCounts counts = book_.counts();
-  beat_.write(counts, state_of(phase));
-  tell_problem();
-  screen_.begin(counts);
   in_phase_ = true;
-  const auto period = surroundings_.period;
-  if (period.count() == 0) return;
-  if (beat_.wanted() && !beat_ticker_) beat_ticker_.emplace(period, [this] { beat_.tick(book_.counts()); });
-  if (style_ != ProgressStyle::none) screen_ticker_.emplace(period, [this] { screen_.tick(book_.counts()); });
+  write(state_of(phase));
+  attempt([&] {
+    screen_.begin(book_.counts());
+    const auto period = surroundings_.period;
+    if (period.count() == 0 || style_ == ProgressStyle::none) return;
+    screen_ticker_.emplace(period, [this] { screen_.tick(book_.counts()); });
+  });
+}
+
+void ProgressDisplay::found(std::int64_t total) {
+  end_phase();
+  book_.begin(Phase::compiling, total);
+  for (std::int64_t i = 0; i < total; ++i) book_.finish(Finish::hit);
 }
 
 void ProgressDisplay::end_phase() {
   screen_ticker_.reset();
-  if (std::exchange(in_phase_, false)) screen_.end(book_.counts());
+  book_.end_waiting();
+  if (std::exchange(in_phase_, false)) attempt([this] { screen_.end(book_.counts()); });
 }
 
 void ProgressDisplay::end(ProgressState state, const std::string& message) {
   end_phase();
   beat_ticker_.reset();
   ended_ = true;
-  beat_.write(book_.counts(), state, message);
-  tell_problem();
+  write(state, message);
 }
 
 void ProgressDisplay::tick() {
@@ -194,9 +231,14 @@ void ProgressDisplay::tick() {
   screen_.tick(book_.counts());
 }
 
-void ProgressDisplay::tell_problem() {
-  const std::string problem = beat_.take_problem();
-  if (!problem.empty()) note("progress cannot be told: " + problem);
+void ProgressDisplay::write(ProgressState state, const std::string& message) noexcept {
+  bool written = false;
+  attempt([&] { written = beat_.write(book_.counts(), state, message); });
+  if (!written) beat_.withdraw();
+  attempt([this] {
+    const std::string problem = beat_.take_problem();
+    if (!problem.empty()) note("progress cannot be told: " + problem);
+  });
 }
 
 }  // namespace cubinet::tools

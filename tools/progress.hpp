@@ -9,6 +9,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,14 +51,25 @@ class ProgressBook {
   void finish(Finish how);
   Work start(std::string what);
   void stop(Work work);
+  // Nothing is in work but what process `holder` compiles (0: not known), until the next finish() or end_waiting().
+  // Whether it is waited for for the first time.
+  bool wait(std::int64_t holder);
+  void end_waiting();
   [[nodiscard]] ProgressCounts counts() const;
 
  private:
+  struct Waiting {
+    std::int64_t holder = 0;
+    util::Moment since;
+  };
+
   std::function<util::Moment()> now_;
   mutable std::mutex mutex_;  // guards everything below
   ProgressCounts counts_;
   util::Moment begin_;
   std::list<std::pair<std::string, util::Moment>> work_;  // what began first stands first
+  std::optional<Waiting> waiting_;
+  std::set<std::int64_t> waited_for_;
 };
 
 // What a person sees. Not thread-safe: one thread at a time.
@@ -87,12 +99,15 @@ class ProgressBeat {
   [[nodiscard]] bool wanted() const { return !path_.empty(); }
   // Writes when it is due.
   void tick(const ProgressCounts& counts);
-  void write(const ProgressCounts& counts, ProgressState state, const std::string& message = {});
+  // False: it could not be written.
+  bool write(const ProgressCounts& counts, ProgressState state, const std::string& message);
+  // Takes away the file, where what it says is not true any more.
+  void withdraw() noexcept;
   // Why it could not be written the first time that it could not, once; then empty.
   std::string take_problem();
 
  private:
-  void write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message);
+  bool write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message);
 
   std::filesystem::path path_;
   const ProgressSurroundings& surroundings_;
@@ -104,8 +119,9 @@ class ProgressBeat {
 };
 
 // All of it together: begin() each phase, finish() each kernel, end() once. Screen and file have a thread each, so that
-// a terminal that takes no text holds up neither the file nor the work. Make it when SIGINT and SIGTERM are watched
-// already. What cannot be printed is dropped; a file that cannot be written costs one note.
+// a terminal that takes no text holds up neither the file nor the work. Make it when signals are watched already. What
+// cannot be printed is dropped, and what there is no memory to tell. A file that cannot be written costs one note;
+// where it is a new state that cannot, the file that says the former one is removed.
 class ProgressDisplay {
  public:
   // Writes the file for the first time, in the place of what an earlier run left there.
@@ -117,6 +133,8 @@ class ProgressDisplay {
 
   // Ends the phase before, if there is one.
   void begin(Phase phase, std::int64_t total);
+  // In the place of a phase of compiling in which nothing is to be done: all count as hits, and the screen stays empty.
+  void found(std::int64_t total);
   // Takes the phase's bar off the screen, or prints its last line. The file goes on, with the state that it has.
   void end_phase();
   // The end of everything: state is done, failed or interrupted.
@@ -124,6 +142,8 @@ class ProgressDisplay {
 
   // Thread-safe. What is in work is named while the object lives.
   void finish(Finish how) { book_.finish(how); }
+  // See ProgressBook::wait.
+  bool wait(std::int64_t holder) { return book_.wait(holder); }
   class InWork {
    public:
     InWork(ProgressDisplay& display, std::string what) : book_(display.book_), work_(book_.start(std::move(what))) {}
@@ -140,7 +160,7 @@ class ProgressDisplay {
   void tick();
 
  private:
-  void tell_problem();
+  void write(ProgressState state, const std::string& message = {}) noexcept;
 
   ProgressSurroundings surroundings_;
   ProgressStyle style_;
@@ -150,7 +170,7 @@ class ProgressDisplay {
   bool in_phase_ = false;
   bool ended_ = false;
   std::optional<util::Ticker> screen_ticker_;  // while a phase goes on
-  std::optional<util::Ticker> beat_ticker_;    // from the first phase to the end
+  std::optional<util::Ticker> beat_ticker_;    // until the end
 };
 
 }  // namespace cubinet::tools

@@ -26,6 +26,10 @@ std::string figures_text(const ProgressCounts& counts) {
 
 std::string phase_name(Phase phase) { return phase == Phase::compiling ? "compiling" : "executing"; }
 
+std::string waiting_text(std::int64_t holder) {
+  return holder == 0 ? "waiting for another process" : fmt::format("waiting for process {}", holder);
+}
+
 std::optional<double> rate(const ProgressCounts& counts) {
   if (counts.worked <= 0 || counts.seconds <= 0) return std::nullopt;
   return static_cast<double>(counts.worked) / counts.seconds;

@@ -23,9 +23,12 @@ struct ProgressCounts {
   std::int64_t failed = 0;
   std::int64_t worked = 0;     // of `done`, what took work: all but the hits
   double seconds = 0;          // since the phase began
-  std::string current;         // of what is in work, what began first; may be empty
+  std::string current;         // of what is in work, what began first; or who is waited for; may be empty
   double current_seconds = 0;  // since it began
 };
+
+// "waiting for process 12", or for another process where it is not known: 0.
+std::string waiting_text(std::int64_t holder);
 
 // Kernels per second, of those that took work: hits come at once, and those of an earlier, interrupted run come first.
 // nullopt before there is one.

@@ -17,7 +17,8 @@ enum class ProgressState { compiling, executing, done, failed, interrupted };
 // "compiling", ...
 std::string state_name(ProgressState state);
 
-// The file's text: one JSON object on a line. `heartbeat` is the time of day, in seconds since 1970. Pure.
+// The file's text: one JSON object on a line. `heartbeat` is the time of day, in seconds since 1970. Pure. Throws
+// std::bad_alloc alone; no tree of JSON values is built, since taking one down takes memory, too.
 std::string progress_object(const ProgressCounts& counts, ProgressState state, const std::string& message,
                             std::int64_t process, double heartbeat);
 
@@ -26,8 +27,16 @@ std::string progress_object(const ProgressCounts& counts, ProgressState state, c
 bool progress_due(double since_last, bool changed);
 
 // Replaces `path` by a file with this text, whole at every moment: a new file beside it, then a rename. It follows no
-// link. invalid_argument when there is something that is no regular file (a device must not be replaced); io with the
-// system's reason. Leaves nothing behind on an error. Not synced: a heartbeat is worth nothing after a power failure.
+// link. invalid_argument when there is something that is no regular file (a device must not be replaced); io or no_room
+// with the system's reason. Leaves nothing behind on an error. Not synced: a heartbeat is worth nothing after a power
+// failure.
 Expected<void> replace_progress(util::SystemCalls& calls, const std::filesystem::path& path, const std::string& text);
+
+// Removes the file, if it is one that replace_progress replaces. Best effort.
+void remove_progress(util::SystemCalls& calls, const std::filesystem::path& path) noexcept;
+
+// invalid_argument when the file lies in the folder of the cabinet `root`, in whatever spelling and by whatever link:
+// it would be taken for a part of it, or replace one. Neither has to be there.
+Expected<void> check_outside(const std::filesystem::path& path, const std::filesystem::path& root);
 
 }  // namespace cubinet::tools

@@ -29,8 +29,9 @@ bool ignored(int signal) {
 
 SignalWatch::SignalWatch(FirstSignal first) : first_(first) {
   sigemptyset(&watched_);
-  for (const int signal : {SIGINT, SIGTERM}) {
-    // Who started the command may have it ignore a signal, as a shell does with Ctrl-C for what runs in the background.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // Who started the command may have it ignore a signal, as a shell does with Ctrl-C for what runs in the background,
+    // and nohup.
     if (ignored(signal)) continue;
     sigaddset(&watched_, signal);
     wake_ = signal;
@@ -57,10 +58,10 @@ void SignalWatch::wait() {
   }
 }
 
-void ignore_broken_pipes() {
+void ignore_signal(int signal) {
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &action, nullptr);
+  sigaction(signal, &action, nullptr);
 }
 
 }  // namespace cubinet::tools

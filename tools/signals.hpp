@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM of a command that loads NVRTC. NVRTC puts handlers of its own in their place, so a handler of ours
-// would not last; a blocked signal stays pending whatever its handler is, and one thread here waits for it.
+// SIGINT, SIGTERM and SIGHUP of a command that loads NVRTC. NVRTC puts handlers of its own in their place, so a handler
+// of ours would not last; a blocked signal stays pending whatever its handler is, and one thread here waits for it.
 #pragma once
 
 #include <signal.h>
@@ -11,7 +11,7 @@ namespace cubinet::tools {
 
 enum class FirstSignal { asks, ends };
 
-// From construction on the calling thread, and every thread that it starts, has both signals blocked: construct it
+// From construction on the calling thread, and every thread that it starts, has these signals blocked: construct it
 // before any other thread starts and before NVRTC is opened. With `asks` the first signal sets stop_requested() and the
 // second ends the process at once, as that signal does by default; with `ends` the first one does. A signal that the
 // process was started to ignore stays ignored. Destruction puts the mask back. One at a time.
@@ -36,7 +36,8 @@ class SignalWatch {
   std::thread waiter_;
 };
 
-// From here on a write to a pipe that nobody reads fails, as any other write that cannot be done, and ends no process.
-void ignore_broken_pipes();
+// For SIGPIPE and SIGXFSZ: from here on a write to a pipe that nobody reads, or beyond the limit on the size of files,
+// fails as any other write that cannot be done, and ends no process.
+void ignore_signal(int signal);
 
 }  // namespace cubinet::tools

@@ -8,8 +8,8 @@
 
 namespace cubinet::tools {
 
-Toolchain open_toolchain() {
-  auto nvrtc = jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders);
+Toolchain open_toolchain(const Expected<void>& room) {
+  auto nvrtc = room.and_then([] { return jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders); });
   if (nvrtc) return {*std::move(nvrtc), std::nullopt};
   return {std::make_unique<jit::AbsentCompiler>(nvrtc.error()), nvrtc.error()};
 }

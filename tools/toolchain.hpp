@@ -17,11 +17,12 @@ namespace cubinet::tools {
 
 struct Toolchain {
   std::unique_ptr<jit::Compiler> compiler;  // never null
-  // Why there is no NVRTC; then `compiler` knows the version that the build was configured with and compiles nothing.
+  // Why NVRTC cannot be had; then `compiler` knows the version that the build was configured with and compiles nothing.
   std::optional<Error> missing;
 };
 
-Toolchain open_toolchain();
+// `room`: whether there is memory for NVRTC to compile in (jit::check_memory); it is not opened where there is none.
+Toolchain open_toolchain(const Expected<void>& room = {});
 
 // Adds --cache DIR.
 void add_cache_option(CLI::App& app, std::string& folder);

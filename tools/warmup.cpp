@@ -1,8 +1,10 @@
 // cubinet warmup: compile what the plan names and the cabinet lacks; on request, execute it.
+#include <malloc.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -17,6 +19,7 @@
 #include "tools/toolchain.hpp"
 #include "tools/warmup_report.hpp"
 #include "util/cores.hpp"
+#include "util/elapsed.hpp"
 #include "util/memory.hpp"
 #include "util/text.hpp"
 #include "warmup/coverage.hpp"
@@ -44,8 +47,9 @@ constexpr const char* warmup_example =
     "  cubinet warmup --model config.json --ep 8 --execute --memory-budget 2GiB\n";
 
 constexpr const char* warmup_help =
-    "Needs NVRTC, but no GPU and no driver. SIGINT or SIGTERM lets the kernels in work finish and\n"
-    "reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
+    "Needs NVRTC, but no GPU and no driver. SIGINT, SIGTERM or SIGHUP lets the kernels in work finish\n"
+    "and reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
+    "Where the cabinet has no more room, no further kernel is begun either: that is exit code 1.\n"
     "Several at once on one cabinet share the work. A run that did all of its plan is recorded, and a\n"
     "later one that asks for no more looks whether all of it is still whole, and opens no NVRTC.\n"
     "With --execute every kernel is run afterwards on the first GPU that this process sees, on random\n"
@@ -54,14 +58,23 @@ constexpr const char* warmup_help =
     "--strict alone. A wrong result is exit code 1 in every case. The kernels that check are kept in the\n"
     "cabinet, too.\n";
 
+// What to say where kernels are to be compiled and there is no NVRTC.
+tl::unexpected<Error> needs_nvrtc(std::size_t missing, std::size_t kernels, const std::string& root, Error reason) {
+  reason.message =
+      fmt::format("NVRTC is needed, since {} of {} kernels are not in {}: {}", missing, kernels, root, reason.message);
+  return tl::make_unexpected(std::move(reason));
+}
+
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
 // long as nothing is to be compiled.
 Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain, const cache::Cabinet& cabinet) {
   const bool writable = cabinet.persistence() == cache::Persistence::on;
   if (writable && !toolchain.missing) return {};
-  const std::int64_t missing = warmup::count_missing(plan, toolchain.compiler->version(), cabinet);
+  const auto missing = static_cast<std::size_t>(warmup::count_missing(plan, toolchain.compiler->version(), cabinet));
   if (missing == 0) return {};
-  if (toolchain.missing) return tl::make_unexpected(*toolchain.missing);
+  if (toolchain.missing) {
+    return needs_nvrtc(missing, plan.kernels.size(), cabinet.root().string(), *toolchain.missing);
+  }
   return fail(
       ErrorCode::cache_unusable,
       fmt::format("{} cannot be written, and {} of {} kernels are not in it; nothing was compiled ({}); make it "
@@ -69,8 +82,8 @@ Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain,
                   cabinet.root().string(), missing, plan.kernels.size(), cabinet.readonly_reason()));
 }
 
-Expected<jit::Jobs> parse_jobs(const std::string& text) {
-  if (text == "auto") return jit::choose_jobs(util::usable_cores(), util::memory_rooms());
+Expected<jit::Jobs> parse_jobs(const std::string& text, const std::vector<util::MemoryRoom>& rooms) {
+  if (text == "auto") return jit::choose_jobs(util::usable_cores(), rooms);
   const auto jobs = parse_number(text);
   if (jobs && *jobs >= 1 && *jobs <= most_jobs) {
     return jit::Jobs{static_cast<int>(*jobs), jit::JobsReason::given, {}};
@@ -79,10 +92,33 @@ Expected<jit::Jobs> parse_jobs(const std::string& text) {
               fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
 }
 
-void tell_jobs(const jit::Jobs& jobs) {
-  if (jobs.reason != jit::JobsReason::memory) return;
-  note(fmt::format("{} at a time, fewer than there are cores: {} of memory are left by {}; --jobs N overrules that",
-                   jobs.count, util::format_byte_size(jobs.tightest.bytes), jobs.tightest.limit));
+std::string room_text(const util::MemoryRoom& room) {
+  return fmt::format("{} of memory are left by {}", util::format_byte_size(room.bytes), room.limit);
+}
+
+// Of jobs that were given and memory does not hold: whoever gave them may know better.
+void tell_given_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  constexpr const char* risk = "NVRTC may fail for want of memory, or end the process";
+  const jit::Jobs held = jit::choose_jobs(jobs.count, rooms);
+  if (const auto room = jit::check_memory(rooms); !room) {
+    note(fmt::format("{}; tried all the same, as --jobs says: {}", room.error().message, risk));
+  } else if (held.count < jobs.count) {
+    note(fmt::format("{} at a time, as --jobs says, though {}, enough for {}: {}", jobs.count, room_text(held.tightest),
+                     held.count, risk));
+  }
+}
+
+void tell_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  if (jobs.reason == jit::JobsReason::given) return tell_given_jobs(jobs, rooms);
+  if (jobs.reason != jit::JobsReason::memory || !jit::check_memory(rooms)) return;
+  note(fmt::format("{} at a time, fewer than there are cores: {}; --jobs N overrules that", jobs.count,
+                   room_text(jobs.tightest)));
+}
+
+// An arena of 64 MiB for each thread that allocates, as those of the progress do, would be most of what is left to one
+// thread that compiles.
+void share_one_arena(const jit::Jobs& jobs) {
+  if (jobs.count == 1) mallopt(M_ARENA_MAX, 1);
 }
 
 Finish finish_of(warmup::Outcome outcome) {
@@ -110,12 +146,25 @@ struct Task {
   Request request;
   warmup::Plan plan;
   std::string root;
+  std::vector<util::MemoryRoom> rooms;  // before NVRTC took its part
   jit::Jobs jobs;
+
+  // Jobs that were given overrule what memory says.
+  [[nodiscard]] Expected<void> room() const {
+    return jobs.reason == jit::JobsReason::given ? Expected<void>() : jit::check_memory(rooms);
+  }
 };
 
+// Before anything is written there: no part of the cabinet may be replaced.
+Expected<void> check_progress_file(const std::string& file, const std::string& cache) {
+  const auto root = cache_root(cache);
+  if (file.empty() || !root) return {};
+  return check_outside(file, *root);
+}
+
 Expected<Task> understand(const WarmupOptions& options) {
-  Task task;
-  auto jobs = parse_jobs(options.jobs);
+  auto rooms = util::memory_rooms();
+  auto jobs = parse_jobs(options.jobs, rooms);
   if (!jobs) return tl::make_unexpected(jobs.error());
   auto request = resolve(options.request);
   if (!request) return tl::make_unexpected(request.error());
@@ -123,18 +172,25 @@ Expected<Task> understand(const WarmupOptions& options) {
   if (!plan) return tl::make_unexpected(plan.error());
   auto root = cache_root(options.cache);
   if (!root) return tl::make_unexpected(root.error());
-  return Task{std::move(*request), std::move(*plan), std::move(*root), std::move(*jobs)};
+  return Task{std::move(*request), std::move(*plan), std::move(*root), std::move(rooms), std::move(*jobs)};
+}
+
+// The end of a command that does nothing.
+int give_up(const Error& error, const WarmupOptions& options, ExitCode exit_code, ProgressDisplay& display) {
+  display.end(ProgressState::failed, error.message);
+  return report_error(error, options.json, exit_code);
 }
 
 // One warmup, from the look-up of what was done before to the record of what is done now.
 class Warmup {
  public:
-  Warmup(const WarmupOptions& options, const Task& task, const std::atomic<bool>& stop)
+  Warmup(const WarmupOptions& options, const Task& task, const std::atomic<bool>& stop, ProgressDisplay& display)
       : options_(options),
         task_(task),
         stop_(stop),
-        display_(progress_style(options.quiet), options.progress_file),
-        device_(options.execution.execute ? warmup::identify_device() : fail(ErrorCode::driver_missing, "")) {
+        display_(display),
+        device_(options.execution.execute ? warmup::identify_device() : fail(ErrorCode::driver_missing, "")),
+        cabinet_(cache::Cabinet::open(task.root, false)) {
     outcome_.kernels = task.plan.kernels.size();
     outcome_.jobs = task.jobs;
     outcome_.executes = options.execution.execute;
@@ -143,142 +199,176 @@ class Warmup {
   int run() {
     // Under the version that the build expects, before anything is opened that takes time.
     const std::string expected = jit::configured_nvrtc_version();
-    auto cabinet = cache::Cabinet::open(task_.root, false);
-    if (cabinet && look_up(*cabinet, expected)) return say_found();
-    Toolchain toolchain = open_toolchain();
-    if (!cabinet) cabinet = cache::Cabinet::open(task_.root, !toolchain.missing);
-    if (!cabinet) return give_up(toolchain.missing.value_or(cabinet.error()));
-    if (const auto ready = check_ready(task_.plan, toolchain, *cabinet); !ready) return give_up(ready.error());
+    if (cabinet_ && look_up(expected)) return say_found();
+    Toolchain toolchain = open_toolchain(task_.room());
+    if (!cabinet_) cabinet_ = open_root(toolchain);
+    if (!cabinet_) return fail_with(cabinet_.error());
+    outcome_.root = cabinet_->root().string();
+    if (const auto ready = check_ready(task_.plan, toolchain, *cabinet_); !ready) return fail_with(ready.error());
     const std::string version = toolchain.compiler->version();
-    if (version != expected && look_up(*cabinet, version)) return say_found();
-    outcome_.root = cabinet->root().string();
-    if (outcome_.coverage != Coverage::found) compile(toolchain, *cabinet);
-    if (record(*cabinet, version, {})) outcome_.coverage = Coverage::recorded;
-    if (outcome_.executes) execute_all(toolchain, *cabinet);
+    if (version != expected && look_up(version)) return say_found();
+    if (outcome_.coverage == Coverage::found) {
+      display_.found(static_cast<std::int64_t>(outcome_.kernels));
+    } else {
+      compile(toolchain);
+      record(version, {});
+    }
+    if (outcome_.executes) execute_all(toolchain);
     return say();
   }
 
  private:
   using Executed = std::optional<warmup::Executed>;
+  struct LastWord {
+    ProgressState state;
+    std::string message;
+  };
+
+  // Makes the cabinet, if something could be put into it.
+  [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain) const {
+    auto opened = cache::Cabinet::open(task_.root, !toolchain.missing);
+    const bool absent = !opened && opened.error().code == ErrorCode::not_found;
+    if (!absent || !toolchain.missing) return opened;
+    return needs_nvrtc(outcome_.kernels, outcome_.kernels, task_.root, *toolchain.missing);
+  }
 
   // Whether the cabinet is known to be complete for all that is asked; the report says so then. With --execute it may
   // be known for the compilation alone.
-  bool look_up(cache::Cabinet& cabinet, const std::string& version) {
+  bool look_up(const std::string& version) {
     outcome_.coverage = Coverage::none;  // what another version was complete for says nothing of this one
     outcome_.report = {};
     const auto covered = [&](const Executed& executed) {
       const auto subject = warmup::subject_of(task_.request.plan, version, executed);
-      auto report = warmup::warm_from_coverage(cabinet, task_.plan, subject);
+      auto report = warmup::warm_from_coverage(*cabinet_, task_.plan, subject);
       if (report) outcome_.report = std::move(*report);
       return report.has_value();
     };
-    outcome_.root = cabinet.root().string();
-    const bool whole = options_.execution.execute ? device_ && covered(*device_) : covered({});
-    if (whole && device_) outcome_.execution.device = device_->device;
-    if (whole || (options_.execution.execute && covered({}))) outcome_.coverage = Coverage::found;
+    outcome_.root = cabinet_->root().string();
+    const bool whole = outcome_.executes ? device_ && covered(*device_) : covered({});
+    outcome_.executed_before = whole && outcome_.executes;
+    if (outcome_.executed_before) outcome_.execution.device = device_->device;
+    if (whole || (outcome_.executes && covered({}))) outcome_.coverage = Coverage::found;
     return whole;
   }
 
-  void compile(Toolchain& toolchain, cache::Cabinet& cabinet) {
+  void compile(Toolchain& toolchain) {
     const std::int64_t before = util::resident_bytes();
     ObservedCompiler compiler(*toolchain.compiler, display_);
     const auto progress = [this](const warmup::Step& step) { display_.finish(finish_of(step.outcome)); };
     warmup::Sharing sharing;
-    if (!options_.quiet) {
-      sharing.waits = [](std::int64_t holder) {
-        note(fmt::format("waiting for process {}, which compiles a kernel of this plan", holder));
-      };
-    }
+    sharing.waits = [this](std::int64_t holder) {
+      if (!display_.wait(holder) || holder == 0 || options_.quiet) return;
+      note(waiting_text(holder) + ", which compiles a kernel of this plan");
+    };
     display_.begin(Phase::compiling, static_cast<std::int64_t>(task_.plan.kernels.size()));
-    outcome_.report = warmup::warm(task_.plan, compiler, &cabinet, task_.jobs.count, progress, &stop_, sharing);
+    outcome_.report = warmup::warm(task_.plan, compiler, &*cabinet_, task_.jobs.count, progress, &stop_, sharing);
     display_.end_phase();
     outcome_.memory = host_memory(before, outcome_.report, task_.jobs.count);
   }
 
-  void execute_all(Toolchain& toolchain, cache::Cabinet& cabinet) {
+  void execute_all(Toolchain& toolchain) {
     ObservedCompiler compiler(*toolchain.compiler, display_);
-    outcome_.execution = execute(task_.plan, compiler, cabinet, options_.execution, display_, stop_);
-    if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels) &&
-        record(cabinet, toolchain.compiler->version(), *device_)) {
-      outcome_.coverage = Coverage::recorded;
+    const warmup::Report& report = outcome_.report;
+    outcome_.execution = report.no_room
+                             ? execute_nothing(task_.plan, compiler, options_.execution, report.persist_problem)
+                             : execute(task_.plan, compiler, *cabinet_, options_.execution, display_, stop_);
+    if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels)) {
+      record(toolchain.compiler->version(), *device_);
     }
   }
 
-  bool record(cache::Cabinet& cabinet, const std::string& version, const Executed& executed) {
+  void record(const std::string& version, const Executed& executed) {
     const auto subject = warmup::subject_of(task_.request.plan, version, executed);
-    return warmup::record_coverage(cabinet, task_.plan, subject, outcome_.report);
+    const auto recorded = warmup::record_coverage(*cabinet_, task_.plan, subject, outcome_.report);
+    if (!recorded) outcome_.coverage_problem = recorded.error().message;
+    if (recorded && *recorded) outcome_.coverage = Coverage::recorded;
   }
 
-  // The last word of the progress file.
-  void end_progress() {
+  // The last word of the progress file. `said`: the report was printed.
+  [[nodiscard]] LastWord last_word(bool said) const {
     const warmup::Report& report = outcome_.report;
     const warmup::ExecutionReport& execution = outcome_.execution;
     if (!report.remaining.empty()) {
-      display_.end(ProgressState::interrupted, fmt::format("{} kernels were not begun", report.remaining.size()));
-    } else if (execution.interrupted) {
-      display_.end(ProgressState::interrupted, "not every kernel was executed");
-    } else if (!report.failed.empty()) {
-      display_.end(ProgressState::failed, fmt::format("{} kernels failed; the first: {}", report.failed.size(),
-                                                      report.failed.front().error.message));
-    } else if (!report.persist_problem.empty()) {
-      display_.end(ProgressState::failed, report.persist_problem);
-    } else if (!execution_complete(execution, options_.execution)) {
-      const auto& notes = execution.failed.empty() ? execution.not_executed : execution.failed;
-      display_.end(ProgressState::failed, notes.front().reason);
-    } else {
-      display_.end(ProgressState::done);
+      const std::string left = fmt::format("{} kernels were not begun", report.remaining.size());
+      if (report.no_room) return {ProgressState::failed, left + ": " + report.persist_problem};
+      return {ProgressState::interrupted, left};
     }
+    if (execution.interrupted) return {ProgressState::interrupted, "not every kernel was executed"};
+    if (!report.failed.empty()) {
+      return {ProgressState::failed, fmt::format("{} kernels failed; the first: {}", report.failed.size(),
+                                                 report.failed.front().error.message)};
+    }
+    if (!report.persist_problem.empty()) return {ProgressState::failed, report.persist_problem};
+    if (!execution_complete(execution, options_.execution)) {
+      const auto& notes = execution.failed.empty() ? execution.not_executed : execution.failed;
+      return {ProgressState::failed, notes.front().reason};
+    }
+    if (!said) return {ProgressState::failed, "standard output could not be written"};
+    return {ProgressState::done, {}};
   }
 
   int say_found() {
-    display_.begin(Phase::compiling, static_cast<std::int64_t>(outcome_.kernels));
-    for (std::size_t i = 0; i < outcome_.kernels; ++i) display_.finish(Finish::hit);
-    display_.end_phase();
+    display_.found(static_cast<std::int64_t>(outcome_.kernels));
     return say();
   }
 
-  int give_up(const Error& error) {
-    display_.end(ProgressState::failed, error.message);
-    return report_error(error, options_.json, exit_failed);
+  int fail_with(const Error& error) {
+    tell_remarks();
+    return give_up(error, options_, exit_failed, display_);
+  }
+
+  void tell_remarks() {
+    if (cabinet_) outcome_.damaged = cabinet_->set_aside();
+    if (!options_.quiet) remark(outcome_);
   }
 
   int say() {
-    end_progress();
+    outcome_.seconds = util::seconds_since(begin_);
     explain(outcome_.report);
     explain_execution(outcome_.execution);
+    tell_remarks();
     if (options_.json) {
       print_object(warmup_object(outcome_));
     } else {
       print(warmup_text(outcome_));
     }
+    const LastWord word = last_word(flush_output());
+    display_.end(word.state, word.message);
     leave_hung_device(outcome_.execution);
     const bool done = complete(outcome_.report) && execution_complete(outcome_.execution, options_.execution);
     return done ? exit_done : exit_failed;
   }
 
+  const util::Moment begin_ = util::now();
   const WarmupOptions& options_;
   const Task& task_;
   const std::atomic<bool>& stop_;
-  ProgressDisplay display_;
+  ProgressDisplay& display_;
   Expected<warmup::Executed> device_;  // with --execute: where kernels are executed
+  Expected<cache::Cabinet> cabinet_;
   WarmupOutcome outcome_;
 };
 
 int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
+  if (const auto apart = check_progress_file(options.progress_file, options.cache); !apart) {
+    return report_error(apart.error(), options.json, exit_usage);
+  }
+  ProgressDisplay display(progress_style(options.quiet), options.progress_file);
   const auto task = understand(options);
-  if (!task) return report_error(task.error(), options.json, exit_usage);
+  if (!task) return give_up(task.error(), options, exit_usage, display);
   if (!options.quiet) {
     if (!task->request.note.empty()) note(task->request.note);
-    tell_jobs(task->jobs);
+    tell_jobs(task->jobs, task->rooms);
   }
-  return Warmup(options, *task, stop).run();
+  share_one_arena(task->jobs);
+  return Warmup(options, *task, stop, display).run();
 }
 
 int run_watched(const WarmupOptions& options) {
-  ignore_broken_pipes();  // progress that nobody reads any more must not end the work
+  ignore_signal(SIGPIPE);  // progress that nobody reads any more must not end the work
   const SignalWatch watch(FirstSignal::asks);
   const int exit_code = run(options, watch.stop_requested());
-  std::fflush(stdout);  // while a second signal still ends a write that waits; main says so if it failed
+  flush_output();  // while a second signal still ends a write that waits; main says so if it failed
   return exit_code;
 }
 
@@ -291,8 +381,10 @@ void add_warmup(CLI::App& app, int& exit_code) {
   add_request_options(*command, options->request);
   add_cache_option(*command, options->cache);
   command
-      ->add_option("--jobs", options->jobs,
-                   "Compile threads; auto: the cores that this process may use, fewer where memory is short")
+      ->add_option(
+          "--jobs", options->jobs,
+          "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
+          "it does not hold one")
       ->type_name("N|auto")
       ->capture_default_str();
   add_execution_options(*command, options->execution);
@@ -302,10 +394,15 @@ void add_warmup(CLI::App& app, int& exit_code) {
       ->type_name("FILE")
       ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
   command->add_flag("--json", options->json, "Print one JSON object");
-  command->add_flag("--quiet", options->quiet, "No progress and no notes");
+  command->add_flag("--quiet", options->quiet, "No progress, and no notes but those of trouble");
   command->footer(std::string(warmup_example) + types_help + warmup_help + warmup_fields_help + progress_fields_help +
                   exit_codes_help);
   command->callback([options, &exit_code] { exit_code = run_watched(*options); });
+}
+
+void tell_refused_warmup(const std::string& progress_file, const std::string& cache, const std::string& message) {
+  if (!check_progress_file(progress_file, cache)) return;
+  ProgressDisplay(ProgressStyle::none, progress_file).end(ProgressState::failed, message);
 }
 
 }  // namespace cubinet::tools

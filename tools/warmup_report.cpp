@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache/layout.hpp"
 #include "tools/table.hpp"
 
 namespace cubinet::tools {
@@ -27,7 +28,7 @@ Json failures_array(const warmup::Report& report) {
 
 std::string execution_line(const WarmupOutcome& outcome) {
   if (!outcome.executes) return {};
-  if (outcome.coverage == Coverage::found) {
+  if (outcome.executed_before) {
     return fmt::format("{} kernels were executed before on {}\n", outcome.kernels, one_line(outcome.execution.device));
   }
   return execution_text(outcome.execution, outcome.report);
@@ -40,13 +41,17 @@ const char* const warmup_fields_help =
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
-    "persist_problem, coverage (found|recorded|none), cache, jobs, jobs_reason (cores|memory|given),\n"
-    "host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the cabinet holds now, shared\n"
-    "how many of hits another process made meanwhile, launches and peak_device_bytes (the most device\n"
-    "memory in use beyond that at the start) are those of executing; without --execute they are 0.\n"
+    "persist_problem, damaged, coverage (found|recorded|none), coverage_problem, cache, jobs, jobs_reason\n"
+    "(cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
+    "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
+    "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
+    "without --execute they are 0. seconds are those of the whole command. damaged entries were found and\n"
+    "set aside in quarantine/; those of the plan are made again.\n"
     "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
-    "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all of\n"
-    "this was done before, every kernel was looked at and is whole, and nothing was compiled or launched.\n";
+    "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all was\n"
+    "compiled before, every kernel was looked at and is whole, and nothing was compiled; nor was anything\n"
+    "launched, if the record said that it was executed, too. recorded: this run made a record.\n"
+    "coverage_problem: all of it is done, and why that could not be recorded; empty otherwise.\n";
 
 const char* const progress_fields_help =
     "--progress-file: {pid, state (compiling|executing|done|failed|interrupted), done, total, compiled,\n"
@@ -54,7 +59,8 @@ const char* const progress_fields_help =
     "whole at each change, but at most four times a second, and at least once a second. heartbeat is the\n"
     "time of day in seconds since 1970: where it is old and state says compiling or executing, the\n"
     "process hangs or is gone. rate is kernels per second, and it and eta_seconds are null until known;\n"
-    "current is in work, for current_seconds. A state that is neither of the two is final.\n";
+    "current is in work, or says for which process this one is waiting, for current_seconds. A state\n"
+    "that is neither of the two is final, and eta_seconds is null then. FILE lies outside the cabinet.\n";
 
 bool complete(const warmup::Report& report) {
   return report.failed.empty() && report.remaining.empty() && report.persist_problem.empty();
@@ -71,10 +77,12 @@ Json warmup_object(const WarmupOutcome& outcome) {
               {"failures", failures_array(report)},
               {"remaining", report.remaining.size()}};
   add_execution(object, outcome.execution, report);
-  object.update(Json{{"seconds", report.seconds + outcome.execution.seconds},
+  object.update(Json{{"seconds", outcome.seconds},
                      {"persist", persist_name(report.persist)},
                      {"persist_problem", report.persist_problem},
+                     {"damaged", outcome.damaged},
                      {"coverage", coverage_name(outcome.coverage)},
+                     {"coverage_problem", outcome.coverage_problem},
                      {"cache", outcome.root},
                      {"jobs", outcome.jobs.count},
                      {"jobs_reason", jit::reason_name(outcome.jobs.reason)},
@@ -91,7 +99,7 @@ std::string warmup_text(const WarmupOutcome& outcome) {
   if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
-  return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(report.seconds * 1000),
+  return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
                      outcome.root, persist_name(report.persist), execution_line(outcome));
 }
 
@@ -105,7 +113,19 @@ void explain(const warmup::Report& report) {
     note(fmt::format("{} of {} compiled kernels could be stored: {}", report.stored, report.compiled,
                      report.persist_problem));
   }
-  if (!report.remaining.empty()) note("interrupted; run the same command again for the rest");
+  if (report.remaining.empty()) return;
+  note(report.no_room
+           ? "the rest was not begun, as it could not be stored either; make room, and run the same command again"
+           : "interrupted; run the same command again for the rest");
+}
+
+void remark(const WarmupOutcome& outcome) {
+  if (outcome.damaged > 0) {
+    note(fmt::format("{} damaged {} set aside ({}); what of that this plan needs is made again", outcome.damaged,
+                     outcome.damaged == 1 ? "entry was" : "entries were",
+                     cache::Layout{outcome.root}.quarantine().string()));
+  }
+  if (!outcome.coverage_problem.empty()) note("complete, but not recorded: " + outcome.coverage_problem);
 }
 
 }  // namespace cubinet::tools

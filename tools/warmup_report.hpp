@@ -11,7 +11,7 @@
 
 namespace cubinet::tools {
 
-// Of a record that the cabinet is complete for the request.
+// Of a record that the cabinet is complete for the request: the one of an earlier run, or one that this run has made.
 enum class Coverage { found, recorded, none };
 
 // The memory of this process, in bytes.
@@ -26,9 +26,13 @@ struct WarmupOutcome {
   jit::Jobs jobs;
   warmup::Report report;
   HostMemory memory;
+  std::int64_t damaged = 0;  // entries that were set aside
   Coverage coverage = Coverage::none;
-  bool executes = false;  // --execute
+  std::string coverage_problem;  // why what is complete could not be recorded; empty when it was, or is not complete
+  bool executes = false;         // --execute
+  bool executed_before = false;  // the record says that all was executed, too, and nothing was launched
   warmup::ExecutionReport execution;
+  double seconds = 0;  // of the whole command
 };
 
 // Whether everything that was asked for is done, as far as the compilation goes.
@@ -40,6 +44,8 @@ Json warmup_object(const WarmupOutcome& outcome);
 std::string warmup_text(const WarmupOutcome& outcome);
 // The troubles, as text on standard error.
 void explain(const warmup::Report& report);
+// What else there is to know, as notes.
+void remark(const WarmupOutcome& outcome);
 
 // What --help says of the object, and of the progress file's.
 extern const char* const warmup_fields_help;

@@ -6,11 +6,13 @@
 namespace cubinet::util {
 
 BackgroundThread::~BackgroundThread() {
+  std::deque<std::function<void()>> dropped;
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
-    tasks_.clear();
+    dropped.swap(tasks_);
   }
+  dropped.clear();  // without the lock: what a task holds may post in its turn when it goes
   changed_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
@@ -18,6 +20,7 @@ BackgroundThread::~BackgroundThread() {
 bool BackgroundThread::post(std::function<void()> task) noexcept {
   try {
     const std::lock_guard lock(mutex_);
+    if (over_) return false;
     if (!started_) thread_ = std::thread([this] { run(); });
     started_ = true;
     tasks_.push_back(std::move(task));
@@ -38,7 +41,10 @@ void BackgroundThread::run() {
       task = std::move(tasks_.front());
       tasks_.pop_front();
     }
-    task();
+    try {
+      task();
+    } catch (...) {  // the task's own trouble
+    }
   }
 }
 

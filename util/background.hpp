@@ -18,7 +18,8 @@ class BackgroundThread {
   BackgroundThread(const BackgroundThread&) = delete;
   BackgroundThread& operator=(const BackgroundThread&) = delete;
 
-  // `task` must not throw. False when there is no thread, or no memory for the task, which is dropped then.
+  // What `task` throws is dropped. False when there is no thread, or no memory for the task, or this is being
+  // destroyed: then the task is dropped.
   bool post(std::function<void()> task) noexcept;
 
  private:

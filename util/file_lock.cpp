@@ -33,9 +33,9 @@ void FileLock::write(std::string_view text) {
 }
 
 Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path& path,
-                                                    std::chrono::milliseconds patience) {
+                                                    std::chrono::milliseconds patience, SystemCalls& calls) {
   using Clock = std::chrono::steady_clock;
-  File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), system_calls());
+  File file(calls.open(path.native(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), system_calls());
   if (!file) return fail(ErrorCode::io, system_message("open the lock", path, errno));
   const auto deadline = Clock::now() + patience;
   // Polling, because flock has no bounded wait that is safe in a library (an alarm signal belongs to the program).

@@ -22,9 +22,10 @@ class FileLock {
   ~FileLock();
 
   // Waits at most `patience`; no value when somebody else held the lock all that time. io when the file cannot be
-  // opened or the file system knows no locks.
+  // opened or the file system knows no locks. `calls` opens the file, and may end before the lock does.
   static Expected<std::optional<FileLock>> acquire(const std::filesystem::path& path,
-                                                   std::chrono::milliseconds patience);
+                                                   std::chrono::milliseconds patience,
+                                                   SystemCalls& calls = system_calls());
 
   // Puts `text` in the place of what the file holds, for those who find it locked to read. Best effort.
   void write(std::string_view text);

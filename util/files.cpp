@@ -15,23 +15,10 @@
 namespace cubinet::util {
 namespace {
 
-tl::unexpected<Error> fail_io(std::string_view verb, const std::filesystem::path& name, int error) {
-  return fail(error == ENOENT ? ErrorCode::not_found : ErrorCode::io, system_message(verb, name, error));
-}
-
-// Reads exactly `size` bytes, or fewer when the file ends before.
-Expected<std::string> read_bytes(int file, std::size_t size, const std::filesystem::path& name) {
-  std::string bytes(size, '\0');
-  std::size_t done = 0;
-  while (done < size) {
-    const ssize_t got = ::read(file, bytes.data() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(ErrorCode::io, system_message("read", name, errno));
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
+// As fail_system, but what is not there is not_found.
+tl::unexpected<Error> fail_to_find(std::string_view verb, const std::filesystem::path& name, int error) {
+  if (error == ENOENT) return fail(ErrorCode::not_found, system_message(verb, name, error));
+  return fail_system(verb, name, error);
 }
 
 // Removes the temporary file on every way out, also the good one: `target` is a second link to it.
@@ -56,13 +43,13 @@ class Staged {
 Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std::vector<std::string_view>& pieces) {
   const auto& path = staged.path();
   File file(calls.open(path.native(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644), calls);
-  if (!file) return fail(ErrorCode::io, system_message("create", path, errno));
+  if (!file) return fail_system("create", path, errno);
   // A mark for sweepers only; a file system without locks loses nothing but that.
   static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
   for (const std::string_view piece : pieces) {
     if (auto written = write_all(calls, file.get(), piece, path); !written) return tl::make_unexpected(written.error());
   }
-  if (calls.fsync(file.get()) != 0) return fail(ErrorCode::io, system_message("sync", path, errno));
+  if (calls.fsync(file.get()) != 0) return fail_system("sync", path, errno);
   return file;
 }
 
@@ -74,8 +61,8 @@ Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::fil
   if (calls.link(staged.path().native(), target.native()) == 0) return Published::first;
   const int error = errno;
   if (error == EEXIST) return Published::already_there;
-  if (!links_unsupported(error)) return fail_io("link", target, error);
-  if (calls.rename(staged.path().native(), target.native()) != 0) return fail_io("rename to", target, errno);
+  if (!links_unsupported(error)) return fail_to_find("link", target, error);
+  if (calls.rename(staged.path().native(), target.native()) != 0) return fail_to_find("rename to", target, errno);
   staged.gone();
   return Published::first;
 }
@@ -98,7 +85,7 @@ Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path
   const auto synced = sync_folder(calls, target.parent_path());
   if (closed && synced) return named;
   calls.unlink(target.native());
-  if (!closed) return fail(ErrorCode::io, system_message("close", target, close_error));
+  if (!closed) return fail_system("close", target, close_error);
   return tl::make_unexpected(synced.error());
 }
 
@@ -127,6 +114,11 @@ std::string system_message(std::string_view verb, const std::filesystem::path& n
   return fmt::format("cannot {} {}: {}", verb, name.native(), std::generic_category().message(error));
 }
 
+tl::unexpected<Error> fail_system(std::string_view verb, const std::filesystem::path& name, int error) {
+  const bool no_room = error == ENOSPC || error == EDQUOT || error == EROFS || error == EFBIG;
+  return fail(no_room ? ErrorCode::no_room : ErrorCode::io, system_message(verb, name, error));
+}
+
 std::string unique_name(std::string_view prefix) {
   static std::atomic<std::uint64_t> counter{0};
   // The random part keeps apart processes of the same id in different containers that share a folder.
@@ -134,34 +126,54 @@ std::string unique_name(std::string_view prefix) {
   return fmt::format("{}{}-{}-{:08x}", prefix, ::getpid(), counter.fetch_add(1), random());
 }
 
-Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links) {
+Expected<OpenedFile> open_file(const std::filesystem::path& path, bool follow_links) {
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow_links ? 0 : O_NOFOLLOW);
-  const File file(::open(path.c_str(), flags), system_calls());
+  File file(::open(path.c_str(), flags), system_calls());
   if (!file) {
     if (errno == ELOOP && !follow_links) {
       return fail(ErrorCode::invalid_argument, fmt::format("{} is a symbolic link", path.native()));
     }
-    return fail_io("open", path, errno);
+    return fail_to_find("open", path, errno);
   }
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return fail(ErrorCode::io, system_message("examine", path, errno));
+  if (::fstat(file.get(), &status) != 0) return fail_system("examine", path, errno);
   if (!S_ISREG(status.st_mode)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is not a regular file", path.native()));
   }
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > max_bytes) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} holds {} bytes, more than the {} allowed", path.native(), size, max_bytes));
+  return OpenedFile{std::move(file), static_cast<std::uint64_t>(status.st_size)};
+}
+
+Expected<std::string> read_at(const File& file, std::uint64_t offset, std::size_t bytes,
+                              const std::filesystem::path& name) {
+  std::string content(bytes, '\0');
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = ::pread(file.get(), content.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorCode::io, system_message("read", name, errno));
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
   }
-  return read_bytes(file.get(), static_cast<std::size_t>(size), path);
+  content.resize(done);
+  return content;
+}
+
+Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links) {
+  const auto opened = open_file(path, follow_links);
+  if (!opened) return tl::make_unexpected(opened.error());
+  if (opened->bytes > max_bytes) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} holds {} bytes, more than the {} allowed", path.native(), opened->bytes, max_bytes));
+  }
+  return read_at(opened->file, 0, static_cast<std::size_t>(opened->bytes), path);
 }
 
 Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name) {
   while (!bytes.empty()) {
     const ssize_t written = calls.write(file, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail(ErrorCode::io, system_message("write", name, errno));
-    if (written == 0) return fail(ErrorCode::io, system_message("write", name, ENOSPC));
+    if (written < 0) return fail_system("write", name, errno);
+    if (written == 0) return fail_system("write", name, ENOSPC);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
@@ -169,9 +181,9 @@ Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, c
 
 Expected<void> sync_folder(SystemCalls& calls, const std::filesystem::path& folder) {
   const File file(calls.open(folder.native(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), calls);
-  if (!file) return fail(ErrorCode::io, system_message("open", folder, errno));
+  if (!file) return fail_system("open", folder, errno);
   if (calls.fsync(file.get()) != 0 && errno != EINVAL) {
-    return fail(ErrorCode::io, system_message("sync", folder, errno));
+    return fail_system("sync", folder, errno);
   }
   return {};
 }
@@ -182,7 +194,7 @@ Expected<void> make_folder(SystemCalls& calls, const std::filesystem::path& fold
   std::error_code ignored;
   const auto found = std::filesystem::symlink_status(folder, ignored);
   if (error == EEXIST && std::filesystem::is_directory(found)) return {};
-  return fail(ErrorCode::io, system_message("create the folder", folder, error));
+  return fail_system("create the folder", folder, error);
 }
 
 Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path& staging,
@@ -192,8 +204,27 @@ Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path
   if (!published && published.error().code == ErrorCode::not_found) {
     published = publish_once(calls, staging, target, pieces);
   }
-  if (!published) published.error().code = ErrorCode::io;
+  if (!published && published.error().code == ErrorCode::not_found) published.error().code = ErrorCode::io;
   return published;
+}
+
+Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& target,
+                            const std::vector<std::string_view>& pieces) {
+  struct stat status {};
+  if (::lstat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} is there and is not a regular file; it is left alone", target.native()));
+  }
+  const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+  Staged staged(calls, folder / unique_name("." + target.filename().native() + "."));
+  auto file = write_staged(calls, staged, pieces);
+  if (!file) return tl::make_unexpected(file.error());
+  if (file->close() != 0) return fail(ErrorCode::io, system_message("close", target, errno));
+  if (calls.rename(staged.path().native(), target.native()) != 0) {
+    return fail(ErrorCode::io, system_message("replace", target, errno));
+  }
+  staged.gone();
+  return sync_folder(calls, folder);
 }
 
 }  // namespace cubinet::util

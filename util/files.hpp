@@ -31,12 +31,26 @@ class File {
   SystemCalls* calls_ = nullptr;
 };
 
+// A regular file, open for reading, and its size when it was opened.
+struct OpenedFile {
+  File file;
+  std::uint64_t bytes = 0;
+};
+
+// Errors as from read_file.
+Expected<OpenedFile> open_file(const std::filesystem::path& path, bool follow_links = true);
+
+// `bytes` bytes from `offset` on, fewer only where the file ends before. io on failure. Moves no position, so that
+// threads and both sides of a fork may share the descriptor.
+Expected<std::string> read_at(const File& file, std::uint64_t offset, std::size_t bytes,
+                              const std::filesystem::path& name);
+
 // The whole of a regular file of at most `max_bytes`. not_found when there is none; invalid_argument when it is
 // larger or not a regular file; io otherwise. Never waits on a pipe and never follows a link at the last component
 // unless `follow_links`.
 Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links = true);
 
-// Writes all the bytes: goes on after a short write or a signal. io on failure.
+// Writes all the bytes: goes on after a short write or a signal. io or no_room on failure.
 Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name);
 
 // Makes the folder's entries durable. A file system that cannot (EINVAL) is taken as it is.
@@ -58,7 +72,16 @@ enum class Published { first, already_there };
 Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path& staging,
                                  const std::filesystem::path& target, const std::vector<std::string_view>& pieces);
 
+// Makes `target`, or replaces it, by the concatenation of `pieces`, complete and durable, or leaves it as it was: a
+// temporary file beside it as above, then a rename. io on failure; what is there and is no regular file is refused
+// (invalid_argument).
+Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& target,
+                            const std::vector<std::string_view>& pieces);
+
 // "cannot VERB NAME: the system's words for errno".
 std::string system_message(std::string_view verb, const std::filesystem::path& name, int error);
+
+// The error with that message: no_room where a disk is full, over quota, read-only or takes no file so large; else io.
+tl::unexpected<Error> fail_system(std::string_view verb, const std::filesystem::path& name, int error);
 
 }  // namespace cubinet::util

@@ -52,36 +52,37 @@ std::optional<std::int64_t> number_in(const fs::path& file) {
 struct GroupFiles {
   const char* limit;
   const char* use;
-  const char* cache_label;  // in memory.stat
+  const char* cache_labels[2];  // in memory.stat: of files not used lately, and of the others
 };
 
 void add_group(std::vector<MemoryRoom>& rooms, const fs::path& group, const GroupFiles& files) {
   const auto limit = number_in(group / files.limit);
   const auto use = number_in(group / files.use);
   if (!limit || !use) return;
-  const std::int64_t cache = labelled_bytes(kernel_text(group / "memory.stat"), files.cache_label).value_or(0);
-  const std::int64_t held = *use - std::min(cache, *use);
+  const std::string statistics = kernel_text(group / "memory.stat");
+  std::int64_t held = *use;
+  for (const char* label : files.cache_labels) held -= std::min(labelled_bytes(statistics, label).value_or(0), held);
   rooms.push_back({MemoryKind::resident, std::max<std::int64_t>(*limit - held, 0),
                    std::string(files.limit) + " of " + group.native()});
 }
 
 void add_groups(std::vector<MemoryRoom>& rooms, const fs::path& root) {
   for (const fs::path& group : group_folders(unified_hierarchy, root)) {
-    add_group(rooms, group, {"memory.max", "memory.current", "inactive_file"});
-    add_group(rooms, group, {"memory.high", "memory.current", "inactive_file"});
+    add_group(rooms, group, {"memory.max", "memory.current", {"inactive_file", "active_file"}});
+    add_group(rooms, group, {"memory.high", "memory.current", {"inactive_file", "active_file"}});
   }
   for (const fs::path& group : group_folders("memory", root)) {
-    add_group(rooms, group, {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"});
+    add_group(rooms, group,
+              {"memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}});
   }
 }
 
-void add_process_limit(std::vector<MemoryRoom>& rooms, const fs::path& root, std::string_view limit_label,
-                       std::string_view use_label) {
+void add_process_limit(std::vector<MemoryRoom>& rooms, const fs::path& root, MemoryKind kind,
+                       std::string_view limit_label, std::string_view use_label) {
   const auto limit = process_limit(kernel_text(root / "proc/self/limits"), limit_label);
   if (!limit) return;
   const std::int64_t use = labelled_bytes(kernel_text(root / "proc/self/status"), use_label).value_or(0);
-  rooms.push_back({MemoryKind::mapped, std::max<std::int64_t>(*limit - use, 0),
-                   std::string(limit_label).append(" of the process")});
+  rooms.push_back({kind, std::max<std::int64_t>(*limit - use, 0), std::string(limit_label).append(" of the process")});
 }
 
 std::int64_t status_bytes(const fs::path& root, std::string_view label) {
@@ -96,8 +97,8 @@ std::vector<MemoryRoom> memory_rooms(const fs::path& root) {
     rooms.push_back({MemoryKind::resident, *free, "MemAvailable in /proc/meminfo"});
   }
   add_groups(rooms, root);
-  add_process_limit(rooms, root, "Max address space", "VmSize:");
-  add_process_limit(rooms, root, "Max data size", "VmData:");
+  add_process_limit(rooms, root, MemoryKind::mapped, "Max address space", "VmSize:");
+  add_process_limit(rooms, root, MemoryKind::data, "Max data size", "VmData:");
   return rooms;
 }
 

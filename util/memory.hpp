@@ -10,8 +10,8 @@
 
 namespace cubinet::util {
 
-// What a limit counts: pages that are in memory, or addresses, used or not.
-enum class MemoryKind { resident, mapped };
+// What a limit counts: pages that are in memory; addresses, used or not; or those of them that can be written.
+enum class MemoryKind { resident, mapped, data };
 
 // What one limit still leaves.
 struct MemoryRoom {

@@ -18,6 +18,7 @@ int SystemCalls::rename(const std::string& from, const std::string& to) {
 }
 int SystemCalls::unlink(const std::string& path) { return ::unlink(path.c_str()); }
 int SystemCalls::mkdir(const std::string& path, mode_t mode) { return ::mkdir(path.c_str(), mode); }
+int SystemCalls::fchown(int file, uid_t user, gid_t group) { return ::fchown(file, user, group); }
 
 SystemCalls& system_calls() {
   static SystemCalls calls;

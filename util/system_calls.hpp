@@ -21,6 +21,7 @@ class SystemCalls {
   virtual int rename(const std::string& from, const std::string& to);
   virtual int unlink(const std::string& path);
   virtual int mkdir(const std::string& path, mode_t mode);
+  virtual int fchown(int file, uid_t user, gid_t group);
 };
 
 // The calls of this machine. Lives as long as the process.

@@ -29,13 +29,22 @@ std::optional<std::int64_t> unit_bytes(std::string_view text) {
   return bytes;
 }
 
-// Takes the leading digits off `text`. Nothing when there is none or their value is above 2^63 - 1.
-std::optional<std::int64_t> take_number(std::string_view& text) {
-  std::int64_t value = 0;
+// A number of bytes that was read, if it fits into 64 bits.
+struct Size {
+  std::int64_t bytes = 0;
+  bool fits = true;
+
+  void multiply(std::int64_t factor) { fits &= !__builtin_mul_overflow(bytes, factor, &bytes); }
+  void add(std::int64_t more) { fits &= !__builtin_add_overflow(bytes, more, &bytes); }
+};
+
+// Takes the leading digits off `text`. Nothing when there is none.
+std::optional<Size> take_number(std::string_view& text) {
+  Size value;
   std::size_t length = 0;
   for (; length < text.size() && is_digit(text[length]); ++length) {
-    if (__builtin_mul_overflow(value, std::int64_t{10}, &value)) return std::nullopt;
-    if (__builtin_add_overflow(value, std::int64_t{text[length] - '0'}, &value)) return std::nullopt;
+    value.multiply(10);
+    value.add(text[length] - '0');
   }
   if (length == 0) return std::nullopt;
   text.remove_prefix(length);
@@ -53,9 +62,9 @@ std::optional<std::int64_t> take_millionths(std::string_view& text) {
   return value;
 }
 
-std::optional<std::int64_t> parse(std::string_view text) {
-  const auto whole = take_number(text);
-  if (!whole) return std::nullopt;
+std::optional<Size> parse(std::string_view text) {
+  auto size = take_number(text);
+  if (!size) return std::nullopt;
   std::int64_t millionths = 0;
   if (!text.empty() && text.front() == '.') {
     text.remove_prefix(1);
@@ -68,16 +77,20 @@ std::optional<std::int64_t> parse(std::string_view text) {
   if (!unit) return std::nullopt;
   // unit / 10^6 * millionths without overflow: a unit is at most 2^40.
   const std::int64_t part = *unit / 1'000'000 * millionths + *unit % 1'000'000 * millionths / 1'000'000;
-  std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(*whole, *unit, &bytes)) return std::nullopt;
-  if (__builtin_add_overflow(bytes, part, &bytes)) return std::nullopt;
-  return bytes;
+  size->multiply(*unit);
+  size->add(part);
+  return size;
 }
 
 }  // namespace
 
 Expected<std::int64_t> parse_byte_size(std::string_view text) {
-  if (const auto bytes = parse(text)) return *bytes;
+  const auto size = parse(text);
+  if (size && size->fits) return size->bytes;
+  if (size) {
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is too large: a size is at most {} bytes", text,
+                                                         std::numeric_limits<std::int64_t>::max()));
+  }
   return fail(ErrorCode::invalid_argument,
               fmt::format("'{}' is not a size: write a number with an optional unit, as in 1500, 64MiB or 2GiB", text));
 }

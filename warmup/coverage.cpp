@@ -70,7 +70,7 @@ bool holds_all(const cache::Cabinet& cabinet, const std::vector<cache::Key>& key
 bool is_complete(const Report& report, const Plan& plan) {
   const auto kernels = static_cast<std::int64_t>(plan.kernels.size());
   return report.failed.empty() && report.remaining.empty() && report.compiled + report.hits == kernels &&
-         report.stored == report.compiled && report.persist == cache::Persistence::on;
+         report.stored == report.compiled && report.persist != cache::Persistence::off;
 }
 
 }  // namespace
@@ -142,14 +142,14 @@ bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wan
   const auto recorded = cabinet.coverage();
   if (!recorded || recorded->empty()) return false;
   const std::vector<cache::Key> keys = ascending(keys_of(plan, wanted.nvrtc));
-  std::vector<std::string> untrue;
+  std::vector<cache::Coverage> untrue;
   bool found = false;
   for (const cache::Coverage& one : *recorded) {
     const auto subject = subject_from_json(one.subject);
     // A build that selects otherwise has other kernels for the same subject.
     if (!subject || !covers(*subject, wanted) || !includes(one.keys, keys)) continue;
     if (found = holds_all(cabinet, one.keys); found) break;
-    untrue.push_back(one.subject);
+    untrue.push_back(one);
   }
   cabinet.drop_coverage(untrue);
   return found;
@@ -166,16 +166,17 @@ std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& pl
   return report;
 }
 
-bool record_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& subject, const Report& report) {
+Expected<bool> record_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& subject,
+                               const Report& report) {
   if (!is_complete(report, plan)) return false;
   const std::string text = to_json(subject);
   const std::vector<cache::Key> keys = ascending(keys_of(plan, subject.nvrtc));
-  if (!cabinet.record_coverage(text, keys)) return false;
-  std::vector<std::string> superseded;
+  if (auto recorded = cabinet.record_coverage(text, keys); !recorded) return tl::make_unexpected(recorded.error());
+  std::vector<cache::Coverage> superseded;
   for (const cache::Coverage& one : cabinet.coverage().value_or(std::vector<cache::Coverage>())) {
     const auto former = subject_from_json(one.subject);
     if (one.subject != text && former && covers(subject, *former) && includes(keys, one.keys)) {
-      superseded.push_back(one.subject);
+      superseded.push_back(one);
     }
   }
   cabinet.drop_coverage(superseded);

@@ -10,6 +10,7 @@
 #include "cache/cabinet.hpp"
 #include "cubinet/problem.hpp"
 #include "jit/templates.hpp"
+#include "util/expected.hpp"
 #include "warmup/plan.hpp"
 #include "warmup/runner.hpp"
 
@@ -64,7 +65,8 @@ bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wan
 std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
 
 // Records that the cabinet is complete for `subject`, in the place of records that this one covers, if `report` says so
-// of the whole plan: nothing failed or remains, and all that was compiled is stored. False when it is not recorded.
-bool record_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& subject, const Report& report);
+// of the whole plan: nothing failed or remains, and all that was compiled is stored. False when it does not say so. An
+// error: it does, and the cabinet takes no record, for this reason.
+Expected<bool> record_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& subject, const Report& report);
 
 }  // namespace cubinet::warmup

@@ -76,6 +76,13 @@ struct Workshop {
   VerificationKernels verification;
 };
 
+// What the rehearsal of a workshop has on the device.
+struct Rehearsal {
+  std::shared_ptr<const jit::DeviceContext> device;
+  DeviceStream stream;
+  DeviceBuffer buffer;
+};
+
 // What is on the device for one kernel. Members go in reverse order: tensors before code.
 struct Guest {
   std::optional<jit::LoadedKernel> kernel;
@@ -124,7 +131,9 @@ class Run {
     }
     // Nothing is loaded for a kernel that will not fit: that would take memory, too.
     if (auto short_of = shortage(kernel)) return *std::move(short_of);
-    if (const auto open = open_workshop(); !open) return lose(not_executed(open.error().message));
+    if (const auto open = open_workshop(); !open) {
+      return lose(watch_->hung() ? failed(open.error().message) : not_executed(open.error().message));
+    }
     if (auto short_of = shortage(kernel)) return *std::move(short_of);
     const auto code = code_for(kernel);
     if (!code) return not_executed(code.error().message);
@@ -174,9 +183,8 @@ class Run {
   // Stream and verification kernels.
   Expected<void> open_workshop() {
     if (workshop_) return {};
-    auto stream = make_stream(driver());
+    auto stream = rehearsed_stream();
     if (!stream) return tl::make_unexpected(stream.error());
-    if (auto rehearsed = rehearse(stream->get()); !rehearsed) return rehearsed;
     auto verification = VerificationKernels::open(parts_.device, parts_.compiler, parts_.cabinet);
     if (!verification) return tl::make_unexpected(verification.error());
     workshop_ = std::make_unique<Workshop>(Workshop{parts_.device, std::move(*stream), std::move(*verification)});
@@ -185,11 +193,20 @@ class Run {
     });
   }
 
+  Expected<DeviceStream> rehearsed_stream() {
+    auto stream = make_stream(driver());
+    if (!stream) return stream;
+    auto rehearsal = std::make_unique<Rehearsal>(Rehearsal{parts_.device, std::move(*stream), {}});
+    const auto rehearsed = rehearse(rehearsal->stream.get(), rehearsal->buffer);
+    if (rehearsed) return std::move(rehearsal->stream);
+    if (watch_->hung()) leave_behind(std::move(rehearsal));
+    return tl::make_unexpected(rehearsed.error());
+  }
+
   // One of each thing that executions ask of the driver besides launches, so that what it takes for the first of a kind
   // is taken, and counted, before the size of an execution is chosen. A whole granule goes back to the device for sure.
-  Expected<void> rehearse(CUstream stream) {
+  Expected<void> rehearse(CUstream stream, DeviceBuffer& buffer) {
     std::uint32_t word = 0;
-    DeviceBuffer buffer;
     const auto done = [&](CUresult result) { return driver().check(result, "trying the device's memory"); };
     return buffer.reserve(driver(), static_cast<std::size_t>(device_granule()))
         .and_then([&] { return watch_->used(); })

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -83,6 +84,12 @@ std::string shown(const json& value) {
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
+tl::unexpected<Error> wrong_type(const std::string& origin, const std::string& name, const json& value,
+                                 const std::string& expected) {
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{}: {} is {}, expected {}", origin, name, shown(value), expected));
+}
+
 bool names_experts(const json& object) {
   return std::any_of(expert_fields.begin(), expert_fields.end(),
                      [&](const char* name) { return member(object, name) != nullptr; });
@@ -90,13 +97,22 @@ bool names_experts(const json& object) {
 
 // The objects that describe the language model: `text_config` where there is one, and the top level where it names
 // experts itself or is all that there is.
-Places language_model(const json& top) {
+Expected<Places> language_model(const json& top, const std::string& origin) {
   Places places;
   const json* nested = member(top, "text_config");
-  const bool is_nested = nested != nullptr && nested->is_object();
-  if (!is_nested || names_experts(top)) places.push_back({&top, ""});
-  if (is_nested) places.push_back({nested, "text_config."});
+  if (nested != nullptr && !nested->is_object()) return wrong_type(origin, "text_config", *nested, "an object");
+  if (nested == nullptr || names_experts(top)) places.push_back({&top, ""});
+  if (nested != nullptr) places.push_back({nested, "text_config."});
   return places;
+}
+
+// Whether it is a whole number of [lowest, highest]; highest is not negative.
+bool is_whole(const json& value, std::int64_t lowest, std::int64_t highest) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    return number <= static_cast<std::uint64_t>(highest) && static_cast<std::int64_t>(number) >= lowest;
+  }
+  return value.is_number_integer() && value.get<std::int64_t>() >= lowest && value.get<std::int64_t>() <= highest;
 }
 
 // A field that is absent is nullopt; one that is there must be a whole number of [lowest, largest_field].
@@ -104,13 +120,9 @@ Expected<std::optional<std::int64_t>> read_count(const Place& place, const char*
                                                  const std::string& origin) {
   const json* value = member(*place.object, name);
   if (value == nullptr) return std::nullopt;
-  const bool fits =
-      value->is_number_integer() &&
-      (!value->is_number_unsigned() || value->get<std::uint64_t>() <= static_cast<std::uint64_t>(largest_field)) &&
-      value->get<std::int64_t>() >= lowest && value->get<std::int64_t>() <= largest_field;
-  if (fits) return value->get<std::int64_t>();
-  return fail(ErrorCode::invalid_argument, fmt::format("{}: {}{} is {}, expected a whole number from {} to {}", origin,
-                                                       place.prefix, name, shown(*value), lowest, largest_field));
+  if (is_whole(*value, lowest, largest_field)) return value->get<std::int64_t>();
+  return wrong_type(origin, std::string(place.prefix) + name, *value,
+                    fmt::format("a whole number from {} to {}", lowest, largest_field));
 }
 
 // What all of the fields with one of these names say, which must be the same; nullopt when there is none.
@@ -143,21 +155,22 @@ Expected<std::int64_t> read_experts(const Places& places, const std::string& ori
   return fail(ErrorCode::unsupported, fmt::format("{}: the model has no experts: {} is 0", origin, (*experts)->name));
 }
 
-// What tells that intermediate_size may be the width of dense MLPs beside the experts; empty when nothing does.
+// What tells that intermediate_size may be the width of dense MLPs beside the experts; empty when nothing does. A value
+// that says neither (a list, a text) may tell of some.
 std::string sign_of_dense_layers(const Place& place) {
   const json& object = *place.object;
   const auto sign = [&](const char* name) {
-    return fmt::format("{}{} is {}, so the model has dense MLPs of that width", place.prefix, name,
+    return fmt::format("{}{} is {}, so the model may have dense MLPs of that width", place.prefix, name,
                        shown(object.at(name)));
   };
   const std::array<std::pair<const char*, std::int64_t>, 3> most{
       {{"first_k_dense_replace", 0}, {"decoder_sparse_step", 1}, {"moe_layer_freq", 1}}};
   for (const auto& [name, limit] : most) {
     const json* value = member(object, name);
-    if (value != nullptr && value->is_number_integer() && value->get<std::int64_t>() > limit) return sign(name);
+    if (value != nullptr && !is_whole(*value, std::numeric_limits<std::int64_t>::min(), limit)) return sign(name);
   }
   const json* dense = member(object, "mlp_only_layers");
-  if (dense != nullptr && dense->is_array() && !dense->empty()) return sign("mlp_only_layers");
+  if (dense != nullptr && !(dense->is_array() && dense->empty())) return sign("mlp_only_layers");
   for (const char* name : {"n_routed_experts", "num_experts"}) {
     if (member(object, name) == nullptr) continue;
     return fmt::format("models that give {}{} have it for dense MLPs", place.prefix, name);
@@ -203,15 +216,16 @@ struct Quantization {
 // What a quantization_config without a quant_method stands for: something that is not FP8 in blocks.
 constexpr const char* unnamed_method = "an unnamed method";
 
-Quantization quantization_at(const Place& place) {
+Expected<Quantization> quantization_at(const Place& place, const std::string& origin) {
+  const std::string name = std::string(place.prefix) + "quantization_config";
   const json* config = member(*place.object, "quantization_config");
-  if (config == nullptr) return {place.prefix, {}, {}};
-  if (!config->is_object()) return {place.prefix, shown(*config), {}};
-  if (config->empty()) return {place.prefix, {}, {}};
+  if (config != nullptr && !config->is_object()) return wrong_type(origin, name, *config, "an object");
+  if (config == nullptr || config->empty()) return Quantization{place.prefix, {}, {}};
   const json* method = member(*config, "quant_method");
+  if (method != nullptr && !method->is_string()) return wrong_type(origin, name + ".quant_method", *method, "a text");
   const json* block = member(*config, "weight_block_size");
-  const auto named = [&] { return method->is_string() ? method->get<std::string>() : shown(*method); };
-  return {place.prefix, method == nullptr ? unnamed_method : named(), block == nullptr ? std::string() : shown(*block)};
+  return Quantization{place.prefix, method == nullptr ? unnamed_method : method->get<std::string>(),
+                      block == nullptr ? std::string() : shown(*block)};
 }
 
 // quantization_config may stand at the top level even where the rest is nested.
@@ -219,14 +233,16 @@ Expected<Quantization> read_quantization(const json& top, Places places, const s
   if (places.front().object != &top) places.push_back({&top, ""});
   Quantization agreed;
   for (const Place& place : places) {
-    const Quantization found = quantization_at(place);
-    if (found.method.empty()) continue;
-    if (agreed.method.empty()) agreed = found;
-    if (agreed.method == found.method && agreed.weight_block == found.weight_block) continue;
+    const auto found = quantization_at(place, origin);
+    if (!found) return found;
+    if (found->method.empty()) continue;
+    if (agreed.method.empty()) agreed = *found;
+    if (agreed.method == found->method && agreed.weight_block == found->weight_block) continue;
     const auto described = [](const Quantization& one) {
       return fmt::format("{}quantization_config is {}", one.prefix, quantization_text(one.method, one.weight_block));
     };
-    return fail(ErrorCode::invalid_argument, fmt::format("{}: {} but {}", origin, described(agreed), described(found)));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{}: {} but {}", origin, described(agreed), described(*found)));
   }
   return agreed;
 }
@@ -265,20 +281,21 @@ Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int6
 Expected<MoeShape> parse_model(std::string_view text, const std::string& origin) {
   const auto top = parse_config(text, origin, fields());
   if (!top) return tl::make_unexpected(top.error());
-  const Places places = language_model(*top);
+  const auto places = language_model(*top, origin);
+  if (!places) return tl::make_unexpected(places.error());
 
-  const auto experts = read_experts(places, origin);
+  const auto experts = read_experts(*places, origin);
   if (!experts) return tl::make_unexpected(experts.error());
-  const auto width = read_expert_width(places, origin);
+  const auto width = read_expert_width(*places, origin);
   if (!width) return tl::make_unexpected(width.error());
-  const auto hidden = read_agreed(places, hidden_fields, 1, origin);
+  const auto hidden = read_agreed(*places, hidden_fields, 1, origin);
   if (!hidden) return tl::make_unexpected(hidden.error());
   if (!*hidden) return fail(ErrorCode::invalid_argument, fmt::format("{}: hidden_size is missing", origin));
 
-  auto quantization = read_quantization(*top, places, origin);
+  auto quantization = read_quantization(*top, *places, origin);
   if (!quantization) return tl::make_unexpected(quantization.error());
 
-  return MoeShape{text_of(*places.front().object, "model_type"),
+  return MoeShape{text_of(*places->front().object, "model_type"),
                   std::move(quantization->method),
                   (*hidden)->value,
                   *width,

@@ -23,11 +23,12 @@ namespace cubinet::warmup {
 //                 too. Elsewhere intermediate_size is the width of dense MLPs, and to have no other is an error.
 //   quantization_config   under text_config or at the top level, where the experts' fields are; two that say different
 //                 things are an error
-// A field that is null counts as absent. One that is given twice in one object is an error.
+// A field that is null counts as absent. One that is given twice in one object is an error, and so is one of another
+// type than it has in models: text_config and quantization_config are objects, quant_method is a text.
 struct MoeShape {
   std::string model_type;
-  std::string quantization;           // quantization_config.quant_method (a value of another type as JSON; "an unnamed
-                                      // method" where it is missing); empty: none
+  std::string quantization;           // quantization_config.quant_method ("an unnamed method" where it is missing);
+                                      // empty: none
   std::int64_t hidden_size = 0;       // H
   std::int64_t expert_width = 0;      // I0, before tensor parallelism
   std::int64_t experts = 0;           // E, before expert parallelism

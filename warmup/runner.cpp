@@ -7,7 +7,6 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -93,6 +92,7 @@ class Run {
       if (settled_[index] == 0) report_.remaining.push_back(key_of(index).hex());
     }
     if (cabinet_ != nullptr && !hit_keys_.empty()) cabinet_->record_hits(hit_keys_);
+    report_.no_room = no_room_.load();
     report_.persist = persistence();
     return std::move(report_);
   }
@@ -105,7 +105,7 @@ class Run {
     return jit::key_of(jit::record_of(plan_.kernels[index].spec, compiler_.version()));
   }
 
-  [[nodiscard]] bool stopped() const { return stop_ != nullptr && stop_->load(); }
+  [[nodiscard]] bool stopped() const { return no_room_.load() || (stop_ != nullptr && stop_->load()); }
 
   // False: somebody else is making the kernel, and it is to be tried again.
   bool attempt(Task& task) {
@@ -153,7 +153,9 @@ class Run {
     }
     ++report_.compiled;
     if (cabinet_ != nullptr && provided->store_problem.empty()) ++report_.stored;
-    if (report_.persist_problem.empty()) report_.persist_problem = std::move(provided->store_problem);
+    // What ends the run says more than what a kernel met before.
+    const bool ends = provided->no_room && !no_room_.exchange(true);
+    if (ends || report_.persist_problem.empty()) report_.persist_problem = std::move(provided->store_problem);
     return Outcome::compiled;
   }
 
@@ -167,17 +169,12 @@ class Run {
 
   // A thread of this process is nobody whom the caller does not know.
   void tell_wait(std::int64_t holder) noexcept {
-    if (!sharing_.waits || holder == 0 || holder == ::getpid()) return;
+    if (!sharing_.waits || holder == ::getpid()) return;
     try {
       // Outside the lock: who is told may take long over saying it, and no thread's booking waits for that.
-      if (is_new_holder(holder)) sharing_.waits(holder);
+      sharing_.waits(holder);
     } catch (...) {  // as above
     }
-  }
-
-  bool is_new_holder(std::int64_t holder) {
-    const std::lock_guard lock(mutex_);
-    return waited_for_.insert(holder).second;
   }
 
   [[nodiscard]] cache::Persistence persistence() const {
@@ -193,12 +190,12 @@ class Run {
   const Progress& progress_;
   const std::atomic<bool>* stop_;
   const Sharing& sharing_;
+  std::atomic<bool> no_room_{false};
 
   std::mutex mutex_;  // guards everything below
   Report report_;
   std::vector<std::pair<std::size_t, Failure>> failures_;
   std::vector<cache::Key> hit_keys_;
-  std::set<std::int64_t> waited_for_;
   std::vector<char> settled_ = std::vector<char>(plan_.kernels.size());  // by place in the plan: 1 once booked
   std::int64_t done_ = 0;                                                // how many are
 };

@@ -28,14 +28,15 @@ struct Report {
   std::int64_t hits = 0;
   std::int64_t shared = 0;      // of `hits`: what another process, or thread, made during this run
   std::vector<Failure> failed;  // in the order of the plan
-  // Keys of the kernels that were not begun, or not waited for, because `stop` was set, and of those that were not booked
-  // for want of memory; in the order of the plan.
+  // Keys of the kernels that were not begun, or not waited for, because `stop` was set or there was no room, and of those
+  // that were not booked for want of memory; in the order of the plan.
   std::vector<std::string> remaining;
   double seconds = 0;
   // What became of the kernels that were compiled. on: all were stored; readonly: the cabinet takes none; off: there is
   // no cabinet, or not every kernel could be stored.
   cache::Persistence persist = cache::Persistence::on;
   std::string persist_problem;  // why an entry could not be stored, once; empty when all were
+  bool no_room = false;         // that is ErrorCode::no_room, and ended the run
 };
 
 enum class Outcome { compiled, there, failed };
@@ -57,7 +58,8 @@ struct Sharing {
   // How long a kernel that somebody else is making is waited for when there is nothing else to do. Then it is compiled
   // here too.
   std::chrono::milliseconds patience = jit::claim_patience;
-  // Called as Progress is, once for each other process that is waited for, as far as it is known.
+  // Called at each look at a kernel that another process is making, several times a second while it is waited for; 0 is
+  // one that is not known. From any thread, several at once. What it throws is dropped.
   std::function<void(std::int64_t holder)> waits;
 };
 
@@ -65,7 +67,8 @@ struct Sharing {
 // go on. Kernels that were already there count as hits, and are recorded as such. What another process is making comes
 // last, and is found then: processes that warm one cabinet at once share the work, whatever their order. `cabinet` may
 // be null: then nothing is looked up or stored (persist = off). Once `*stop` is set no further kernel is begun or
-// waited for, and those in work are finished; a signal handler may set it. `stop` may be null.
+// waited for, and those in work are finished; a signal handler may set it. `stop` may be null. The same happens once a
+// kernel finds no room: those that follow would be compiled in vain.
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
 

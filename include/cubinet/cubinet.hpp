@@ -31,16 +31,20 @@ enum class MissPolicy : std::uint8_t { compile, fallback, error };
 
 struct CUBINET_API ServiceOptions {
   std::string cache_root;                  // the cabinet's folder; created when missing; empty: no cabinet
-  std::vector<std::string> layers;         // further roots, searched in this order after cache_root, never written
+  std::vector<std::string> layers;         // further roots, or bundles of entries (`cubinet cache export`), searched
+                                           // in this order after cache_root, never written
   std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places, with lib64/ and lib/
   int device = 0;                          // CUDA device ordinal
-  int jobs = 0;  // compile threads; 0: the cores this process may use, fewer where memory is short
+  int jobs = 0;  // compile threads; 0: the cores this process may use, fewer where memory is short, or none
   MissPolicy miss = MissPolicy::compile;
+  std::string bundle_key;  // file of an Ed25519 public key (PEM): bundles among the layers that are not signed with its
+                           // private part are left out, with a warning; empty: none need be
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
   // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet; a relative XDG_CACHE_HOME or HOME counts as unset),
-  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders). The last layer
-  // is share/cubinet/kernels of the prefix that this library is installed under, if that is there.
+  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_BUNDLE_KEY (bundle_key), CUBINET_NVRTC_DIR and CUDA_HOME
+  // (nvrtc_folders). The last layer is share/cubinet/kernels of the prefix that this library is installed under, if
+  // that is there.
   static CUBINET_API ServiceOptions from_environment();
 };
 
@@ -181,7 +185,8 @@ class CUBINET_API Service {
   // Every kernel that the problem can select for an M of `range`, and for FP8 those that bring scales into the other
   // layout: found in the cabinet or made as the MissPolicy says, and loaded. Fails as a whole if one of them cannot be
   // had. `report`, if given, is filled in on success. Errors: unsupported (the problem breaks a rule, which is named),
-  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, not_prepared, driver_failed.
+  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, out_of_memory, not_prepared,
+  // driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
 
   // The same for several problems at once, in their order: what is missing is compiled in parallel.

@@ -42,7 +42,10 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   bool ready = command >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2 &&
                chdir(sandbox.folder().c_str()) == 0;
   signal(SIGINT, sandbox.ignores_interrupt ? SIG_IGN : SIG_DFL);
+  signal(SIGHUP, SIG_DFL);  // whatever the tests are run by
   if (sandbox.unprivileged && geteuid() == 0) ready = ready && setgid(nobody) == 0 && setuid(nobody) == 0;
+  if (ready && !sandbox.tracer.empty())
+    execvpe(arguments[0].c_str(), pointers(arguments).data(), pointers(environment).data());
   if (ready) fexecve(command, pointers(arguments).data(), pointers(environment).data());
   _exit(no_such_start);
 }
@@ -64,7 +67,8 @@ std::string Sandbox::file(const std::string& name, const std::string& text) cons
 }
 
 pid_t Sandbox::start(const Arguments& arguments) const {
-  std::vector<std::string> words{"cubinet"};
+  std::vector<std::string> words = tracer;
+  words.emplace_back(tracer.empty() ? "cubinet" : CUBINET_COMMAND);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables{"HOME=" + path("home"), "PATH=/usr/bin:/bin"};
   // Not the user's: how a command that was built with a sanitizer reports, and whether it looks for leaks.

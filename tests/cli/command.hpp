@@ -44,6 +44,8 @@ class Sandbox {
   bool unprivileged = false;
   // Where standard error goes in place of a file; standard_error() is empty then.
   std::string error_device;
+  // A program with its arguments that runs the command, strace for one; empty: nothing does.
+  Arguments tracer;
   // Start with SIGINT ignored, as a shell does for what runs in the background.
   bool ignores_interrupt = false;
 

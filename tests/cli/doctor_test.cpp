@@ -55,6 +55,15 @@ TEST_CASE("doctor says that a folder which is named for NVRTC holds none, and fi
   CHECK(check_of(object_of(sandbox.run({"doctor", "--json"})), "NVRTC").at("note") == "");
 }
 
+TEST_CASE("doctor says of a library that is there and cannot be loaded what the loader says, and finds another") {
+  Sandbox sandbox;
+  const std::string broken = sandbox.file("libnvrtc.so.13", "no library");
+  sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.folder().string();
+  const auto nvrtc = check_of(object_of(sandbox.run({"doctor", "--json"})), "NVRTC");
+  CHECK(nvrtc.at("state") == "ok");
+  CHECK(nvrtc.at("note").get<std::string>().find("not to be used (" + broken + ": ") != std::string::npos);
+}
+
 TEST_CASE("doctor gives each advice once, and names the cache by its whole path") {
   const Sandbox sandbox;
   const auto report = object_of(sandbox.run({"doctor", "--cache", "here", "--json"}));

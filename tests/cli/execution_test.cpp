@@ -50,6 +50,26 @@ TEST_CASE("Without a usable device every kernel is compiled and listed as not ex
   }
 }
 
+TEST_CASE(
+    "Where all is compiled already and there is no device, the record is found, and the progress is that of all") {
+  const SandboxWithoutDevice sandbox;
+  const auto first = object_of(sandbox.run(with(request, {"--execute", "--json"})));
+  CHECK(first.at("coverage") == "recorded");
+  for (int i = 0; i < 2; ++i) {
+    const Outcome again = sandbox.run(with(request, {"--execute", "--json", "--progress-file", "p"}));
+    CHECK(again.exit_code == 0);
+    const auto report = object_of(again);
+    CHECK(report.at("coverage") == "found");
+    CHECK(report.at("hits") == first.at("unique_kernels"));
+    CHECK(report.at("not_executed").size() == first.at("unique_kernels"));
+    const auto progress = progress_of(sandbox, "p");
+    CHECK(progress.at("state") == "done");
+    CHECK(progress.at("done") == first.at("unique_kernels"));
+    CHECK(progress.at("total") == first.at("unique_kernels"));
+  }
+  CHECK(sandbox.run(with(request, {"--execute"})).out.find("\n0 of ") != std::string::npos);
+}
+
 TEST_CASE("With --strict a kernel that is not executed is exit code 1, with the same report") {
   const SandboxWithoutDevice sandbox;
   const Outcome outcome = sandbox.run(with(request, {"--execute", "--strict", "--memory-budget", "64 MiB", "--json"}));
@@ -91,7 +111,10 @@ TEST_CASE("Options of an execution that is not asked for, and a budget that is n
   };
   refused({"--memory-budget", "2GiB"}, "--memory-budget requires --execute");
   refused({"--strict"}, "--strict requires --execute");
-  for (const char* size : {"banana", "-1", "", "2 XiB", "1e9", "99999999999999999999"}) {
-    refused({"--execute", "--memory-budget", size}, std::string("--memory-budget: '") + size + "' is not a size");
-  }
+  const auto size_is = [&](const std::string& size, const std::string& what) {
+    refused({"--execute", "--memory-budget", size}, "--memory-budget: '" + size + "' " + what);
+  };
+  for (const char* size : {"banana", "-1", "", "2 XiB", "1e9"}) size_is(size, "is not a size");
+  for (const char* size : {"99999999999999999999", "99999999999999GiB", "8388608TiB"}) size_is(size, "is too large");
+  for (const char* size : {"0", "0GiB", "0.5", "0.0001 KiB"}) size_is(size, "leaves no memory");
 }

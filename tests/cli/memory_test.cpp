@@ -1,5 +1,4 @@
 // A warmup where memory is short, with the real NVRTC: within a control group, and within limits of the process.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,6 +9,7 @@
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "soft_limit.hpp"
 #include "util/control_group.hpp"
 #include "util/cores.hpp"
 
@@ -63,26 +63,6 @@ class LimitedGroup {
 
   fs::path outer_;
   fs::path inner_;
-};
-
-// A soft limit of the test's process, and of what it starts, while the object lives.
-class SoftLimit {
- public:
-  SoftLimit(int resource, rlim_t bytes) : resource_(resource) {
-    REQUIRE(getrlimit(resource_type(), &before_) == 0);
-    struct rlimit limit = before_;
-    limit.rlim_cur = std::min(bytes, before_.rlim_max);
-    REQUIRE(setrlimit(resource_type(), &limit) == 0);
-  }
-  ~SoftLimit() { setrlimit(resource_type(), &before_); }
-  SoftLimit(const SoftLimit&) = delete;
-  SoftLimit& operator=(const SoftLimit&) = delete;
-
- private:
-  [[nodiscard]] __rlimit_resource_t resource_type() const { return static_cast<__rlimit_resource_t>(resource_); }
-
-  int resource_;
-  struct rlimit before_ {};
 };
 
 void check_whole(const Outcome& outcome, std::int64_t limit) {
@@ -149,4 +129,87 @@ TEST_CASE("A warmup inside 1 GiB of address space or of data compiles every kern
     const SoftLimit limit(resource, 1024 * mib);
     check_whole(sandbox.run(with(both_types, {"--json"})), 1024 * mib);
   }
+}
+
+namespace {
+
+// Three kernels, the largest ones among them.
+const Arguments three{"warmup", "--shape", "4096,7168,32", "--m-max", "512", "--dtype", "bf16", "--json"};
+
+nlohmann::json refusal_of(const Outcome& outcome) {
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  return object_of(outcome).at("error");
+}
+
+}  // namespace
+
+TEST_CASE("Where a limit leaves less than one job takes nothing is begun, and needed, left and limit are named") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer maps more than any such limit");
+#endif
+  for (const auto& [resource, name] : {std::pair{RLIMIT_AS, "Max address space"}, {RLIMIT_DATA, "Max data size"}}) {
+    const Sandbox sandbox;
+    const SoftLimit limit(resource, (resource == RLIMIT_AS ? 180 : 70) * mib);
+    const Outcome outcome = sandbox.run(three);
+    const auto error = refusal_of(outcome);
+    CHECK(error.at("code") == "out_of_memory");
+    CHECK(error.at("message").get<std::string>().find(name) != std::string::npos);
+    CHECK(contents(sandbox.folder()).empty());
+  }
+}
+
+TEST_CASE("A control group that holds no job is refused before the kernel ends the process") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer takes more than any such limit");
+#endif
+  const auto group = LimitedGroup::make(56 * mib);
+  if (!group) CUBINET_SKIP("no control group with a memory limit can be made here");
+  const Sandbox sandbox;
+  const auto error = refusal_of(sandbox.run(three));
+  CHECK(error.at("code") == "out_of_memory");
+  CHECK(error.at("message").get<std::string>().find("cubinet-test-" + std::to_string(getpid())) != std::string::npos);
+}
+
+TEST_CASE("A warmup that has nothing to compile needs no memory for it") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer maps more than any such limit");
+#endif
+  const Sandbox sandbox;
+  const Arguments small{"warmup", "--shape", "128,128,2", "--m-max", "8", "--layout", "masked", "--no-generic"};
+  REQUIRE(sandbox.run(small).exit_code == 0);
+  const SoftLimit limit(RLIMIT_AS, 180 * mib);
+  CHECK(sandbox.run(small).exit_code == 0);
+}
+
+TEST_CASE(
+    "Jobs that are given overrule the refusal with a note, and an NVRTC that cannot be mapped is no missing one") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer maps more than any such limit");
+#endif
+  const Sandbox sandbox;
+  const SoftLimit limit(RLIMIT_AS, 100 * mib);
+  const Outcome outcome = sandbox.run(with(three, {"--jobs", "1"}));
+  const auto error = refusal_of(outcome);
+  CHECK(error.at("code") == "out_of_memory");
+  CHECK(error.at("message").get<std::string>().find("NVRTC is there, but could not be loaded: /") == 0);
+  CHECK(outcome.err.find("tried all the same, as --jobs says") != std::string::npos);
+  const Outcome plan = sandbox.run({"plan", "--shape", "128,128,2", "--json"});
+  CHECK(plan.exit_code == 0);
+  CHECK(plan.err.find("NVRTC is there, but could not be loaded: /") != std::string::npos);
+  const Outcome doctor = sandbox.run({"doctor", "--json"});
+  CHECK(doctor.exit_code == 1);
+  CHECK(object_of(doctor).at("warmup") == false);
+}
+
+TEST_CASE("One job compiles within 290 MiB of address space, whatever threads there are beside it") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer maps more than any such limit");
+#endif
+  const Sandbox sandbox;
+  const SoftLimit limit(RLIMIT_AS, 290 * mib);
+  const Outcome outcome = sandbox.run(with(three, {"--progress-file", sandbox.path("progress")}));
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(object_of(outcome).at("jobs") == 1);
 }

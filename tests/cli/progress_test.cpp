@@ -52,8 +52,25 @@ TEST_CASE("Progress goes to standard error as few plain lines, whatever the numb
   CHECK(loud.err.find("/s, ") != std::string::npos);
   CHECK(loud.err.find('\r') == std::string::npos);
   CHECK(static_cast<double>(lines_of(loud.err)) <= 2 + report.at("seconds").get<double>() / 5);
-  CHECK(sandbox.run(several).err.find("compiling: 5/5 kernels, ") != std::string::npos);
-  CHECK(sandbox.run(with(several, {"--quiet"})).err.empty());
+  CHECK(sandbox.run(with(several, {"--shape", "768,128,2", "--quiet"})).err.empty());
+}
+
+TEST_CASE("A look-up that finds all of a plan speaks of no compiling") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run(with(small, {"--quiet"})).exit_code == 0);
+  const Outcome again = sandbox.run(with(small, {"--progress-file", "p"}));
+  CHECK(object_of(again).at("coverage") == "found");
+  CHECK(again.err.empty());
+  CHECK(progress_of(sandbox, "p").at("state") == "done");
+}
+
+TEST_CASE("Notes of trouble are printed with --quiet, too, as --help says") {
+  const Sandbox sandbox;
+  const Outcome outcome = sandbox.run(with(small, {"--quiet", "--progress-file", "absent/p"}));
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.find("note: progress cannot be told: ") != std::string::npos);
+  CHECK(sandbox.run({"warmup", "--help"}).out.find("No progress, and no notes but those of trouble") !=
+        std::string::npos);
 }
 
 TEST_CASE("The progress file ends as done with every count, alone in its folder, and --help names its fields") {
@@ -69,11 +86,15 @@ TEST_CASE("The progress file ends as done with every count, alone in its folder,
   CHECK(first.at("total") == 1);
   CHECK(first.at("compiled") == 1);
   CHECK(first.at("rate") > 0);
-  CHECK(first.at("eta_seconds") == 0);
+  CHECK(first.at("eta_seconds").is_null());
   CHECK(first.at("message") == "");
   CHECK(contents(sandbox.path("watched")) == std::vector<std::string>{"p"});
   CHECK(sandbox.run(watched).exit_code == 0);
-  CHECK(progress_of(sandbox, "watched/p").at("hits") == 1);
+  const auto second = progress_of(sandbox, "watched/p");
+  CHECK(second.at("hits") == 1);
+  CHECK(second.at("done") == 1);
+  CHECK(second.at("total") == 1);
+  CHECK(second.at("eta_seconds").is_null());
   const std::string help = sandbox.run({"warmup", "--help"}).out;
   for (const auto& [name, value] : first.items()) {
     INFO(name);
@@ -129,4 +150,60 @@ TEST_CASE("A warmup that cannot begin leaves a progress file that says failed an
   const auto progress = progress_of(sandbox, "p");
   CHECK(progress.at("state") == "failed");
   CHECK(progress.at("message").get<std::string>().find(file) != std::string::npos);
+}
+
+TEST_CASE("A warmup that is refused leaves a progress file that says failed and why, not what the last run left") {
+  const Sandbox sandbox;
+  const std::string model = sandbox.file("model.json", "{}");
+  const std::vector<std::pair<Arguments, std::string>> refused = {
+      {with(small, {"--progress-file", "p", "--bogus"}), "--bogus"},
+      {with(small, {"--progress-file=p", "--ep"}), "--ep"},
+      {with(small, {"--m-min", "x", "--progress-file", "p"}), "--m-min"},
+      {with(small, {"--progress-file", "p", "--m-min", "9"}), "--m-min 9"},
+      {with(small, {"--progress-file", "p", "--jobs", "0"}), "--jobs"},
+      {{"warmup", "--progress-file", "p", "--model", model}, model},
+      {{"warmup", "--progress-file", "p", "--model", sandbox.path("absent.json")}, "absent.json"},
+      {{"warmup", "--progress-file", "p"}, "--model"}};
+  for (const auto& [arguments, why] : refused) {
+    sandbox.file("p", R"({"state": "done", "pid": 1})");
+    const pid_t process = sandbox.start(arguments);
+    const Outcome outcome = sandbox.finish(process);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    const auto progress = progress_of(sandbox, "p");
+    CHECK(progress.at("state") == "failed");
+    CHECK(progress.at("pid") == process);
+    CHECK(progress.at("message").get<std::string>().find(why) != std::string::npos);
+  }
+}
+
+TEST_CASE("A command line that gives no progress file, or none of a warmup, is refused and writes none") {
+  const Sandbox sandbox;
+  for (const Arguments& arguments : {Arguments{"plan", "--progress-file", "p"}, with(small, {"--progress-file"}),
+                                     Arguments{"--progress-file", "p"}}) {
+    CHECK(sandbox.run(arguments).exit_code == 2);
+    CHECK(contents(sandbox.folder()).empty());
+  }
+}
+
+TEST_CASE("A progress file in the cabinet is refused, and the cabinet stays as it is") {
+  const Sandbox sandbox;
+  REQUIRE(sandbox.run(with(small, {"--cache", "cabinet"})).exit_code == 0);
+  fs::create_directory_symlink(sandbox.path("cabinet"), sandbox.path("link"));
+  const auto before = contents(sandbox.folder());
+  const std::string index = cubinet::test::contents(sandbox.path("cabinet/index.db"));
+  for (const char* file : {"cabinet/index.db", "cabinet/FORMAT", "cabinet/objects", "cabinet/p", "link/index.db",
+                           "cabinet/../cabinet/CACHEDIR.TAG"}) {
+    for (const Arguments& more : {Arguments{}, Arguments{"--bogus"}, Arguments{"--jobs", "0"}}) {
+      const Outcome outcome =
+          sandbox.run(with(small, with({"--cache", "cabinet", "--progress-file", file, "--shape", "256,128,2"}, more)));
+      INFO(file << ": " << outcome.err);
+      CHECK(outcome.exit_code == 2);
+      if (more.empty()) CHECK(object_of(outcome).at("error").at("code") == "invalid_argument");
+      if (more.empty()) CHECK(outcome.err.find(file) != std::string::npos);
+      CHECK(contents(sandbox.folder()) == before);
+      CHECK(cubinet::test::contents(sandbox.path("cabinet/index.db")) == index);
+    }
+  }
+  CHECK(sandbox.run(with(small, {"--cache", "cabinet", "--progress-file", "cabinet.p"})).exit_code == 0);
 }

@@ -121,14 +121,23 @@ TEST_CASE("A warmup that waits for another process says for which, and finds or 
   REQUIRE(cabinet);
   std::optional<cache::Claim> held(cabinet->claim(*cache::Key::from_hex(key_of_less(sandbox))));
   REQUIRE(held->mine());
-  const pid_t process = sandbox.start(command("warmup", less, cache));
+  Arguments watched = command("warmup", less, cache);
+  watched.insert(watched.end(), {"--progress-file", "p"});
+  const pid_t process = sandbox.start(watched);
   const std::string named = "waiting for process " + std::to_string(getpid()) + ",";
   const auto deadline = std::chrono::steady_clock::now() + 15s;  // within the patience
   while (sandbox.standard_error().find(named) == std::string::npos && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(5ms);
   }
+  const std::string current = named.substr(0, named.size() - 1);
+  CHECK(await_progress(sandbox, "p", [&](const auto& object) {
+    return object.at("current") == current || object.at("state") != "compiling";
+  }));
+  CHECK(progress_of(sandbox, "p").at("current") == current);
   held.reset();
   const Outcome outcome = sandbox.finish(process);
+  CHECK(progress_of(sandbox, "p").at("current") == "");
+  CHECK(outcome.err.find(named, outcome.err.find(named) + 1) == std::string::npos);
   CHECK(outcome.err.find(named) != std::string::npos);
   CHECK(outcome.exit_code == 0);
   CHECK(object_of(outcome).at("compiled") == 1);

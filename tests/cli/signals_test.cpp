@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM, at any moment of a warmup with the real NVRTC, which puts handlers of its own in place.
+// SIGINT, SIGTERM and SIGHUP, at any moment of a warmup with the real NVRTC, which puts handlers of its own in place.
 #include <signal.h>
 
 #include <chrono>
@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "soft_limit.hpp"
 
 namespace {
 
@@ -82,7 +83,7 @@ TEST_CASE("Of an interrupted warmup that was to execute, only what is there coun
 }
 
 TEST_CASE("A signal at any moment, also while NVRTC is being loaded, ends in a report of what remains") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     for (const auto delay : {50ms, 100ms, 200ms, 400ms}) {
       const Sandbox sandbox;
       const pid_t process = sandbox.start(several);
@@ -101,7 +102,7 @@ TEST_CASE("A signal at any moment, also while NVRTC is being loaded, ends in a r
 }
 
 TEST_CASE("A second signal ends the command at once, as that signal does by default") {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     for (const bool while_loading : {true, false}) {
       const Sandbox sandbox;
       const pid_t process = sandbox.start(several);
@@ -147,4 +148,39 @@ TEST_CASE("One signal ends doctor at once, also while it compiles its probe") {
   std::this_thread::sleep_for(100ms);
   REQUIRE(kill(process, SIGINT) == 0);
   CHECK(sandbox.finish(process).signal == SIGINT);
+}
+
+TEST_CASE(
+    "A file that grows beyond the limit of the process is a kernel that cannot be stored, and ends the work at once") {
+  const Sandbox sandbox;
+  const SoftLimit limit(RLIMIT_FSIZE, 8192);
+  const Outcome outcome = sandbox.run(several);
+  INFO(outcome.err);
+  CHECK(outcome.signal == 0);
+  CHECK(outcome.exit_code == 1);
+  const auto report = object_of(outcome);
+  CHECK(report.at("compiled") == 1);
+  CHECK(report.at("stored") == 0);
+  CHECK(report.at("remaining") == 3);
+  CHECK(report.at("persist") == "off");
+  CHECK(report.at("persist_problem").get<std::string>().find("too large") != std::string::npos);
+  CHECK(outcome.err.find("make room") != std::string::npos);
+  const auto progress = progress_of(sandbox, "progress");
+  CHECK(progress.at("state") == "failed");
+  CHECK(progress.at("message").get<std::string>().find("3 kernels were not begun: ") == 0);
+  CHECK(progress.at("message").get<std::string>().find("too large") != std::string::npos);
+}
+
+TEST_CASE("Where no kernel can be stored nothing is compiled in vain to be executed either") {
+  const Sandbox sandbox;
+  const SoftLimit limit(RLIMIT_FSIZE, 8192);
+  Arguments executing = several;
+  executing.push_back("--execute");
+  const auto report = object_of(sandbox.run(executing));
+  CHECK(report.at("compiled") == 1);
+  CHECK(report.at("not_executed").size() == 4);
+  for (const auto& kernel : report.at("not_executed")) {
+    CHECK(kernel.at("state") == "not compiled");
+    CHECK(kernel.at("reason").get<std::string>().find("too large") != std::string::npos);
+  }
 }

@@ -125,6 +125,15 @@ TEST_CASE("Output that cannot be written is exit code 1, with the kernels stored
   }
 }
 
+TEST_CASE("Where the report cannot be written the progress file says failed, as the exit code does") {
+  const Sandbox sandbox;
+  for (int i = 0; i < 2; ++i) {  // compiled, and looked up
+    CHECK(redirected(sandbox, "--progress-file " + sandbox.path("p") + " >/dev/full 2>/dev/null") == 1);
+    CHECK(progress_of(sandbox, "p").at("state") == "failed");
+    CHECK(progress_of(sandbox, "p").at("message") == "standard output could not be written");
+  }
+}
+
 TEST_CASE("On a terminal the bar names its times, fits the width and leaves nothing behind") {
   for (const int columns : {0, 10, 24, 40, 200}) {
     Sandbox sandbox;

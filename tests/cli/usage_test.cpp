@@ -72,6 +72,17 @@ TEST_CASE("A wrong value is refused by the name of its flag, and nothing is writ
   for (const BadInput& input : inputs) check_refused(sandbox, input);
 }
 
+TEST_CASE("A count of nothing, below nothing or beyond its most is refused with the numbers that it takes") {
+  const Sandbox sandbox;
+  const std::string mixtral = example_model("mixtral-8x7b");
+  for (const char* flag : {"--ep", "--tp", "--m-min", "--m-max", "--num-sms"}) {
+    for (const char* count : {"0", "-1", "1e3", "", "4294967297", "99999999999999999999"}) {
+      check_refused(sandbox, {{"--model", mixtral, flag, count},
+                              std::string(flag) + ": '" + count + "' is not a whole number from 1 to "});
+    }
+  }
+}
+
 TEST_CASE("A shape that is none, or that the kernels do not take, is refused") {
   const Sandbox sandbox;
   for (const char* shape : {"4096, 7168, 32", "4096 7168 32", "garbage", "4096,7168", "4096,7168,32,1", "", ",,",
@@ -133,6 +144,18 @@ TEST_CASE("FP8 weights in blocks that the kernels do not take are refused with t
   check_refused(sandbox, {{"--model", model("")}, field + "missing (scales are per tensor); " + way_out});
 }
 
+TEST_CASE("A model whose quantization_config is no object is refused, whatever type is asked for") {
+  const Sandbox sandbox;
+  const std::string file =
+      sandbox.file("model.json", R"({"num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128,
+                                     "quantization_config": "fp8"})");
+  for (const Arguments& more : {Arguments{}, Arguments{"--dtype", "bf16"}}) {
+    BadInput input{{"--model", file}, file + ": quantization_config is \"fp8\", expected an object"};
+    input.arguments.insert(input.arguments.end(), more.begin(), more.end());
+    check_refused(sandbox, input);
+  }
+}
+
 TEST_CASE("A model that cannot be used is refused by name") {
   const Sandbox sandbox;
   const std::string broken = sandbox.file("broken.json", "{\n  \"num_experts\": 8,,\n}\n");
@@ -183,7 +206,7 @@ TEST_CASE("A model that may not be read is refused") {
 
 TEST_CASE("A wrong number of jobs or an empty cache folder is refused") {
   const Sandbox sandbox;
-  for (const char* jobs : {"0", "-2", "many", "1.5", "999999"}) {
+  for (const char* jobs : {"0", "-2", "many", "1.5", "999999", "", "99999999999999999999"}) {
     const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,1", "--jobs", jobs});
     CHECK(outcome.exit_code == 2);
     CHECK(outcome.err.find(std::string("--jobs: '") + jobs + "'") != std::string::npos);
@@ -215,7 +238,9 @@ TEST_CASE("Every command has help with an example and the exit codes") {
                                         {"cache", "show"},
                                         {"cache", "stats"},
                                         {"cache", "verify"},
-                                        {"cache", "rm"}};
+                                        {"cache", "rm"},
+                                        {"cache", "export"},
+                                        {"cache", "import"}};
   for (Arguments command : commands) {
     command.push_back("--help");
     const Outcome outcome = sandbox.run(command);

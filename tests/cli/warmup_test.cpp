@@ -1,4 +1,7 @@
 // With the real NVRTC, on a shape that compiles fast.
+#include <unistd.h>
+
+#include <chrono>
 #include <filesystem>
 #include <set>
 
@@ -6,6 +9,7 @@
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "unit/cache/index_holder.hpp"
 
 namespace {
 
@@ -20,6 +24,34 @@ const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "-
 Arguments with(Arguments arguments, const Arguments& more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
+}
+
+// A warmup that has nothing to do and could not record that, for a reason in which `reason` occurs.
+void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const std::string& reason) {
+  const Outcome outcome = sandbox.run(arguments);
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  const auto report = object_of(outcome);
+  CHECK(report.at("hits") == 1);
+  CHECK(report.at("compiled") == 0);
+  CHECK(report.at("coverage") == "none");
+  CHECK(report.at("coverage_problem").get<std::string>().find(reason) != std::string::npos);
+  CHECK(outcome.err.find("complete, but not recorded: ") != std::string::npos);
+  CHECK(outcome.err.find(reason) != std::string::npos);
+  CHECK(sandbox.run(with(arguments, {"--quiet"})).err.empty());
+}
+
+// Takes from a cabinet what was recorded of it.
+void forget(const std::string& cabinet) { fs::remove(cabinet + "/index.db"); }
+
+// Nobody may write there any more, or everybody again who may by his place.
+void set_writable(const std::string& cabinet, bool writable) {
+  const auto set = [&](const fs::path& path) {
+    fs::permissions(path, writable ? fs::perms::owner_all : all_write,
+                    writable ? fs::perm_options::add : fs::perm_options::remove);
+  };
+  for (const auto& entry : fs::recursive_directory_iterator(cabinet)) set(entry);
+  set(cabinet);
 }
 
 }  // namespace
@@ -144,10 +176,7 @@ TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one t
   sandbox.unprivileged = true;
   const Arguments here{"--cache", sandbox.path("cabinet")};
   REQUIRE(sandbox.run(with(small, here)).exit_code == 0);
-  for (const auto& entry : fs::recursive_directory_iterator(sandbox.path("cabinet"))) {
-    fs::permissions(entry, all_write, fs::perm_options::remove);
-  }
-  fs::permissions(sandbox.path("cabinet"), all_write, fs::perm_options::remove);
+  set_writable(sandbox.path("cabinet"), false);
   const auto before = contents(sandbox.folder());
 
   const Outcome full = sandbox.run(with(small, here));
@@ -155,6 +184,8 @@ TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one t
   CHECK(full.exit_code == 0);
   CHECK(object_of(full).at("hits") == 1);
   CHECK(object_of(full).at("persist") == "readonly");
+  CHECK(object_of(full).at("coverage") == "found");
+  CHECK(object_of(full).at("coverage_problem") == "");
 
   const Outcome lacking = sandbox.run(with(small, with(here, {"--shape", "256,128,2"})));
   CHECK(lacking.exit_code == 1);
@@ -162,7 +193,84 @@ TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one t
   CHECK(lacking.err.find("Permission denied") != std::string::npos);
   CHECK(lacking.err.find("--cache") != std::string::npos);
   CHECK(contents(sandbox.folder()) == before);
-  for (const auto& entry : fs::recursive_directory_iterator(sandbox.path("cabinet"))) {
-    fs::permissions(entry, fs::perms::owner_all, fs::perm_options::add);
+  set_writable(sandbox.path("cabinet"), true);
+}
+
+TEST_CASE("A warmup waits once for an index that another process holds, tells its time and why it recorded nothing") {
+  const Sandbox sandbox;
+  const Arguments arguments = with(small, {"--cache", sandbox.path("cabinet")});
+  REQUIRE(sandbox.run(arguments).exit_code == 0);
+  {
+    const cubinet::test::IndexHolder holder(sandbox.path("cabinet/index.db"));
+    const auto begin = std::chrono::steady_clock::now();
+    const auto report = object_of(sandbox.run(arguments));
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    constexpr double patience = 5;
+    CHECK(seconds < 2 * patience);
+    CHECK(report.at("seconds") >= patience);
+    CHECK(report.at("seconds") <= seconds);
+    check_unrecorded(sandbox, arguments, "is busy");
   }
+  CHECK(object_of(sandbox.run(arguments)).at("coverage") == "found");
+}
+
+TEST_CASE("A read-only cabinet that holds all kernels and no record of it is complete, but not recorded") {
+  Sandbox sandbox;
+  sandbox.unprivileged = true;
+  const std::string cabinet = sandbox.path("cabinet");
+  REQUIRE(sandbox.run(with(small, {"--cache", cabinet})).exit_code == 0);
+  forget(cabinet);
+  set_writable(cabinet, false);
+  const auto before = contents(sandbox.folder());
+  check_unrecorded(sandbox, with(small, {"--cache", cabinet}), "is read-only: cannot write in " + cabinet);
+  CHECK(contents(sandbox.folder()) == before);
+  set_writable(cabinet, true);
+}
+
+TEST_CASE("An index that cannot be written or replaced leaves a cabinet complete, but not recorded") {
+  Sandbox sandbox;
+  sandbox.unprivileged = true;
+  const std::string cabinet = sandbox.path("cabinet");
+  REQUIRE(sandbox.run(with(small, {"--cache", cabinet})).exit_code == 0);
+  forget(cabinet);
+  fs::create_directory(cabinet + "/index.db");
+  set_writable(cabinet + "/quarantine", false);
+  check_unrecorded(sandbox, with(small, {"--cache", cabinet}), cabinet + "/index.db");
+  set_writable(cabinet + "/quarantine", true);
+}
+
+TEST_CASE("A warmup as root of another user's folder leaves nothing in it that is not that user's") {
+  if (geteuid() != 0) CUBINET_SKIP("needs to be root, to work in another user's folder");
+  Sandbox sandbox;
+  fs::create_directory(sandbox.path("cabinet"));
+  constexpr uid_t nobody = 65534;
+  REQUIRE(chown(sandbox.path("cabinet").c_str(), nobody, nobody) == 0);
+  const Arguments arguments = with(small, {"--cache", sandbox.path("cabinet")});
+  REQUIRE(sandbox.run(arguments).exit_code == 0);
+  sandbox.unprivileged = true;
+  CHECK(object_of(sandbox.run(arguments)).at("coverage") == "found");
+  const std::string key = object_of(sandbox.run({"cache", "ls", "--cache", sandbox.path("cabinet"), "--json"}))
+                              .at("entries")
+                              .at(0)
+                              .at("key");
+  CHECK(sandbox.run({"cache", "rm", key, "--cache", sandbox.path("cabinet")}).exit_code == 0);
+  CHECK(object_of(sandbox.run(arguments)).at("stored") == 1);
+}
+
+TEST_CASE("Damaged entries that a warmup finds are counted once, with the folder where they were put") {
+  const Sandbox sandbox;
+  const Arguments two = with(small, {"--shape", "256,128,2"});
+  CHECK(object_of(sandbox.run(two)).at("damaged") == 0);
+  const std::string cabinet = sandbox.path("home/.cache/cubinet");
+  for (const auto& entry : fs::recursive_directory_iterator(cabinet + "/objects")) {
+    if (entry.is_regular_file()) fs::resize_file(entry, 100);
+  }
+  const Outcome mended = sandbox.run(two);
+  CHECK(mended.exit_code == 0);
+  CHECK(object_of(mended).at("damaged") == 2);
+  CHECK(object_of(mended).at("stored") == 2);
+  CHECK(mended.err.find("2 damaged entries were set aside (" + cabinet + "/quarantine)") != std::string::npos);
+  const Outcome again = sandbox.run(two);
+  CHECK(object_of(again).at("damaged") == 0);
+  CHECK(again.err.find("damaged") == std::string::npos);
 }

@@ -23,7 +23,8 @@ struct Seam {
   std::string_view header;
   std::string_view layer;
 };
-constexpr std::array<Seam, 3> seams = {{{"sqlite3.h", "cache"}, {"nvrtc.h", "jit"}, {"cuda.h", "jit"}}};
+constexpr std::array<Seam, 4> seams = {
+    {{"sqlite3.h", "cache"}, {"zstd.h", "cache"}, {"nvrtc.h", "jit"}, {"cuda.h", "jit"}}};
 
 std::string_view folder_of(std::string_view path) { return path.substr(0, path.find('/')); }
 

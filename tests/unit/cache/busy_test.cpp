@@ -34,6 +34,26 @@ TEST_CASE("verify finds a sound root sound while the index is busy, and says tha
   }
 }
 
+TEST_CASE("who has waited in vain for the index does not wait again, and uses it as soon as it is free") {
+  constexpr auto long_patience = std::chrono::milliseconds(1000);
+  test::Filled root(1, {.index_patience = long_patience});
+  {
+    const test::IndexHolder holder(root.layout.index());
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(root.cabinet.coverage());
+    CHECK_FALSE(root.cabinet.record_coverage("{}", {}));
+    root.cabinet.record_hits({test::key_of(0)});
+    CHECK(root.cabinet.publish(test::key_of(1), test::object_of(1)));
+    CHECK(says_busy(root.cabinet.survey()->index_problem));
+    CHECK(root.cabinet.verify(false)->index_busy);
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    CHECK(waited >= long_patience);
+    CHECK(waited < 2 * long_patience);
+  }
+  CHECK(root.cabinet.record_coverage("{}", {}));
+  CHECK(root.cabinet.survey()->index_problem.empty());
+}
+
 TEST_CASE("a repair sets damaged objects aside while the index is busy, and the next one does the rest") {
   Busy root;
   test::write_file(root.layout.object(test::key_of(1)), "damaged");

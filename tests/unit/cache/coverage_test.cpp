@@ -68,9 +68,29 @@ TEST_CASE("what is dropped is gone, the rest stays") {
   test::Filled root(1);
   REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
   REQUIRE(root.cabinet.record_coverage(other, keys_of(1)));
-  root.cabinet.drop_coverage({subject, "never recorded"});
+  const auto recorded = root.cabinet.coverage().value();
+  const auto named = [&](const std::string& name) {
+    return *std::find_if(recorded.begin(), recorded.end(), [&](const Coverage& one) { return one.subject == name; });
+  };
+  root.cabinet.drop_coverage({named(subject), {"never recorded", {}, 1}});
   REQUIRE(root.cabinet.coverage()->size() == 1);
   CHECK(root.cabinet.coverage()->front().subject == other);
+}
+
+TEST_CASE("what another process recorded anew since it was read is not dropped") {
+  SetClock clock;
+  test::Filled root(2, {.clock = clock});
+  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  const auto keys = keys_of(1);
+  for (const int step : {0, 1}) {  // other keys at the same time, then the same ones at another
+    const auto read = root.cabinet.coverage().value();
+    clock.now += step;
+    REQUIRE(root.cabinet.record_coverage(subject, keys));
+    root.cabinet.drop_coverage(read);
+    CHECK((root.cabinet.coverage().value() == std::vector<Coverage>{{subject, keys, clock.now}}));
+  }
+  root.cabinet.drop_coverage(root.cabinet.coverage().value());
+  CHECK(root.cabinet.coverage()->empty());
 }
 
 TEST_CASE("the number of records is bounded, and the oldest go") {
@@ -82,6 +102,21 @@ TEST_CASE("the number of records is bounded, and the oldest go") {
   const auto kept = root.cabinet.coverage().value();
   REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
   CHECK(kept.back().subject == "3");
+}
+
+TEST_CASE("records that a clock set too far on left make way for those of a clock that is right") {
+  SetClock clock;
+  test::Filled root(0, {.clock = clock}, test::memory_place());
+  const std::int64_t right = clock.now;
+  clock.now += std::int64_t{10} * 365 * 86'400;
+  for (int i = 0; i < cache::max_coverages; ++i) REQUIRE(root.cabinet.record_coverage("late " + std::to_string(i), {}));
+  clock.now = right;
+  for (int i = 0; i < 3; ++i, ++clock.now) REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
+  const auto kept = root.cabinet.coverage().value();
+  REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
+  for (const char* subject : {"0", "1", "2"}) {
+    CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& one) { return one.subject == subject; }));
+  }
 }
 
 TEST_CASE("a row that was not written so is passed over") {
@@ -153,7 +188,7 @@ TEST_CASE("where nothing can be written coverage is read, and not recorded or dr
   REQUIRE(stack);
   CHECK(stack->cabinet.coverage()->size() == 1);
   CHECK(stack->cabinet.record_coverage(other, {}).error().code == ErrorCode::cache_unusable);
-  stack->cabinet.drop_coverage({subject});
+  stack->cabinet.drop_coverage(stack->cabinet.coverage().value());
   CHECK(stack->cabinet.coverage()->size() == 1);
   CHECK(test::snapshot(root.layout.root) == before);
 }
@@ -161,11 +196,12 @@ TEST_CASE("where nothing can be written coverage is read, and not recorded or dr
 TEST_CASE("a busy index is an error to those who ask for coverage, and the coverage is there afterwards") {
   test::Filled root(1, {.index_patience = std::chrono::milliseconds(50)});
   REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+  const auto read = root.cabinet.coverage().value();
   {
     const test::IndexHolder holder(root.layout.index());
     CHECK(root.cabinet.coverage().error().code == ErrorCode::io);
     CHECK(root.cabinet.record_coverage(other, {}).error().code == ErrorCode::io);
-    root.cabinet.drop_coverage({subject});
+    root.cabinet.drop_coverage(read);
   }
   CHECK(root.cabinet.coverage()->size() == 1);
 }

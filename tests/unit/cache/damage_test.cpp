@@ -39,7 +39,19 @@ TEST_CASE("a flipped byte anywhere makes a miss, and the file is set aside") {
     ++expected;
   }
   CHECK(root.cabinet.stats()->quarantined == expected);
+  CHECK(root.cabinet.set_aside() == expected);
   CHECK(hit_with(root, whole));
+  CHECK_FALSE(found(root.cabinet, entry + 1));
+  CHECK(root.cabinet.set_aside() == expected);
+}
+
+TEST_CASE("damage that a look-up leaves where it is does not count as set aside") {
+  test::Filled root(1);
+  test::write_file(root.layout.object(test::key_of(entry)), "damaged");
+  const auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
+  REQUIRE(stack);
+  CHECK_FALSE(found(stack->cabinet));
+  CHECK(stack->cabinet.set_aside() == 0);
 }
 
 TEST_CASE("a file cut at any length makes a miss") {

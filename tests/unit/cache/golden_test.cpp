@@ -1,7 +1,8 @@
 // Files written by the first build that wrote this format. They are never regenerated: a build that cannot read them
 // breaks every root that exists.
+#include "cache/bundle.hpp"
 #include "catch.hpp"
-#include "unit/cache/support.hpp"
+#include "unit/cache/bundle_builder.hpp"
 
 using namespace cubinet;
 namespace fs = std::filesystem;
@@ -47,4 +48,41 @@ TEST_CASE("this build writes version 1 byte for byte") {
   const auto key = test::key_of(record);
   REQUIRE(root.cabinet.publish(key, {payload, record, facts}));
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1.hex"));
+}
+
+namespace {
+
+// The other entry of the golden bundle.
+const cache::Object second = {
+    [] {
+      std::string bytes =
+          "\x7f"
+          "ELF";
+      for (int i = 0; i < 768; ++i) bytes.push_back(static_cast<char>(i));
+      return bytes + std::string(1000, '\0');
+    }(),
+    R"({"architecture":"sm_100a","family":"fp8_grouped_masked","k":128,"n":64})",
+    {"fp8_grouped_masked", "sm_100a", 64, 128, "t64x128", 90, 0, 1024, 33.5, 1'764'000'001, {"a", "b"}}};
+
+}  // namespace
+
+// Put together by a program of its own from the grammar, and signed with the key of RFC 8032, test 1.
+TEST_CASE("a bundle written by version 1 is read and accepted by this build") {
+  const test::Keys keys;
+  test::write_file(keys.folder / "bundle", bytes_of("bundle-v1.hex"));
+  const auto bundle = cache::Bundle::open(keys.folder / "bundle", keys.verify());
+  REQUIRE(bundle);
+  REQUIRE(bundle->contents().size() == 2);
+  CHECK(test::equal(bundle->read(test::key_of(record)).value(), {payload, record, facts}));
+  CHECK(test::equal(bundle->read(test::key_of(second.record)).value(), second));
+}
+
+TEST_CASE("this build writes a bundle of version 1 byte for byte, with the zstd that the golden one has") {
+  if (cache::zstd_version() != "1.5.4") CUBINET_SKIP("zstd " + cache::zstd_version() + " may compress otherwise");
+  cache::BundleWriter writer;
+  REQUIRE(writer.add(test::key_of(second.record), second));
+  REQUIRE(writer.add(test::key_of(record), {payload, record, facts}));
+  std::string bytes;
+  for (const std::string& piece : std::move(writer).finish(test::Keys().signing())) bytes += piece;
+  CHECK(bytes == bytes_of("bundle-v1.hex"));
 }

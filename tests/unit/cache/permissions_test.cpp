@@ -48,6 +48,41 @@ void chmod_all(const fs::path& folder, mode_t folders, mode_t files) {
   REQUIRE(::chmod(folder.c_str(), folders) == 0);
 }
 
+// A disk on which nothing can be given away.
+class Keeping final : public util::SystemCalls {
+ public:
+  int asked = 0;
+  int fchown(int /*file*/, uid_t /*user*/, gid_t /*group*/) override {
+    ++asked;
+    errno = EPERM;
+    return -1;
+  }
+};
+
+// All that makes files: an entry, its claim, hits, coverage, and a damaged entry that is set aside and made again.
+void use(Cabinet& cabinet) {
+  const cache::Layout layout{cabinet.root()};
+  REQUIRE(cabinet.claim(test::key_of(1)).mine());
+  REQUIRE(cabinet.publish(test::key_of(1), test::object_of(1)));
+  REQUIRE(cabinet.publish(test::key_of(0), test::object_of(0)));
+  test::write_file(layout.object(test::key_of(1)), "damaged");
+  REQUIRE_FALSE(cabinet.holds(test::key_of(1)));
+  REQUIRE(cabinet.publish(test::key_of(1), test::object_of(1)));
+  cabinet.record_hits({test::key_of(1)});
+  REQUIRE(cabinet.record_coverage("{}", {test::key_of(1)}));
+}
+
+// What in a folder does not belong to `owner`.
+std::vector<std::string> strangers_below(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& item : fs::recursive_directory_iterator(folder)) {
+    struct stat status {};
+    const bool owned = ::lstat(item.path().c_str(), &status) == 0 && status.st_uid == owner && status.st_gid == owner;
+    if (!owned) names.push_back(item.path().native());
+  }
+  return names;
+}
+
 bool hit(const Cabinet& cabinet) { return cabinet.find(test::key_of(0), test::record_of(0)).has_value(); }
 
 }  // namespace
@@ -114,6 +149,51 @@ TEST_CASE("a root of another user is refused by name, also through a link, unles
     }));
   }
   CHECK(Cabinet::open(root.layout.root, false));
+}
+
+TEST_CASE("what root makes in a root of another user belongs to that user, who can replace and remove it") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Owned root;
+  fs::remove(root.layout.index());
+  fs::remove(root.layout.index_journal());
+  fs::remove_all(root.layout.locks());
+  {
+    auto cabinet = Cabinet::open(root.layout.root, true).value();
+    use(cabinet);
+  }
+  CHECK(strangers_below(root.layout.root).empty());
+  CHECK(fs::exists(root.layout.index_journal()));
+  CHECK(fs::exists(root.layout.claim(test::key_of(1))));
+  CHECK(as_user(owner, [&] {
+    auto cabinet = Cabinet::open(root.layout.root, true);
+    if (!cabinet || !cabinet->remove(test::key_of(1))) return false;
+    cabinet->record_hits({test::key_of(0)});
+    return cabinet->claim(test::key_of(1)).mine() && cabinet->publish(test::key_of(1), test::object_of(1)) &&
+           cabinet->coverage()->size() == 1 && cabinet->stats()->hits == 1;
+  }));
+}
+
+TEST_CASE("an empty folder of another user that root makes a cabinet of belongs to that user in all its parts") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const test::TempFolder folder;
+  const cache::Layout layout{folder / "root"};
+  fs::create_directory(layout.root);
+  REQUIRE(::chown(layout.root.c_str(), owner, owner) == 0);
+  auto cabinet = Cabinet::open(layout.root, true).value();
+  use(cabinet);
+  CHECK(strangers_below(layout.root).empty());
+  CHECK(fs::exists(layout.format()));
+}
+
+TEST_CASE("where root cannot give what it makes to the owner of a root it stores all the same") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Owned root;
+  Keeping keeping;
+  auto cabinet = Cabinet::open(root.layout.root, true, {.calls = keeping}).value();
+  use(cabinet);
+  CHECK(keeping.asked > 0);
+  CHECK(cabinet.find(test::key_of(1), test::record_of(1)));
+  CHECK(cabinet.coverage()->size() == 1);
 }
 
 TEST_CASE("a link that another user planted is refused even when it leads to a root of one's own") {

@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "engine_world.hpp"
 #include "jit/provide.hpp"
@@ -65,6 +66,23 @@ TEST_CASE("A warm engine never opens the compiler") {
   CHECK(world.opened == 1);
 }
 
+TEST_CASE("An engine without a root starts from a bundle where it lies, and compiles nothing") {
+  const test::TempFolder folder;
+  World world;
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  const std::int64_t compiled = world.calls;
+  auto cabinet = cache::Cabinet::open(folder / "root", false).value();
+  std::vector<cache::Key> keys;
+  const auto entries = cabinet.list().value();
+  for (const auto& entry : entries) keys.push_back(entry.key);
+  REQUIRE(cache::export_bundle(cabinet, keys, folder / "bundle", {}));
+  jit::EngineParts parts = parts_for(world);
+  parts.cabinet = cache::Cabinet::open_stack({}, false, {folder / "bundle"}).value().cabinet;
+  jit::Engine engine(std::move(parts));
+  check_all_found(engine, kProblem, count_kernels(kProblem, kRange));
+  CHECK(world.calls == compiled);
+}
+
 TEST_CASE("A kernel of the NVRTC that is really there is found though another was expected") {
   const test::TempFolder folder;
   World world;
@@ -88,6 +106,31 @@ TEST_CASE("A miss without a compiler is an error that says where NVRTC was looke
   CHECK(gemm.error().message.find("looked in /x") != std::string::npos);
   world.installed = true;
   CHECK(engine.prepare(kProblem, kRange, nullptr));
+}
+
+TEST_CASE("Where memory holds no compilation a miss says so and NVRTC is not opened, unless the threads are given") {
+  const test::TempFolder folder;
+  World world;
+  const auto limited = [&](int jobs) {
+    auto parts = parts_with_cabinet(world, folder);
+    parts.jobs = jobs;
+    parts.memory_rooms = [] {
+      return std::vector<util::MemoryRoom>{{util::MemoryKind::resident, 1 << 20, "memory.max of /small"}};
+    };
+    return parts;
+  };
+  jit::Engine engine(limited(0));
+  const auto refused = engine.prepare(kProblem, {1, 64}, nullptr);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::out_of_memory);
+  CHECK(refused.error().message.find("1 MiB are left by memory.max of /small") != std::string::npos);
+  CHECK(world.opened == 0);
+  jit::Engine told(limited(1));
+  REQUIRE(told.prepare(kProblem, {1, 64}, nullptr));
+  CHECK(world.opened == 1);
+  jit::Engine warm(limited(0));
+  CHECK(warm.prepare(kProblem, {1, 64}, nullptr));
+  CHECK(world.opened == 1);
 }
 
 TEST_CASE("Problems that differ in groups alone share their kernels") {

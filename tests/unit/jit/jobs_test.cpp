@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "catch.hpp"
+#include "util/text.hpp"
 
 namespace {
 
@@ -56,4 +57,27 @@ TEST_CASE("Address space counts by what threads map, which is more than they tou
 
 TEST_CASE("A machine of 1 GiB compiles on more than one thread") {
   CHECK(choose_jobs(8, {{MemoryKind::resident, gib * 3 / 4, "machine"}}).count >= 4);
+}
+
+TEST_CASE("A limit that leaves less than one job takes is named with what is needed and what is left") {
+  for (const MemoryKind kind : {MemoryKind::resident, MemoryKind::mapped, MemoryKind::data}) {
+    const std::int64_t least = jit::compile_memory(kind).least;
+    const MemoryRoom ample{MemoryKind::resident, 64 * gib, "machine"};
+    CHECK(jit::check_memory({ample, {kind, least, "group"}}));
+    const auto refused = jit::check_memory({ample, {kind, least - 1, "group"}});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::out_of_memory);
+    CHECK(refused.error().message.find("left by group") != std::string::npos);
+    CHECK(refused.error().message.find(util::format_byte_size(least)) != std::string::npos);
+    CHECK(refused.error().message.find(util::format_byte_size(least - 1)) != std::string::npos);
+  }
+  CHECK(jit::check_memory({}));
+}
+
+TEST_CASE("What one job takes fits where memory holds one job with room to spare") {
+  for (const MemoryKind kind : {MemoryKind::resident, MemoryKind::mapped, MemoryKind::data}) {
+    const jit::CompileMemory memory = jit::compile_memory(kind);
+    CHECK(memory.least > 0);
+    CHECK(memory.least <= memory.base + memory.per_job);
+  }
 }

@@ -152,6 +152,23 @@ TEST_CASE("The strict policy refuses what is not in the cabinet by key and comma
   CHECK(test::fake_device().loaded.empty());
 }
 
+TEST_CASE("A strict start that is refused leaves nothing on the device but what was loaded before") {
+  const test::TempFolder folder;
+  warm(folder, {selected(kProblem, kFew), selected(kQuantized, kFew)});
+  World world;
+  jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
+  const std::vector<ProblemRange> more{{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}};
+  REQUIRE_FALSE(engine.prepare(more, nullptr));
+  CHECK(test::fake_device().loaded.size() == static_cast<std::size_t>(test::fake_device().unloaded));
+  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  REQUIRE(gemm);
+  const auto refused = engine.prepare(more, nullptr);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("2 kernels are missing") == 0);
+  CHECK(test::fake_device().loaded.size() == static_cast<std::size_t>(test::fake_device().unloaded) + 1);
+  CHECK(gemm->launch(arguments(kFew), nullptr));
+}
+
 TEST_CASE("The strict policy loads what the cabinet holds, also for a launch outside the prepared range") {
   const test::TempFolder folder;
   warm(folder, {selected(kProblem, kFew)});

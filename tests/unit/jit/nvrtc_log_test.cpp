@@ -30,3 +30,24 @@ TEST_CASE("A log without figures, or with strange ones, yields none") {
     CHECK(facts.kernel_names.empty());
   }
 }
+
+TEST_CASE("A log keeps its lines and tabs and loses every other control character") {
+  const std::string log("first\tline\n\0second\x1b[31m\r\n\x7f\xc3\xa9\0", 29);
+  CHECK(jit::printable_log(log) == "first\tline\nsecond[31m\n\xc3\xa9");
+  CHECK(jit::printable_log("").empty());
+}
+
+TEST_CASE("A log that says out of memory, or that names no error at all, tells of memory") {
+  CHECK(jit::tells_of_memory(""));
+  CHECK(jit::tells_of_memory("ptxas fatal   : Ptx assembly aborted due to errors\n"));
+  CHECK(jit::tells_of_memory("ptxas info    : 0 bytes gmem\nptxas fatal   : Memory allocation failure\n"));
+  CHECK(jit::tells_of_memory("mainloop.cuh(27): catastrophic error: out of memory\n  struct Mainloop;\n"));
+}
+
+TEST_CASE("A log that names another error does not tell of memory") {
+  CHECK_FALSE(jit::tells_of_memory("small.cuh(1): error: identifier \"memory\" is undefined\n"));
+  CHECK_FALSE(
+      jit::tells_of_memory("ptxas error   : Entry function 'small' uses too much shared data\n"
+                           "ptxas fatal   : Ptx assembly aborted due to errors\n"));
+  CHECK_FALSE(jit::tells_of_memory("ptxas fatal   : Unresolved extern function 'missing'\n"));
+}

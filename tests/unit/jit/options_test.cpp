@@ -13,8 +13,8 @@ namespace {
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& wanted) {
-    for (const char* name :
-         {"CUBINET_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME", "CUBINET_NVRTC_DIR", "CUBINET_CACHE_PATH"}) {
+    for (const char* name : {"CUBINET_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "CUDA_HOME", "CUBINET_NVRTC_DIR",
+                             "CUBINET_CACHE_PATH", "CUBINET_BUNDLE_KEY"}) {
       if (const char* value = std::getenv(name)) before_[name] = value;
       const auto found = wanted.find(name);
       found == wanted.end() ? unsetenv(name) : setenv(name, found->second.c_str(), 1);
@@ -63,6 +63,15 @@ TEST_CASE("Layers are the folders between colons, in their order") {
   CHECK(layers_of("").empty());
   CHECK(layers_of("/a") == std::vector<std::string>{"/a"});
   CHECK(layers_of("/a:/b c::/d:") == std::vector<std::string>{"/a", "/b c", "/d"});
+}
+
+TEST_CASE("The key that bundles must be signed with is asked for by name alone") {
+  const auto key_of = [](const std::map<std::string, std::string>& variables) {
+    const Environment environment(variables);
+    return ServiceOptions::from_environment().bundle_key;
+  };
+  CHECK(key_of({{"HOME", "/h"}}).empty());
+  CHECK(key_of({{"CUBINET_BUNDLE_KEY", "/k/public.pem"}}) == "/k/public.pem");
 }
 
 TEST_CASE("The folder named for NVRTC is searched before the toolkit's") {

@@ -242,6 +242,25 @@ TEST_CASE("An attempt at a kernel that another is making comes back at once and 
   CHECK_FALSE(jit::try_to_provide(some_spec(), compiler, &cabinet)->provided->compiled);
 }
 
+TEST_CASE("A compilation that finds no memory says so, and one that throws anything else says what") {
+  struct : test::FakeCompiler {
+    bool memory = true;
+    Expected<jit::CompiledKernel> compile(const jit::KernelSpec&) override {
+      if (memory) throw std::bad_alloc();
+      throw std::runtime_error("out of paper");
+    }
+  } throwing;
+  const auto starved = jit::provide(some_spec(), throwing, nullptr);
+  REQUIRE_FALSE(starved);
+  CHECK(starved.error().code == ErrorCode::out_of_memory);
+  CHECK(starved.error().message.find("out of memory") != std::string::npos);
+  throwing.memory = false;
+  const auto other = jit::provide(some_spec(), throwing, nullptr);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().code == ErrorCode::compile_failed);
+  CHECK(other.error().message.find("out of paper") != std::string::npos);
+}
+
 TEST_CASE("A claim is released with the compilation, whether that fails or throws") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);

@@ -2,9 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <limits>
+#include <new>
+
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "unit/util/failing_memory.hpp"
 #include "unit/util/faulty_calls.hpp"
 #include "unit/util/temp_folder.hpp"
 
@@ -45,10 +49,55 @@ TEST_CASE("The object has every field, on one line, and null for what is not kno
                                {"message", "a\nb"}};
   CHECK(object == unknown);
   counts.worked = 2;
-  const auto known = nlohmann::json::parse(progress_object(counts, ProgressState::interrupted, "\xff", 42, 0));
+  const auto known = nlohmann::json::parse(progress_object(counts, ProgressState::executing, "\xff", 42, 0));
   CHECK(known.at("rate") == 1.0);
   CHECK(known.at("eta_seconds") == 6.0);
-  CHECK(known.at("state") == "interrupted");
+  CHECK(known.at("state") == "executing");
+}
+
+TEST_CASE("In a state that is final no time is left to tell, and the rate stays") {
+  ProgressCounts counts;
+  counts.total = 9;
+  counts.worked = 4;
+  counts.seconds = 2;
+  for (const ProgressState state : {ProgressState::done, ProgressState::failed, ProgressState::interrupted}) {
+    for (const int done : {4, 9}) {
+      counts.done = done;
+      const auto object = nlohmann::json::parse(progress_object(counts, state, "", 42, 0));
+      INFO(object.dump());
+      CHECK(object.at("eta_seconds").is_null());
+      CHECK(object.at("rate") == 2.0);
+    }
+  }
+}
+
+TEST_CASE("The object is JSON whatever the names and numbers are") {
+  ProgressCounts counts;
+  counts.current = "\"a\\\x01\xe2\x82";
+  counts.current_seconds = std::numeric_limits<double>::infinity();
+  counts.seconds = 1e-7;
+  const auto object = nlohmann::json::parse(progress_object(counts, ProgressState::failed, "\xff\n", 42, 1e18));
+  CHECK(object.at("current") == "\"a\\\x01\ufffd\ufffd");
+  CHECK(object.at("current_seconds").is_null());
+  CHECK(object.at("seconds") == 1e-7);
+  CHECK(object.at("heartbeat") == 1e18);
+  CHECK(object.at("message") == "\ufffd\n");
+}
+
+TEST_CASE("Memory that runs out at any moment of writing the text is an exception, and ends no process") {
+  ProgressCounts counts;
+  counts.current = "a kernel whose name is too long to be kept without memory of its own";
+  const std::string message = "a message that is \"too long\" for that, too\n";
+  int failures = 0;
+  for (bool whole = false; !whole; failures += whole ? 0 : 1) {
+    const test::FailingMemory memory(failures);
+    try {
+      static_cast<void>(progress_object(counts, ProgressState::compiling, message, 42, 1e9));
+      whole = true;
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  CHECK(failures > 3);
 }
 
 TEST_CASE("A change is told at most four times a second, and the heartbeat is written once a second without one") {
@@ -126,4 +175,31 @@ TEST_CASE("A folder that is not there is an error that names it") {
   const auto replaced = replace_progress(util::system_calls(), folder / "absent/p", "text");
   REQUIRE_FALSE(replaced);
   CHECK(replaced.error().message.find((folder / "absent/p").native() + ": No such") != std::string::npos);
+}
+
+TEST_CASE("A file in a cabinet's folder is refused, however the two are spelt, and one beside it is not") {
+  const test::TempFolder folder;
+  fs::create_directories(folder / "cabinet/objects");
+  test::write_file(folder / "cabinet/index.db", "index");
+  fs::create_directory_symlink(folder / "cabinet", folder / "other");
+  fs::create_symlink(folder / "cabinet/index.db", folder / "link");
+  const fs::path cabinet = folder / "cabinet";
+  const fs::path relative = fs::relative(folder.path());
+  for (const fs::path& root : {cabinet, folder / "other", folder / "cabinet/", relative / "cabinet"}) {
+    for (const fs::path& inside :
+         {cabinet, cabinet / "index.db", cabinet / "objects/ab/new", cabinet / "p", folder / "other/index.db",
+          folder / "cabinet/objects/../p", relative / "cabinet/p", folder / "link", folder / "absent/../cabinet/p"}) {
+      INFO(root << ", " << inside);
+      const auto checked = check_outside(inside, root);
+      REQUIRE_FALSE(checked);
+      CHECK(checked.error().code == ErrorCode::invalid_argument);
+      CHECK(checked.error().message.find(inside.native()) != std::string::npos);
+    }
+    for (const fs::path& outside : {folder / "p", folder / "cabinet.p", folder / "cabinet/../p", folder / "absent/p",
+                                    folder / "..p", relative / "p", fs::path("p")}) {
+      INFO(root << ", " << outside);
+      CHECK(check_outside(outside, root));
+    }
+  }
+  CHECK_FALSE(check_outside(folder / "unborn/p", folder / "unborn"));
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "unit/util/failing_memory.hpp"
 #include "unit/util/faulty_calls.hpp"
 #include "unit/util/temp_folder.hpp"
 
@@ -232,4 +233,109 @@ TEST_CASE("A terminal that takes no text holds up neither the work nor the heart
   CHECK(done() == 1);
   hold.unlock();
   display.end(ProgressState::done);
+}
+
+TEST_CASE("Memory that runs out at any moment of telling stops neither the work nor the last word") {
+  for (int left = 0; left < 60; ++left) {
+    Shown shown(ProgressStyle::lines, true);
+    const ProgressDisplay::InWork work(shown.display, "a kernel whose name is too long to be kept without memory");
+    {
+      const test::FailingMemory memory(left);
+      shown.display.begin(Phase::compiling, 1);
+      shown.display.finish(Finish::compiled);
+      shown.display.end_phase();
+    }
+    shown.display.end(ProgressState::done);
+    INFO(left);
+    CHECK(shown.object().at("state") == "done");
+    CHECK(shown.object().at("done") == 1);
+  }
+}
+
+TEST_CASE("A first or last word that cannot be written takes away the file that says something else") {
+  for (const bool first : {true, false}) {
+    for (int call = 0; call < 4; ++call) {  // open, write, close and rename
+      INFO((first ? "first, call " : "last, call ") << call);
+      Shown shown(ProgressStyle::none, true);
+      shown.display.begin(Phase::compiling, 1);
+      REQUIRE(test::count_files(shown.folder.path()) == 1);
+      shown.calls.fail_at = shown.calls.calls + call;
+      if (first) {
+        shown.display.begin(Phase::executing, 1);
+      } else {
+        shown.display.end(ProgressState::done);
+      }
+      CHECK(test::count_files(shown.folder.path()) == 0);
+      if (!first) continue;
+      shown.pass(1);
+      CHECK(shown.object().at("state") == "executing");
+    }
+  }
+}
+
+TEST_CASE("A beat that cannot be written leaves the one before, and what is no file of progress is not taken away") {
+  Shown shown(ProgressStyle::none, true);
+  shown.display.begin(Phase::compiling, 1);
+  shown.calls.fail_at = shown.calls.calls;
+  shown.pass(0.8);
+  CHECK(shown.object().at("heartbeat") == 1e9);
+  shown.pass(1);
+  CHECK(shown.object().at("heartbeat") > 1e9);
+  std::filesystem::remove(shown.folder / "p");
+  test::write_file(shown.folder / "precious", "precious");
+  std::filesystem::create_symlink(shown.folder / "precious", shown.folder / "p");
+  shown.display.end(ProgressState::done);
+  CHECK(std::filesystem::is_symlink(shown.folder / "p"));
+  CHECK(test::contents(shown.folder / "precious") == "precious");
+}
+
+TEST_CASE("The file says for whom the process waits and for how long, until a kernel is done or the phase is over") {
+  Shown shown(ProgressStyle::lines, true);
+  shown.display.begin(Phase::compiling, 3);
+  CHECK(shown.display.wait(0));
+  shown.pass(0.3);
+  CHECK(shown.object().at("current") == "waiting for another process");
+  CHECK(shown.display.wait(12));
+  CHECK_FALSE(shown.display.wait(12));
+  shown.pass(4.7);
+  CHECK(shown.object().at("current") == "waiting for process 12");
+  CHECK(shown.object().at("current_seconds") > 4);
+  CHECK(shown.text().find("; waiting for process 12 for 5.0 s\n") != std::string::npos);
+  {
+    const ProgressDisplay::InWork work(shown.display, "another kernel");
+    shown.pass(0.3);
+    CHECK(shown.object().at("current") == "another kernel");
+  }
+  shown.display.finish(Finish::hit);
+  shown.pass(1);
+  CHECK(shown.object().at("current") == "");
+  shown.display.wait(12);
+  shown.pass(1);
+  CHECK(shown.object().at("current") == "waiting for process 12");
+  shown.display.end(ProgressState::interrupted);
+  CHECK(shown.object().at("current") == "");
+}
+
+TEST_CASE("A plan that is found whole is told in the file alone") {
+  Shown shown(ProgressStyle::lines, true);
+  shown.display.found(7);
+  shown.display.end(ProgressState::done);
+  CHECK(shown.object().at("done") == 7);
+  CHECK(shown.object().at("total") == 7);
+  CHECK(shown.object().at("hits") == 7);
+  CHECK(shown.object().at("rate").is_null());
+  CHECK(shown.text().empty());
+}
+
+TEST_CASE("The heartbeat begins with the display, before there is a phase") {
+  const test::TempFolder folder;
+  ProgressSurroundings surroundings;
+  surroundings.period = 1ms;
+  const ProgressDisplay display(ProgressStyle::none, folder / "p", std::move(surroundings));
+  const auto heartbeat = [&] {
+    return nlohmann::json::parse(test::contents(folder / "p")).at("heartbeat").get<double>();
+  };
+  const double first = heartbeat();
+  for (int i = 0; i < 20'000 && heartbeat() == first; ++i) std::this_thread::sleep_for(1ms);
+  CHECK(heartbeat() > first);
 }

@@ -50,6 +50,9 @@ class FaultyCalls final : public util::SystemCalls {
     return fails() ? -1 : SystemCalls::rename(from, to);
   }
   int mkdir(const std::string& path, mode_t mode) override { return fails() ? -1 : SystemCalls::mkdir(path, mode); }
+  int fchown(int file, uid_t user, gid_t group) override {
+    return fails() ? -1 : SystemCalls::fchown(file, user, group);
+  }
 
  private:
   bool fails() {

@@ -66,7 +66,7 @@ TEST_CASE("The smallest limit of the group and of those above it binds, less wha
   group("/outer/inner", "1000000\n", "300000\n");
   group("/outer", "max\n", "400000\n");
   CHECK(available_memory(kernel.root()) == 700000);
-  kernel.write("sys/fs/cgroup/outer/inner/memory.stat", "file 9\nactive_file 7\ninactive_file 100000\n");
+  kernel.write("sys/fs/cgroup/outer/inner/memory.stat", "file 9\nactive_file 60000\ninactive_file 40000\n");
   CHECK(available_memory(kernel.root()) == 800000);
   group("/outer", "900000\n", "400000\n");
   CHECK(available_memory(kernel.root()) == 500000);
@@ -83,7 +83,7 @@ TEST_CASE("A group that is over its limit leaves nothing, and a cache larger tha
   kernel.write("sys/fs/cgroup/memory.max", "1000\n");
   kernel.write("sys/fs/cgroup/memory.current", "2000\n");
   CHECK(available_memory(kernel.root()) == 0);
-  kernel.write("sys/fs/cgroup/memory.stat", "inactive_file 5000\n");
+  kernel.write("sys/fs/cgroup/memory.stat", "inactive_file 1500\nactive_file 5000\n");
   CHECK(available_memory(kernel.root()) == 1000);
 }
 
@@ -92,7 +92,8 @@ TEST_CASE("Limits of the first version count, also inside a container that is to
   kernel.write("proc/self/cgroup", "4:memory:/docker/abc\n");
   kernel.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n");
   kernel.write("sys/fs/cgroup/memory/memory.usage_in_bytes", "600000\n");
-  kernel.write("sys/fs/cgroup/memory/memory.stat", "inactive_file 1\ntotal_inactive_file 50000\n");
+  kernel.write("sys/fs/cgroup/memory/memory.stat",
+               "inactive_file 1\ntotal_inactive_file 30000\ntotal_active_file 20000\n");
   const auto rooms = memory_rooms(kernel.root());
   REQUIRE(rooms.size() == 1);
   CHECK(rooms[0].bytes == 450000);
@@ -109,7 +110,7 @@ TEST_CASE("The process's own limits leave what it has not mapped yet") {
   CHECK(rooms[0].bytes == 9000 - 8192);
   CHECK(rooms[1].bytes == 4096 - 1024);
   CHECK(rooms[0].kind == MemoryKind::mapped);
-  CHECK(rooms[1].kind == MemoryKind::mapped);
+  CHECK(rooms[1].kind == MemoryKind::data);
 }
 
 TEST_CASE("A real process has memory available, fewer bytes with a limit of its own, and a peak that is resident") {

@@ -29,6 +29,19 @@ TEST_CASE("what is not a size, or too large a one, is refused with a message tha
   }
 }
 
+TEST_CASE("a size that is one but does not fit is said to be too large, with the most that there is") {
+  for (const char* text : {"9223372036854775808", "8388608TiB", "99999999999999999999", "99999999999999GiB",
+                           "99999999999999999999 MB", "99999999999999999999.5"}) {
+    INFO(text);
+    const std::string message = util::parse_byte_size(text).error().message;
+    CHECK(message == std::string("'") + text + "' is too large: a size is at most 9223372036854775807 bytes");
+  }
+  for (const char* text : {"99999999999999999999x", "-99999999999999999999", "1e99"}) {
+    INFO(text);
+    CHECK(util::parse_byte_size(text).error().message.find("is not a size") != std::string::npos);
+  }
+}
+
 TEST_CASE("sizes are printed in a unit that suits them") {
   CHECK(util::format_byte_size(0) == "0 B");
   CHECK(util::format_byte_size(1500) == "1500 B");

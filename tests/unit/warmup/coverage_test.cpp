@@ -35,9 +35,10 @@ struct Warmed {
     const Plan plan = warmup::make_plan(request).value();
     return warmup::warm(plan, compiler, &cabinet, 1, {});
   }
-  bool record(const PlanRequest& request, const Report& report) {
+  Expected<bool> try_to_record(const PlanRequest& request, const Report& report) {
     return warmup::record_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request, "13.0"), report);
   }
+  bool record(const PlanRequest& request, const Report& report) { return try_to_record(request, report).value(); }
   bool warm_and_record(const PlanRequest& request) { return record(request, warm(request)); }
   bool is_covered(const PlanRequest& request, const std::string& nvrtc = "13.0") {
     return find_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request, nvrtc));
@@ -200,9 +201,31 @@ TEST_CASE("A warmup that failed, was stopped or could not store everything recor
   refuses([](Report& report) { --report.stored; });
   refuses([](Report& report) { --report.compiled, --report.stored; });
   refuses([](Report& report) { report.persist = cache::Persistence::off; });
-  refuses([](Report& report) { report.persist = cache::Persistence::readonly; });
   CHECK(root.cabinet.coverage()->empty());
   CHECK(root.record(request, good));
+}
+
+TEST_CASE("A complete warmup that cannot be recorded says why, and one that is not complete has nothing to record") {
+  Warmed root;
+  const PlanRequest request = request_of({a});
+  Report report = root.warm(request);
+  fs::rename(root.layout.index(), root.folder / "index");
+  fs::create_directories(root.layout.index() / "a folder in its place");
+  fs::remove_all(root.layout.quarantine());
+  const auto unwritable = root.try_to_record(request, report);
+  REQUIRE_FALSE(unwritable);
+  CHECK(unwritable.error().message.find(root.layout.index().native()) != std::string::npos);
+
+  auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
+  root.cabinet = std::move(stack->cabinet);
+  report = root.warm(request);
+  REQUIRE(report.persist == cache::Persistence::readonly);
+  const auto readonly = root.try_to_record(request, report);
+  REQUIRE_FALSE(readonly);
+  CHECK(readonly.error().code == ErrorCode::cache_unusable);
+  CHECK(readonly.error().message.find("is read-only") != std::string::npos);
+  report.remaining = {"00"};
+  CHECK(root.try_to_record(request, report) == false);
 }
 
 TEST_CASE("A record takes the place of those that it covers, and leaves others") {

@@ -206,6 +206,23 @@ TEST_CASE("After a hang nothing is launched, and nothing is given back that woul
   CHECK(fake_device().retained == 1);
 }
 
+TEST_CASE("A device that hangs before anything is loaded is left alone, and what it may use is kept") {
+  Bench bench;
+  fake_gpu().stalls = true;
+  const Plan plan = small_plan();
+  const ExecutionReport report = bench.execute(plan, 1000 * mib);
+  CHECK(report.hung);
+  CHECK(report.launches == 0);
+  REQUIRE(report.failed.size() == 1);
+  CHECK(report.failed.front().reason.find("did not end within 30 ms") != std::string::npos);
+  REQUIRE(report.not_executed.size() == plan.kernels.size() - 1);
+  CHECK(report.not_executed.front().reason.find("not tried any more") == 0);
+  CHECK(fake_device().loaded.empty());
+  CHECK_FALSE(fake_gpu().touched_hung);
+  bench.device.reset();
+  CHECK(fake_device().retained == 1);
+}
+
 TEST_CASE("After an error that stays with the device nothing is launched, and memory is given back") {
   Bench bench;
   fake_gpu().faults = CUDA_ERROR_ILLEGAL_ADDRESS;

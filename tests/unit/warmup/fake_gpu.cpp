@@ -34,7 +34,7 @@ std::size_t used_bytes() {
 
 void note_context() { gpu.lost_context = gpu.lost_context || fake_device().current != fake_context(); }
 
-bool hung() { return gpu.hangs && gemm_launched; }
+bool hung() { return gpu.stalls || (gpu.hangs && gemm_launched); }
 
 CUresult state() { return gemm_launched ? gpu.faults : CUDA_SUCCESS; }
 

@@ -21,7 +21,8 @@ struct FakeGpu {
   int streams = 0;
   bool lost_context = false;       // memory or a stream was asked for or given back while the context was not current
   bool hangs = false;              // a GEMM never ends
-  bool touched_hung = false;       // something was given back while one ran
+  bool stalls = false;             // nothing that is put on a stream ever ends
+  bool touched_hung = false;       // something was given back while it, or such a GEMM, ran
   CUresult faults = CUDA_SUCCESS;  // what every call answers after a GEMM was launched
   std::string wrong;               // entry point whose results are wrong
   bool strays = false;             // whether a GEMM writes where no row is valid

@@ -168,7 +168,7 @@ TEST_CASE("A key may appear again where it is no field of the language model") {
   const std::string model = R"("num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64)";
   for (const char* more : {R"("other": 1, "other": 2)", R"("vision_config": {"hidden_size": 1, "hidden_size": 2})",
                            R"("list": [{"hidden_size": 1}, {"hidden_size": 2}])",
-                           R"("text_config": [{"num_experts": 1, "num_experts": 2}])",
+                           R"("text_config": {"list": [{"num_experts": 1, "num_experts": 2}]})",
                            R"("text_config.hidden_size": 64, "text_config": {"hidden_size": 64})"}) {
     INFO(more);
     CHECK(parsed(std::string("{") + more + ", " + model + "}").experts == 8);
@@ -229,7 +229,9 @@ TEST_CASE("Models that give n_routed_experts or num_experts must give their expe
 
 TEST_CASE("The width of dense layers is not taken for the width of the experts") {
   for (const char* sign : {R"("first_k_dense_replace": 3)", R"("mlp_only_layers": [0, 1])",
-                           R"("decoder_sparse_step": 2)", R"("moe_layer_freq": 2)"}) {
+                           R"("decoder_sparse_step": 2)", R"("moe_layer_freq": 2)", R"("moe_layer_freq": [0, 1, 1])",
+                           R"("first_k_dense_replace": "3")", R"("first_k_dense_replace": 1.5)",
+                           R"("first_k_dense_replace": 18446744073709551615)", R"("mlp_only_layers": 3)"}) {
     INFO(sign);
     const std::string message = message_of(
         std::string(R"({"num_local_experts": 8, "hidden_size": 64, "intermediate_size": 256, )") + sign + "}");
@@ -276,15 +278,35 @@ TEST_CASE("Weights quantized by the method fp8 in blocks of 128 x 128 are FP8, a
   CHECK((type_of(R"({"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3"})") == DataType::fp8));
   for (const char* other : {"null", "{}", R"({"quant_method": null})", R"({"weight_block_size": [128, 128]})",
                             R"({"quant_method": "mxfp4"})", R"({"quant_method": "awq", "weight_block_size": [64, 64]})",
-                            R"({"quant_method": ["fp8"], "weight_block_size": [128, 128]})", R"("fp8")"}) {
+                            R"({"quant_method": "", "weight_block_size": [128, 128]})"}) {
     INFO(other);
     CHECK((type_of(other) == DataType::bf16));
   }
   CHECK(quantized(R"({"quant_method": "mxfp4"})").quantization == "mxfp4");
-  CHECK(quantized(R"({"quant_method": 8})").quantization == "8");
-  CHECK(quantized(R"("fp8")").quantization == "\"fp8\"");
   CHECK(quantized(R"({"weight_block_size": [128, 128]})").quantization == "an unnamed method");
   CHECK(quantized("{}").quantization.empty());
+}
+
+TEST_CASE(
+    "A quantization_config, a text_config or a quant_method of another type is refused by name, never passed over") {
+  const std::string rest = R"("num_experts": 8, "moe_intermediate_size": 128, "hidden_size": 128)";
+  for (const char* value : {R"("fp8")", R"("")", "8", "0", "1.5", "true", "false", "[]", R"(["fp8"])"}) {
+    INFO(value);
+    const std::string found = std::string(" is ") + value + ", expected an object";
+    const std::string field = std::string(R"("quantization_config": )") + value;
+    CHECK(message_of("{" + rest + ", " + field + "}") == "m.json: quantization_config" + found);
+    const std::string nested = R"(, "text_config": {)" + rest + ", " + field + "}}";
+    CHECK(message_of(R"({"layers": 2)" + nested) == "m.json: text_config.quantization_config" + found);
+    CHECK(message_of("{" + field + R"(, "text_config": {)" + rest + "}}") == "m.json: quantization_config" + found);
+    CHECK(message_of("{" + rest + R"(, "text_config": )" + value + "}") == "m.json: text_config" + found);
+  }
+  for (const char* method : {"8", "true", R"(["fp8"])", "{}"}) {
+    INFO(method);
+    const std::string config = std::string(R"("quantization_config": {"quant_method": )") + method + "}";
+    CHECK(message_of("{" + rest + ", " + config + "}") ==
+          std::string("m.json: quantization_config.quant_method is ") + method + ", expected a text");
+  }
+  CHECK(parsed("{" + rest + R"(, "text_config": null, "quantization_config": null})").quantization.empty());
 }
 
 TEST_CASE("The method fp8 with other blocks than 128 x 128 is refused with the field, what came and the way out") {

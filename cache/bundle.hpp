@@ -1,0 +1,40 @@
+// A bundle file, open for look-ups. See bundle_format.hpp for what is in it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "cache/bundle_format.hpp"
+#include "cache/layer.hpp"
+#include "cache/signature.hpp"
+#include "util/files.hpp"
+
+namespace cubinet::cache {
+
+// Holds the file open, and its table of contents in memory: who replaces the file by a rename takes nothing from under
+// a reader. Thread-safe, fork-safe.
+class Bundle final : public Layer {
+ public:
+  // Reads the table of contents and checks it, the file's length and, with a key, the signature; no blob is read.
+  // not_found: nothing there. io: it cannot be read. invalid_argument: it is damaged, is no bundle, or is not signed
+  // with that key. With `trusted_only` a file that others may have written is refused as a root is (trust.hpp).
+  static Expected<Bundle> open(const std::filesystem::path& path, const std::optional<VerifyKey>& key,
+                               bool trusted_only = false);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const BundleContents& contents() const { return contents_; }
+
+  [[nodiscard]] Expected<Object> read(const Key& key) const override;
+  [[nodiscard]] bool exists(const Key& key) const override;
+  // The object of row `i` of the contents; errors as from read().
+  [[nodiscard]] Expected<Object> read_row(std::uint64_t i) const;
+
+ private:
+  [[nodiscard]] Expected<Object> load(const BundleRow& row) const;
+
+  std::filesystem::path path_;
+  util::File file_;
+  BundleContents contents_;
+};
+
+}  // namespace cubinet::cache

@@ -1,0 +1,41 @@
+#include "cache/layer.hpp"
+
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "cache/bundle.hpp"
+#include "cache/object_store.hpp"
+#include "cache/signature.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* reason = "it is a bundle, to be read alone";
+
+Expected<OpenedLayer> open_bundle(const fs::path& path, const fs::path& key_file) {
+  std::optional<VerifyKey> key;
+  if (!key_file.empty()) {
+    auto read = VerifyKey::read(key_file);
+    if (!read) return tl::make_unexpected(std::move(read.error()));
+    key = std::move(*read);
+  }
+  auto bundle = Bundle::open(path, key, true);
+  if (!bundle) return tl::make_unexpected(std::move(bundle.error()));
+  return OpenedLayer{std::make_unique<Bundle>(std::move(*bundle)), {{path}, Persistence::readonly, reason}, true};
+}
+
+}  // namespace
+
+Expected<OpenedLayer> open_folder_or_bundle(const fs::path& path, const Surroundings& outside) {
+  std::error_code error;  // what cannot be looked at is told as a folder that cannot
+  if (fs::is_regular_file(path, error)) return open_bundle(fs::absolute(path, error), outside.bundle_key);
+  auto root = open_layer(path);
+  if (!root) return tl::make_unexpected(std::move(root.error()));
+  auto store = std::make_unique<ObjectStore>(root->layout, outside.calls);
+  return OpenedLayer{std::move(store), std::move(*root), false};
+}
+
+}  // namespace cubinet::cache

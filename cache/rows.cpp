@@ -1,0 +1,36 @@
+#include "cache/rows.hpp"
+
+namespace cubinet::cache {
+
+Entry make_entry(const Key& key, std::int64_t bytes, const Object& object, const Index::Row* row) {
+  Entry entry;
+  entry.key = key;
+  entry.facts = object.facts;
+  entry.bytes = bytes;
+  entry.record = object.record;
+  if (row != nullptr) {
+    entry.last_used = row->entry.last_used;
+    entry.hits = row->entry.hits;
+  }
+  return entry;
+}
+
+const Index::Row* find_row(const Index::Rows& rows, const Key& key) {
+  const auto it = rows.find(key);
+  return it == rows.end() ? nullptr : &it->second;
+}
+
+bool describes(const Index::Row* row, const Entry& entry) {
+  return row != nullptr && row->sound && row->entry.bytes == entry.bytes && row->entry.record == entry.record &&
+         row->entry.facts == entry.facts;
+}
+
+std::vector<Key> dangling(const Index::Rows& rows, const ObjectStore::Listing& listing, const ObjectStore& store) {
+  std::vector<Key> keys;
+  for (const auto& [key, row] : rows) {
+    if (!listing.objects.contains(key) && !store.exists(key)) keys.push_back(key);
+  }
+  return keys;
+}
+
+}  // namespace cubinet::cache

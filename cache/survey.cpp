@@ -1,0 +1,94 @@
+// Listings and figures of a cabinet.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cache/cabinet_state.hpp"
+#include "cache/quarantine.hpp"
+#include "cache/rows.hpp"
+#include "util/digest.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+// Fills in `entries` and `damaged` of the survey. Returns the entries whose rows are missing or wrong.
+std::vector<Entry> collect(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows& rows,
+                           Survey& survey) {
+  std::vector<Entry> changed;
+  for (const auto& [key, bytes] : listing.objects) {
+    const Index::Row* row = find_row(rows, key);
+    if (row != nullptr && row->sound && row->entry.bytes == bytes) {
+      survey.entries.push_back(row->entry);
+      continue;
+    }
+    const auto object = store.read(key);
+    if (object) {
+      changed.push_back(make_entry(key, bytes, *object, row));
+      survey.entries.push_back(changed.back());
+    } else if (object.error().code != ErrorCode::not_found) {  // else removed since the listing was made
+      survey.damaged.push_back(key.hex());
+    }
+  }
+  survey.damaged.insert(survey.damaged.end(), listing.strangers.begin(), listing.strangers.end());
+  return changed;
+}
+
+void keep_matching(Survey& survey, std::string_view key_prefix) {
+  std::string prefix(key_prefix);
+  for (char& c : prefix) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  std::erase_if(survey.entries, [&](const Entry& entry) { return !entry.key.hex().starts_with(prefix); });
+  std::erase_if(survey.damaged, [&](const std::string& name) { return !name.starts_with(prefix); });
+}
+
+}  // namespace
+
+Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
+  if (!util::is_hex(key_prefix)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
+  }
+  const auto listing = state_->store.list();
+  if (!listing) return tl::make_unexpected(listing.error());
+  const auto read = state_->writable() ? state_->index.rows() : state_->index.rows_unchanged();
+  const Index::Rows rows = read.value_or(Index::Rows());
+  Survey survey;
+  // Where none could be made nobody has counted anything.
+  if (!read && read.error().failure != SqlFailure::absent) survey.index_problem = read.error().message;
+  const std::vector<Entry> changed = collect(state_->store, *listing, rows, survey);
+  const auto gone = dangling(rows, *listing, state_->store);
+  if (state_->writable() && read && !(changed.empty() && gone.empty())) {
+    static_cast<void>(state_->index.apply(changed, gone));
+  }
+  keep_matching(survey, key_prefix);
+  return survey;
+}
+
+Expected<std::vector<Entry>> Cabinet::list() { return match({}); }
+
+Expected<std::vector<Entry>> Cabinet::match(std::string_view key_prefix) {
+  auto found = survey(key_prefix);
+  if (!found) return tl::make_unexpected(found.error());
+  return std::move(found->entries);
+}
+
+Expected<Stats> Cabinet::stats() {
+  auto found = survey();
+  if (!found) return tl::make_unexpected(found.error());
+  Stats stats;
+  stats.damaged = static_cast<std::int64_t>(found->damaged.size());
+  stats.index_problem = std::move(found->index_problem);
+  for (const Entry& entry : found->entries) {
+    ++stats.entries;
+    stats.bytes += entry.bytes;
+    stats.hits += entry.hits;
+    stats.compile_ms += entry.facts.compile_ms;
+  }
+  stats.quarantined = count_quarantined_objects(state_->root.layout);
+  for (Coverage& one : coverage().value_or(std::vector<Coverage>())) {
+    const bool whole =
+        std::all_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return state_->exists(key); });
+    if (whole) stats.coverage.push_back(std::move(one));
+  }
+  return stats;
+}
+
+}  // namespace cubinet::cache

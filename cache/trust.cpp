@@ -1,0 +1,37 @@
+#include "cache/trust.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "util/files.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+bool trusted_owner(const struct stat& status) {
+  const uid_t caller = ::geteuid();
+  return status.st_uid == caller || status.st_uid == 0 || caller == 0;
+}
+
+}  // namespace
+
+Expected<void> check_trust(const std::filesystem::path& path, const struct stat& target, std::string_view what) {
+  struct stat link {};
+  if (::lstat(path.c_str(), &link) != 0) {
+    return fail(ErrorCode::cache_unusable, util::system_message(fmt::format("examine the {}", what), path, errno));
+  }
+  if (!trusted_owner(link) || !trusted_owner(target)) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("the {} {} belongs to user {}: choose one of your own, or of root", what, path.native(),
+                            trusted_owner(link) ? target.st_uid : link.st_uid));
+  }
+  if ((target.st_mode & S_IWOTH) != 0) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("the {0} {1} can be written by everybody: chmod o-w {1}", what, path.native()));
+  }
+  return {};
+}
+
+}  // namespace cubinet::cache

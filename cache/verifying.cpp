@@ -1,0 +1,93 @@
+// Comparing every object with its footer and with the index, and mending what differs.
+#include "cache/cabinet_state.hpp"
+#include "cache/rows.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+bool is_busy(const Index::Outcome& rows) { return !rows && rows.error().failure == SqlFailure::busy; }
+
+struct Checked {
+  std::vector<Key> damaged;        // can be set aside; a file that cannot be read is reported only
+  std::vector<Entry> undescribed;  // what their rows should say
+  std::int64_t unreadable = 0;
+};
+
+// Reads every object of the listing and fills in `checked`, `damaged` and `orphans` of the report. Without rows (null)
+// nothing is said about them.
+Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows* rows,
+                      VerifyReport& report) {
+  Checked result;
+  for (const auto& [key, bytes] : listing.objects) {
+    const auto object = store.read(key);
+    // Removed since the listing was made.
+    if (!object && object.error().code == ErrorCode::not_found) continue;
+    ++report.checked;
+    if (!object) {
+      report.damaged.push_back(key.hex());
+      if (is_damage(object.error())) {
+        result.damaged.push_back(key);
+      } else {
+        ++result.unreadable;
+      }
+      continue;
+    }
+    if (rows == nullptr) continue;
+    const Index::Row* row = find_row(*rows, key);
+    Entry entry = make_entry(key, bytes, *object, row);
+    if (describes(row, entry)) continue;
+    ++report.orphans;
+    result.undescribed.push_back(std::move(entry));
+  }
+  for (const std::string& name : listing.strangers) report.damaged.push_back(name);
+  return result;
+}
+
+// Sets aside what is damaged. Returns how many things are where they were. `gone` gets the keys of which none is.
+std::int64_t set_all_aside(const ObjectStore& store, const ObjectStore::Listing& listing, const Checked& checked,
+                           std::vector<Key>& gone) {
+  std::int64_t left = checked.unreadable;
+  for (const Key& key : checked.damaged) {
+    static_cast<void>(store.set_damaged_aside(key));
+    if (!store.exists(key)) {
+      gone.push_back(key);
+    } else if (!store.read(key)) {  // a whole one may have come in its place
+      ++left;
+    }
+  }
+  for (const std::string& name : listing.strangers) {
+    if (!store.set_stranger_aside(name)) ++left;
+  }
+  return left;
+}
+
+}  // namespace
+
+Expected<VerifyReport> Cabinet::verify(bool repair) {
+  if (repair) {
+    if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+  }
+  const auto listing = state_->store.list();
+  if (!listing) return tl::make_unexpected(listing.error());
+  VerifyReport report;
+  auto rows = state_->index.rows_unchanged();
+  if (!rows) report.index_problem = rows.error().message;
+  // The journal of a killed writer is played back here, and a damaged file replaced.
+  if (!rows && repair && !is_busy(rows)) rows = state_->index.rows();
+  report.index_busy = is_busy(rows);
+  if (report.index_busy) report.index_problem = rows.error().message;
+  const Index::Rows known = rows.value_or(Index::Rows());
+  std::vector<Key> gone = dangling(known, *listing, state_->store);
+  report.missing = static_cast<std::int64_t>(gone.size());
+  const Checked checked = check_objects(state_->store, *listing, report.index_busy ? nullptr : &known, report);
+  report.leftovers = state_->store.leftovers(repair);
+  if (!repair) return report;
+  report.unmended = set_all_aside(state_->store, *listing, checked, gone);
+  if (report.index_busy || (checked.undescribed.empty() && gone.empty())) return report;
+  if (auto applied = state_->index.apply(checked.undescribed, gone); !applied) {
+    return tl::make_unexpected(applied.error());
+  }
+  return report;
+}
+
+}  // namespace cubinet::cache

@@ -1,0 +1,178 @@
+// Bundles as layers under a root: searched where they lie, and never written.
+#include <unistd.h>
+
+#include "cache/bundle.hpp"
+#include "catch.hpp"
+#include "unit/cache/bundle_builder.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool hit(const Cabinet& cabinet, int number) {
+  const auto object = cabinet.find(test::key_of(number), test::record_of(number));
+  return object && test::equal(*object, test::object_of(number)) && cabinet.holds(test::key_of(number));
+}
+
+}  // namespace
+
+TEST_CASE("a bundle is a layer: its entries are found, and it is never written") {
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", test::written_bundle({0, 1, 2}));
+  fs::permissions(folder / "bundle", fs::perms::owner_read);
+  test::Filled root(0);
+  const auto before = test::snapshot(folder.path());
+  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  for (int i = 0; i < 3; ++i) CHECK(hit(root.cabinet, i));
+  CHECK_FALSE(root.cabinet.holds(test::key_of(3)));
+  CHECK_FALSE(root.cabinet.find(test::key_of(0), "another record"));
+  root.cabinet.record_hits({test::key_of(0)});
+  CHECK(root.cabinet.list()->empty());
+  CHECK(test::snapshot(folder.path()) == before);
+}
+
+TEST_CASE("a damaged entry of a bundle is a miss, and a later layer and the bundle's other entries still answer") {
+  const test::TempFolder folder;
+  test::RawBundle raw = test::raw_bundle(3);
+  const auto middle = raw.rows[1];
+  raw.blobs[middle.offset + 40] = static_cast<char>(raw.blobs[middle.offset + 40] ^ 1);
+  test::write_file(folder / "bundle", raw.bytes());
+  test::Filled root(0);
+  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  int missed = -1;
+  for (int i = 0; i < 3; ++i) {
+    if (test::raw_key(test::record_of(i)) == middle.key) missed = i;
+    CHECK(hit(root.cabinet, i) == (missed != i));
+  }
+  REQUIRE(missed >= 0);
+  test::Filled whole(3);
+  REQUIRE(root.cabinet.add_layer(whole.layout.root));
+  CHECK(hit(root.cabinet, missed));
+  CHECK(root.cabinet.stats()->quarantined == 0);
+}
+
+TEST_CASE("a bundle that is damaged in its table of contents, or that is none, is refused as a layer") {
+  const test::TempFolder folder;
+  std::string bytes = test::written_bundle({0});
+  bytes[50] = static_cast<char>(bytes[50] ^ 1);
+  test::write_file(folder / "changed", bytes);
+  test::write_file(folder / "cut", test::written_bundle({0}).substr(0, 300));
+  test::write_file(folder / "text", "hello\n");
+  test::write_file(folder / "empty", "");
+  test::Filled root(1);
+  for (const char* name : {"changed", "cut", "text", "empty"}) {
+    const auto added = root.cabinet.add_layer(folder / name);
+    REQUIRE_FALSE(added);
+    CHECK(added.error().message.find((folder / name).string()) != std::string::npos);
+  }
+  CHECK(hit(root.cabinet, 0));
+}
+
+TEST_CASE("who replaces a bundle by a rename takes nothing from under a reader") {
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", test::written_bundle({0, 1}));
+  test::Filled root(0);
+  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  test::write_file(folder / "new", test::written_bundle({5}));
+  fs::rename(folder / "new", folder / "bundle");
+  CHECK(hit(root.cabinet, 0));
+  fs::remove(folder / "bundle");
+  CHECK(hit(root.cabinet, 1));
+}
+
+TEST_CASE("a bundle that is cut while it is open is a miss") {
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", test::written_bundle({0, 1}));
+  test::Filled root(0);
+  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  fs::resize_file(folder / "bundle", 10);
+  CHECK_FALSE(root.cabinet.holds(test::key_of(0)));
+}
+
+TEST_CASE("a bundle opened before a fork answers in the child and in the parent") {
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", test::written_bundle({0, 1, 2, 3}));
+  test::Filled root(0);
+  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  const auto all = [&] {
+    for (int round = 0; round < 200; ++round) {
+      if (!hit(root.cabinet, round % 4)) return 1;
+    }
+    return 0;
+  };
+  const pid_t child = test::start_child(all);
+  CHECK(all() == 0);
+  CHECK(test::wait_for(child) == 0);
+}
+
+TEST_CASE("a stack without a root serves from a bundle alone, in the order of its layers, and stores nothing") {
+  test::Filled second(3);
+  auto other = test::object_of(0);
+  other.payload += "second";
+  fs::remove(second.layout.object(test::key_of(0)));
+  REQUIRE(second.cabinet.publish(test::key_of(0), other));
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", test::written_bundle({0, 1}));
+  const auto before = test::snapshot(folder.path());
+  auto stack = Cabinet::open_stack({}, true, {folder / "bundle", second.layout.root});
+  REQUIRE(stack);
+  CHECK(stack->problems.empty());
+  CHECK(stack->cabinet.persistence() == cache::Persistence::readonly);
+  CHECK(stack->cabinet.readonly_reason().find("bundle") != std::string::npos);
+  for (int i = 0; i < 3; ++i) CHECK(hit(stack->cabinet, i));
+  const auto published = stack->cabinet.publish(test::key_of(5), test::object_of(5));
+  REQUIRE_FALSE(published);
+  CHECK(published.error().code == ErrorCode::cache_unusable);
+  CHECK(test::snapshot(folder.path()) == before);
+}
+
+TEST_CASE("with a key named, bundles that it has not signed are no layers, and folders are as before") {
+  const test::Keys keys;
+  const auto& folder = keys.folder;
+  test::write_file(folder / "good", test::written_bundle({0}, keys.signing()));
+  test::write_file(folder / "bare", test::written_bundle({1}));
+  test::write_file(folder / "other", test::written_bundle({2}, keys.other()));
+  test::Filled layer(4);
+  cache::Surroundings surroundings;
+  surroundings.bundle_key = keys.public_file();
+  auto stack = Cabinet::open_stack({}, true, {folder / "bare", folder / "other", folder / "good"}, surroundings);
+  REQUIRE(stack);
+  CHECK(hit(stack->cabinet, 0));
+  CHECK_FALSE(hit(stack->cabinet, 1));
+  CHECK_FALSE(hit(stack->cabinet, 2));
+  REQUIRE(stack->problems.size() == 2);
+  CHECK(stack->problems[0].find("not signed") != std::string::npos);
+  REQUIRE(stack->cabinet.add_layer(layer.layout.root));
+  CHECK(hit(stack->cabinet, 3));
+  surroundings.bundle_key = folder / "absent.pem";
+  const auto refused = Cabinet::open_stack({}, true, {folder / "good"}, surroundings);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("absent.pem") != std::string::npos);
+}
+
+TEST_CASE("a bundle that everybody may write, or of another user, is no layer") {
+  if (::geteuid() != 0) CUBINET_SKIP("needs root to give a file away");
+  const test::TempFolder folder;
+  test::write_file(folder / "open", test::written_bundle({0}));
+  fs::permissions(folder / "open", fs::perms{0666});
+  test::write_file(folder / "foreign", test::written_bundle({0}));
+  REQUIRE(::chown((folder / "foreign").c_str(), 54321, 54321) == 0);
+  REQUIRE(::symlink((folder / "sound").c_str(), (folder / "link").c_str()) == 0);
+  test::write_file(folder / "sound", test::written_bundle({0}));
+  REQUIRE(::lchown((folder / "link").c_str(), 54321, 54321) == 0);
+  const auto layer_of_nobody = [&](const char* name) {
+    return test::in_child([&] {
+      if (::setgid(65534) != 0 || ::setuid(65534) != 0) return 97;
+      const auto stack = Cabinet::open_stack({}, false, {folder / name});
+      return stack ? 0 : stack.error().code == ErrorCode::cache_unusable ? 1 : 2;
+    });
+  };
+  CHECK(layer_of_nobody("sound") == 0);
+  CHECK(layer_of_nobody("open") == 1);
+  CHECK(layer_of_nobody("foreign") == 1);
+  CHECK(layer_of_nobody("link") == 1);
+  CHECK_FALSE(Cabinet::open_stack({}, false, {folder / "open"}));
+  CHECK(Cabinet::open_stack({}, false, {folder / "foreign"}));
+}

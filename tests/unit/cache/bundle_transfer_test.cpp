@@ -1,0 +1,134 @@
+// A root's entries into a bundle, and back into a root.
+#include "cache/bundle_transfer.hpp"
+
+#include "catch.hpp"
+#include "unit/cache/bundle_builder.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<cache::Key> keys_of(Cabinet& cabinet) {
+  std::vector<cache::Key> keys;
+  const auto entries = cabinet.list().value();
+  for (const auto& entry : entries) keys.push_back(entry.key);
+  return keys;
+}
+
+cache::Bundle opened(const fs::path& file) { return cache::Bundle::open(file, {}).value(); }
+
+}  // namespace
+
+TEST_CASE("what is exported and imported is the same, byte for byte, and sound") {
+  test::Filled from(4);
+  const test::TempFolder folder;
+  const auto exported = cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {});
+  REQUIRE(exported);
+  CHECK(exported->entries == 4);
+  CHECK(exported->bytes == fs::file_size(folder / "bundle"));
+  const auto imported = cache::import_bundle(opened(folder / "bundle"), folder / "to");
+  REQUIRE(imported);
+  CHECK(imported->imported == 4);
+  CHECK(imported->there == 0);
+  CHECK(imported->bytes == exported->object_bytes);
+  auto to = Cabinet::open(folder / "to", false).value();
+  CHECK(test::equal(to.list().value(), from.cabinet.list().value()));
+  std::uint64_t bytes = 0;
+  for (int i = 0; i < 4; ++i) {
+    const auto path = cache::Layout{folder / "to"}.object(test::key_of(i));
+    CHECK(test::contents(path) == test::contents(from.layout.object(test::key_of(i))));
+    bytes += fs::file_size(path);
+  }
+  CHECK(bytes == exported->object_bytes);
+  const auto report = to.verify(false).value();
+  CHECK(report.damaged.empty());
+  CHECK(report.orphans + report.missing + report.leftovers == 0);
+}
+
+TEST_CASE("roots of the same entries give the same bundle, whatever their order, use and index") {
+  test::Filled one(3);
+  test::Filled other(0);
+  for (const int number : {2, 0, 1}) REQUIRE(other.cabinet.publish(test::key_of(number), test::object_of(number)));
+  other.cabinet.record_hits({test::key_of(1), test::key_of(2)});
+  test::write_file(other.layout.index(), "noise");
+  const test::TempFolder folder;
+  REQUIRE(cache::export_bundle(one.cabinet, keys_of(one.cabinet), folder / "one", {}));
+  auto keys = keys_of(other.cabinet);
+  std::reverse(keys.begin(), keys.end());
+  REQUIRE(cache::export_bundle(other.cabinet, keys, folder / "other", {}));
+  CHECK(test::contents(folder / "one") == test::contents(folder / "other"));
+}
+
+TEST_CASE("entries that are there are kept as they are and counted, and a damaged one is made good") {
+  test::Filled from(3);
+  const test::TempFolder folder;
+  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  test::Filled to(2);
+  to.cabinet.record_hits({test::key_of(0)});
+  test::write_file(to.layout.object(test::key_of(1)), "damaged");
+  const auto imported = cache::import_bundle(opened(folder / "bundle"), to.layout.root);
+  REQUIRE(imported);
+  CHECK(imported->there == 1);
+  CHECK(imported->imported == 2);
+  CHECK(to.cabinet.match(test::key_of(0).hex())->front().hits == 1);
+  for (int i = 0; i < 3; ++i) CHECK(to.cabinet.load(test::key_of(i)));
+  CHECK(to.cabinet.stats()->quarantined == 1);
+  CHECK(cache::import_bundle(opened(folder / "bundle"), to.layout.root)->there == 3);
+}
+
+TEST_CASE("an entry that is missing or damaged is exported by nobody, and no file is made") {
+  test::Filled from(2);
+  const test::TempFolder folder;
+  const auto fails = [&](const cache::Key& key) {
+    const auto exported = cache::export_bundle(from.cabinet, {test::key_of(0), key}, folder / "bundle", {});
+    REQUIRE_FALSE(exported);
+    CHECK(exported.error().message.find(key.hex().substr(2)) != std::string::npos);
+    CHECK(fs::is_empty(folder.path()));
+    return exported.error().code;
+  };
+  CHECK(fails(test::key_of(7)) == ErrorCode::not_found);
+  test::write_file(from.layout.object(test::key_of(1)), "damaged");
+  CHECK(fails(test::key_of(1)) == ErrorCode::io);
+}
+
+TEST_CASE("an export replaces the file that is there, and nothing else") {
+  test::Filled from(1);
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", "old");
+  fs::create_directory(folder / "folder");
+  fs::create_symlink(folder / "bundle", folder / "link");
+  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  CHECK(opened(folder / "bundle").contents().size() == 1);
+  for (const char* name : {"folder", "link"}) {
+    const auto refused = cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / name, {});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().message.find(name) != std::string::npos);
+  }
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 3);
+}
+
+TEST_CASE("a root that takes nothing refuses an import and says how far it came") {
+  test::Filled from(2);
+  const test::TempFolder folder;
+  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  test::write_file(folder / "file", "in the way");
+  CHECK(cache::import_bundle(opened(folder / "bundle"), folder / "file").error().code == ErrorCode::cache_unusable);
+
+  struct FullAfter final : util::SystemCalls {
+    int left = 1;
+    int link(const std::string& a, const std::string& b) override {
+      if (b.find("/objects/") != std::string::npos && left-- <= 0) return errno = ENOSPC, -1;
+      return SystemCalls::link(a, b);
+    }
+  } calls;
+  cache::Surroundings surroundings{util::system_clock(), calls};
+  const auto refused = cache::import_bundle(opened(folder / "bundle"), folder / "to", surroundings);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("1 of 2 entries are in the cabinet") != std::string::npos);
+  auto to = Cabinet::open(folder / "to", false).value();
+  CHECK(to.list()->size() == 1);
+  CHECK(to.verify(false)->damaged.empty());
+}

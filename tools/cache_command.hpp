@@ -1,0 +1,46 @@
+// The commands of `cubinet cache`, a file each: cache_ls.cpp, cache_show.cpp, ... A command's function adds it to the
+// command line; when the user names it, its action is given the cabinet.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cache/cabinet.hpp"
+#include "tools/commands.hpp"
+#include "tools/output.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace cubinet::tools {
+
+// What every one of them takes.
+struct CacheOptions {
+  std::string root;
+  bool json = false;
+};
+
+// Returns the exit code.
+using CacheAction = std::function<int(const CacheOptions&, cache::Cabinet&)>;
+
+// Adds a command that runs `action` on the cabinet that the user names. The cabinet is opened and never created.
+CLI::App* add_cache_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
+                            const std::string& details, CacheAction action);
+
+// Adds an option that names a file; `file` must outlive the command. An empty name, as a script's empty variable gives
+// it, is refused.
+void add_file_option(CLI::App& command, const char* name, std::string& file, const char* help);
+
+// Adds the argument KEY; `key` must outlive the command.
+void add_key_argument(CLI::App& command, std::string& key);
+
+void add_cache_ls(CLI::App& cache, int& exit_code);
+void add_cache_show(CLI::App& cache, int& exit_code);
+void add_cache_stats(CLI::App& cache, int& exit_code);
+void add_cache_verify(CLI::App& cache, int& exit_code);
+void add_cache_rm(CLI::App& cache, int& exit_code);
+void add_cache_export(CLI::App& cache, int& exit_code);
+void add_cache_import(CLI::App& cache, int& exit_code);
+
+}  // namespace cubinet::tools

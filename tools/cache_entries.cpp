@@ -1,0 +1,89 @@
+#include "tools/cache_entries.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tools/table.hpp"
+#include "util/clock.hpp"
+#include "util/digest.hpp"
+
+namespace cubinet::tools {
+
+std::string age_of(std::int64_t then) {
+  const std::int64_t now = util::system_clock().seconds();
+  return age_text(now - std::clamp<std::int64_t>(then, 0, now));
+}
+
+std::string config_text(const cache::Facts& facts) { return facts.config.empty() ? "-" : one_line(facts.config); }
+
+Json entry_object(const cache::Entry& entry, bool use_known) {
+  const auto use = [&](std::int64_t value) { return use_known ? Json(value) : Json(); };
+  return Json{{"key", entry.key.hex()},
+              {"family", entry.facts.family},
+              {"arch", entry.facts.arch},
+              {"n", entry.facts.n},
+              {"k", entry.facts.k},
+              {"config", entry.facts.config},
+              {"bytes", entry.bytes},
+              {"created", entry.facts.created},
+              {"last_used", use(entry.last_used)},
+              {"hits", use(entry.hits)},
+              {"registers", entry.facts.registers},
+              {"spill_bytes", entry.facts.spill_bytes},
+              {"smem_bytes", entry.facts.smem_bytes},
+              {"compile_ms", entry.facts.compile_ms}};
+}
+
+void note_shortfalls(std::size_t damaged, const std::string& index_problem) {
+  if (!index_problem.empty()) note(index_problem + "; hits are unknown");
+  if (damaged == 0) return;
+  note(fmt::format("{} damaged {} in objects/ not listed; run `cubinet cache verify --repair`", damaged,
+                   damaged == 1 ? "file is" : "files are"));
+}
+
+namespace {
+
+constexpr std::size_t shortest_prefix = 4;
+
+}  // namespace
+
+Expected<std::string> key_prefix(const std::string& text) {
+  if (util::is_hex(text) && text.size() >= shortest_prefix && text.size() <= 64) return text;
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("KEY '{}' is not a key or the beginning of one: {} to 64 hexadecimal digits", text, shortest_prefix));
+}
+
+Error damaged(const std::string& reason) {
+  return {ErrorCode::io, reason + "; run `cubinet cache verify --repair`", {}};
+}
+
+Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet) {
+  auto found = cabinet.survey(prefix);
+  if (!found) return found;
+  const auto& entries = found->entries;
+  const auto& broken = found->damaged;
+  if (entries.size() == 1 && broken.empty()) return found;
+  if (entries.empty() && broken.size() == 1) {
+    const auto key = cache::Key::from_hex(broken.front());
+    const auto reason = key ? cabinet.check(*key) : Expected<void>();
+    return tl::make_unexpected(
+        damaged(reason ? fmt::format("{} in objects/ is no object", broken.front()) : reason.error().message));
+  }
+  if (entries.empty() && broken.empty()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("no entry's key begins with {} in {}", prefix, cabinet.root().string()));
+  }
+  std::string candidates;
+  for (const cache::Entry& entry : entries) {
+    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), one_line(entry.facts.family),
+                              size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
+  }
+  for (const std::string& name : broken) candidates += fmt::format("  {}  damaged\n", one_line(name));
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} is the beginning of {} keys:", prefix, entries.size() + broken.size()), candidates);
+}
+
+}  // namespace cubinet::tools

@@ -1,0 +1,91 @@
+// cubinet cache import: a bundle's entries into the cabinet.
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cache/bundle_transfer.hpp"
+#include "cubinet/cubinet.hpp"
+#include "tools/cache_command.hpp"
+#include "tools/cache_help.hpp"
+#include "tools/toolchain.hpp"
+#include "util/text.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+struct ImportOptions {
+  CacheOptions common;
+  std::string file;
+  std::string verify_key;
+  bool require_signature = false;
+};
+
+// The key that the bundle has to be signed with, if one is named here or in the environment.
+Expected<std::optional<cache::VerifyKey>> wanted_key(const ImportOptions& options) {
+  const std::string file =
+      options.verify_key.empty() ? ServiceOptions::from_environment().bundle_key : options.verify_key;
+  if (!file.empty()) return cache::VerifyKey::read(file).map([](auto key) { return std::optional(std::move(key)); });
+  if (!options.require_signature) return std::nullopt;
+  return fail(ErrorCode::invalid_argument,
+              "--require-signature needs a key: give --verify-key FILE, or set CUBINET_BUNDLE_KEY");
+}
+
+void print_report(const ImportOptions& options, const std::string& root, const cache::BundleContents& contents,
+                  const cache::ImportReport& report, bool verified) {
+  if (options.common.json) {
+    print_object(Json{{"cache", root},
+                      {"file", options.file},
+                      {"entries", contents.size()},
+                      {"imported", report.imported},
+                      {"there", report.there},
+                      {"bytes", report.bytes},
+                      {"arch", cache::architectures(contents)},
+                      {"signature", verified               ? "verified"
+                                    : contents.is_signed() ? "unverified"
+                                                           : "none"}});
+    return;
+  }
+  print(one_line(fmt::format("{} entries for {}: {} imported ({}), {} were there; in {}{}", contents.size(),
+                             fmt::join(cache::architectures(contents), ", "), report.imported,
+                             util::format_byte_size(static_cast<std::int64_t>(report.bytes)), report.there, root,
+                             verified ? "; signature verified" : "")) +
+        "\n");
+}
+
+int import_entries(const ImportOptions& options) {
+  const bool json = options.common.json;
+  const auto root = cache_root(options.common.root);
+  if (!root) return report_error(root.error(), json, exit_usage);
+  const auto key = wanted_key(options);
+  if (!key) return report_error(key.error(), json, exit_usage);
+  const auto bundle = cache::Bundle::open(options.file, *key);
+  if (!bundle) return report_error(bundle.error(), json, exit_failed);
+  const auto report = cache::import_bundle(*bundle, *root);
+  if (!report) return report_error(report.error(), json, exit_failed);
+  if (bundle->contents().is_signed() && !*key) {
+    note(options.file + " is signed, and nothing was asked of the signature: --verify-key FILE does");
+  }
+  print_report(options, *root, bundle->contents(), *report, key->has_value());
+  return exit_done;
+}
+
+}  // namespace
+
+void add_cache_import(CLI::App& cache, int& exit_code) {
+  CLI::App* command = cache.add_subcommand("import", "Take over the entries of a bundle, all of them or none");
+  const auto options = std::make_shared<ImportOptions>();
+  command->add_option("FILE", options->file, "The bundle to read")->required();
+  add_cache_option(*command, options->common.root);
+  add_file_option(*command, "--verify-key", options->verify_key,
+                  "Refuse what is not signed with the private part of this Ed25519 public key (PEM; default: "
+                  "CUBINET_BUNDLE_KEY)");
+  command->add_flag("--require-signature", options->require_signature,
+                    "Refuse to import where no key is named, too: nothing gets in that was not verified");
+  command->add_flag("--json", options->common.json, "Print one JSON object");
+  command->footer(std::string(import_help) + '\n' + exit_codes_help);
+  command->callback([options, &exit_code] { exit_code = import_entries(*options); });
+}
+
+}  // namespace cubinet::tools

@@ -1,0 +1,68 @@
+// cubinet cache verify: whether the cabinet is sound.
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/cache_command.hpp"
+#include "tools/cache_entries.hpp"
+#include "tools/cache_help.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+void print_report(const cache::VerifyReport& report, bool repair, bool repaired) {
+  for (const std::string& name : report.damaged) print(fmt::format("damaged: {}\n", one_line(name)));
+  if (!report.index_problem.empty()) print(fmt::format("index: {}\n", one_line(report.index_problem)));
+  const std::string rows = report.index_busy ? "index not compared"
+                                             : fmt::format("{} objects without a row, {} rows without an object",
+                                                           report.orphans, report.missing);
+  print(fmt::format("{} checked, {} damaged, {}, {} leftovers{}\n", report.checked, report.damaged.size(), rows,
+                    report.leftovers, repaired ? "; repaired" : ""));
+  if (report.leftovers > 0 && !repair) {
+    print(
+        "leftovers are what killed writers left in tmp/: harmless, and `cubinet cache verify --repair` removes them\n");
+  }
+}
+
+int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
+  const auto report = cabinet.verify(repair);
+  if (!report) return report_error(report.error(), options.json, exit_failed);
+  const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0;
+  const bool repaired = repair && report->unmended == 0 && !report->index_busy;
+  if (options.json) {
+    print_object(Json{{"cache", cabinet.root().string()},
+                      {"checked", report->checked},
+                      {"damaged", report->damaged},
+                      {"orphans", report->orphans},
+                      {"missing", report->missing},
+                      {"leftovers", report->leftovers},
+                      {"index_problem", report->index_problem},
+                      {"index_busy", report->index_busy},
+                      {"repaired", repaired},
+                      {"unmended", report->unmended}});
+  } else {
+    print_report(*report, repair, repaired);
+  }
+  if (!sound && !repair) note("run `cubinet cache verify --repair` to mend this");
+  if (report->unmended > 0) note(fmt::format("{} damaged files could not be set aside", report->unmended));
+  if (report->index_busy) {
+    note(fmt::format("the index was busy and not {}; try again later", repair ? "mended" : "compared"));
+  }
+  return (repair ? repaired : sound) ? exit_done : exit_failed;
+}
+
+}  // namespace
+
+void add_cache_verify(CLI::App& cache, int& exit_code) {
+  const auto repair = std::make_shared<bool>(false);
+  const auto action = [repair](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return verify(options, *repair, cabinet);
+  };
+  add_cache_command(cache, exit_code, "verify", "Compare every object with its digest and with the index", verify_help,
+                    action)
+      ->add_flag("--repair", *repair, "Set damaged objects aside, mend the index, remove leftovers");
+}
+
+}  // namespace cubinet::tools
