@@ -57,16 +57,18 @@ Json parse(std::string_view json) { return Json::parse(json.begin(), json.end(),
 
 Expected<std::string> facts_to_json(const Facts& facts) {
   if (!std::isfinite(facts.compile_ms)) return fail(ErrorCode::invalid_argument, "the compile time is not a number");
-  Json json = {{"arch", facts.arch},
-               {"compile_ms", facts.compile_ms},
-               {"created", facts.created},
-               {"family", facts.family},
-               {"k", facts.k},
-               {"kernel_names", facts.kernel_names},
-               {"n", facts.n},
-               {"registers", facts.registers},
-               {"smem_bytes", facts.smem_bytes},
-               {"spill_bytes", facts.spill_bytes}};
+  // One by one: a list in braces copies each value twice, and a listing does this for each row.
+  Json json = Json::object();
+  json["arch"] = facts.arch;
+  json["compile_ms"] = facts.compile_ms;
+  json["created"] = facts.created;
+  json["family"] = facts.family;
+  json["k"] = facts.k;
+  json["kernel_names"] = facts.kernel_names;
+  json["n"] = facts.n;
+  json["registers"] = facts.registers;
+  json["smem_bytes"] = facts.smem_bytes;
+  json["spill_bytes"] = facts.spill_bytes;
   if (!facts.config.empty()) json["config"] = facts.config;
   try {
     return json.dump();

@@ -65,7 +65,9 @@ SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds pa
   if (!fs::exists(layout.index(), error)) make_file(layout, calls);
   auto database = Database::open(layout.index(), Database::Mode::read_write, patience);
   if (!database) return database;
-  for (const char* setting : {"PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {
+  // Of a new file: a row is some 2 KB, and pages of the usual 4 KB would hold it in two places, at twice the size.
+  for (const char* setting :
+       {"PRAGMA page_size = 16384", "PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {
     if (auto set = database->run(setting); !set) return tl::make_unexpected(set.error());
   }
   const auto version = database->integer("PRAGMA user_version");

@@ -21,10 +21,11 @@ Expected<Object> read_object(const fs::path& path, const Key& key) {
   return decode_object(std::move(*bytes), key);
 }
 
-// 0 for what is no regular file: no object has this size, so that it is read and found damaged.
-std::int64_t size_of(const fs::path& path) {
+// 0 for what is no regular file: no object has this size, so that it is read and found damaged. `name` is relative to
+// the open folder: among 100,000 files that is quicker than whole paths are.
+std::int64_t size_of(int folder, const std::string& name) {
   struct stat status {};
-  const bool regular = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  const bool regular = ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
   return regular ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
@@ -139,7 +140,7 @@ Expected<bool> ObjectStore::remove(const Key& key) const {
 
 bool ObjectStore::exists(const Key& key) const { return is_there(layout_.object(key)); }
 
-std::int64_t ObjectStore::size(const Key& key) const { return size_of(layout_.object(key)); }
+std::int64_t ObjectStore::size(const Key& key) const { return size_of(AT_FDCWD, layout_.object(key).native()); }
 
 Expected<ObjectStore::Listing> ObjectStore::list() const {
   Listing listing;
@@ -153,9 +154,10 @@ Expected<ObjectStore::Listing> ObjectStore::list() const {
     }
     const auto files = names_in(folder);
     if (!files) return tl::make_unexpected(files.error());
+    const util::File opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), calls_);
     for (const std::string& file : *files) {
       if (const auto key = Layout::object_key(shard, file)) {
-        listing.objects.emplace(*key, size_of(folder / file));
+        listing.objects.emplace(*key, size_of(opened.get(), file));
       } else {
         listing.strangers.push_back(shard + "/" + file);
       }

@@ -38,6 +38,10 @@ Expected<fs::path> set_aside(util::SystemCalls& calls, const Layout& layout, con
   return fail(ErrorCode::io, util::system_message("set aside the damaged", path, errno));
 }
 
+bool was_set_aside(const Layout& layout, const Key& key) {
+  return count(layout, [prefix = key.hex() + "."](const std::string& name) { return name.starts_with(prefix); }) > 0;
+}
+
 std::int64_t count_quarantined_objects(const Layout& layout) {
   return count(layout, [](const std::string& name) { return !name.starts_with("index.db"); });
 }

@@ -18,6 +18,9 @@ inline constexpr std::int64_t max_quarantined = 1000;
 Expected<std::filesystem::path> set_aside(util::SystemCalls& calls, const Layout& layout,
                                           const std::filesystem::path& path, std::string_view name);
 
+// Whether an object of this key is there.
+bool was_set_aside(const Layout& layout, const Key& key);
+
 // How many damaged objects are in quarantine. (A damaged index may lie there too; it is not counted.)
 std::int64_t count_quarantined_objects(const Layout& layout);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "jit/record.hpp"
 #include "util/digest.hpp"
 
 namespace cubinet::jit {
@@ -28,22 +30,32 @@ struct Constant {
   Value value;
 };
 
+// Shows `visit` every constant of the code: its name in the templates, and what holds it.
+template <class Spec, class Visit>
+void for_each_constant(Spec& spec, Visit visit) {
+  auto& config = spec.config;
+  visit("kN", spec.n);
+  visit("kK", spec.k);
+  visit("kBlockTokens", config.block_tokens);
+  visit("kTokenStep", config.token_step);
+  visit("kBlockColumns", config.block_columns);
+  visit("kStages", config.stages);
+  visit("kCluster", config.cluster);
+  visit("kRasterBand", config.raster_band);
+  visit("kLargestFirst", config.largest_first);
+  visit("kPrefetchWeights", config.prefetch_weights);
+  visit("kTokensOnM", config.tokens_on_m);
+}
+
+Value value_of(std::int64_t value) { return static_cast<long long>(value); }
+Value value_of(std::int32_t value) { return static_cast<int>(value); }
+Value value_of(bool value) { return value; }
+
 std::vector<Constant> constants_of(const KernelSpec& spec) {
-  if (!takes_constants(spec)) return {};
-  const TileConfig& config = spec.config;
-  return {
-      {"kN", static_cast<long long>(spec.n)},
-      {"kK", static_cast<long long>(spec.k)},
-      {"kBlockTokens", config.block_tokens},
-      {"kTokenStep", config.token_step},
-      {"kBlockColumns", config.block_columns},
-      {"kStages", config.stages},
-      {"kCluster", config.cluster},
-      {"kRasterBand", config.raster_band},
-      {"kLargestFirst", config.largest_first},
-      {"kPrefetchWeights", config.prefetch_weights},
-      {"kTokensOnM", config.tokens_on_m},
-  };
+  std::vector<Constant> constants;
+  if (!takes_constants(spec)) return constants;
+  for_each_constant(spec, [&](const char* name, auto value) { constants.push_back({name, value_of(value)}); });
+  return constants;
 }
 
 struct Declaration {
@@ -55,6 +67,31 @@ struct Declaration {
     return std::string("constexpr ") + type + " " + name + " = " + value + ";\n";
   }
 };
+
+// These read a member of a record; false when it is missing, of another type or out of range.
+bool read(const nlohmann::ordered_json& json, const char* name, std::string& value) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_string()) return false;
+  value = found->get<std::string>();
+  return true;
+}
+
+bool read(const nlohmann::ordered_json& json, const char* name, bool& value) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_boolean()) return false;
+  value = found->get<bool>();
+  return true;
+}
+
+template <std::signed_integral Number>
+bool read(const nlohmann::ordered_json& json, const char* name, Number& value) {
+  const auto found = json.find(name);
+  if (found == json.end() || !found->is_number_integer()) return false;
+  const bool fits = found->is_number_unsigned() ? std::in_range<Number>(found->get<std::uint64_t>())
+                                                : std::in_range<Number>(found->get<std::int64_t>());
+  if (fits) value = found->get<Number>();
+  return fits;
+}
 
 }  // namespace
 
@@ -137,23 +174,52 @@ std::vector<std::string> code_options(const KernelSpec& spec) {
   };
 }
 
+NvrtcInput input_of(const KernelSpec& spec, const std::vector<TemplateFile>& files) {
+  return {source_of(spec), included_by(template_name(spec), files), code_options(spec)};
+}
+
 std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version,
                       const std::vector<TemplateFile>& files) {
+  return record_of(spec, nvrtc_version, input_of(spec, files));
+}
+
+std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version, const NvrtcInput& input) {
   auto constants = nlohmann::json::object();
   for (const Constant& constant : constants_of(spec)) {
     std::visit([&](auto value) { constants[constant.name] = value; }, constant.value);
   }
   auto templates = nlohmann::json::object();
-  for (const TemplateFile* file : included_by(template_name(spec), files)) templates[file->name] = file->digest;
+  for (const TemplateFile* file : input.headers) templates[file->name] = file->digest;
   // nlohmann::json keeps the members of an object sorted by name, and dump() writes no white space.
   return nlohmann::json({{"architecture", spec.architecture},
                          {"constants", constants},
                          {"family", spec.family},
                          {"nvrtc", nvrtc_version},
-                         {"options", code_options(spec)},
-                         {"source", util::sha256_hex(source_of(spec))},
+                         {"options", input.options},
+                         {"source", util::sha256_hex(input.source)},
                          {"templates", templates}})
       .dump();
+}
+
+std::optional<KernelSpec> spec_of(const std::string& record) {
+  const nlohmann::ordered_json json = record_value(record);
+  if (!json.is_object()) return std::nullopt;
+  KernelSpec spec;
+  const auto constants = json.find("constants");
+  if (!read(json, "family", spec.family) || !read(json, "architecture", spec.architecture) || constants == json.end() ||
+      !constants->is_object()) {
+    return std::nullopt;
+  }
+  const auto& files = template_files();
+  const bool known = std::any_of(files.begin(), files.end(),
+                                 [&](const TemplateFile& file) { return file.name == template_name(spec); });
+  bool sound = true;
+  for_each_constant(spec, [&](const char* name, auto& value) {
+    sound = sound && (!constants->contains(name) || read(*constants, name, value));
+  });
+  if (!known || !sound) return std::nullopt;
+  spec.config.scaled = takes_constants(spec) && spec.family.starts_with(data_type_name(DataType::fp8));
+  return spec;
 }
 
 cache::Key key_of(const std::string& record) { return *cache::Key::from_hex(util::sha256_hex(record)); }

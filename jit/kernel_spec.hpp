@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,17 @@ std::string source_of(const KernelSpec& spec);
 // NVRTC options that shape the code, sorted; part of the record.
 std::vector<std::string> code_options(const KernelSpec& spec);
 
+// One program given to NVRTC, with every header in memory: no file of the machine is read.
+struct NvrtcInput {
+  std::string source;
+  std::vector<const TemplateFile*> headers;
+  std::vector<std::string> options;
+};
+
+// All that NVRTC is given of a specialization and that can shape its code. Both the compilation and the record are made
+// of it. `files` must outlive the result.
+NvrtcInput input_of(const KernelSpec& spec, const std::vector<TemplateFile>& files = template_files());
+
 // The canonical record: a JSON object with sorted keys and no white space.
 //   architecture  "sm_90a"
 //   constants     every constant of the code, by the name that the templates use; {} where there are none
@@ -81,6 +93,12 @@ std::vector<std::string> code_options(const KernelSpec& spec);
 // It has no path, time, host, user or locale.
 std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version,
                       const std::vector<TemplateFile>& files = template_files());
+std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version, const NvrtcInput& input);
+
+// The kernel that this build makes for the family, architecture and constants that a record names; constants that the
+// record lacks have their defaults. Nothing for a text that is no record, or of a family that is not among the
+// templates.
+std::optional<KernelSpec> spec_of(const std::string& record);
 
 // SHA-256 over the record.
 cache::Key key_of(const std::string& record);

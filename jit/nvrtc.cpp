@@ -12,10 +12,6 @@ namespace {
 // Makes ptxas report registers and spills. It shapes no code, so it is no part of the record.
 constexpr const char* kReportResources = "--ptxas-options=-v";
 
-NvrtcInput input_for(const KernelSpec& spec, const std::vector<TemplateFile>& files) {
-  return {source_of(spec), included_by(template_name(spec), files), code_options(spec)};
-}
-
 }  // namespace
 
 struct NvrtcCompiler::State {
@@ -39,7 +35,7 @@ Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec) { return
 
 Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec, const std::vector<TemplateFile>& files) {
   if (auto known = check_architecture(spec.architecture); !known) return tl::make_unexpected(known.error());
-  NvrtcInput input = input_for(spec, files);
+  NvrtcInput input = input_of(spec, files);
   input.options.emplace_back(kReportResources);
   const util::Moment start = util::now();
   auto answer = run_nvrtc(state_->nvrtc, input, NvrtcOutput::cubin);
@@ -57,7 +53,7 @@ Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec, const st
 
 Expected<std::string> NvrtcCompiler::compile_to_ptx(const KernelSpec& spec) {
   if (auto known = check_architecture(spec.architecture); !known) return tl::make_unexpected(known.error());
-  NvrtcInput input = input_for(spec, template_files());
+  NvrtcInput input = input_of(spec);
   const std::string real = "--gpu-architecture=sm_";
   for (std::string& option : input.options) {
     if (option.starts_with(real)) option.replace(0, real.size(), "--gpu-architecture=compute_");

@@ -36,13 +36,6 @@ struct NvrtcLibrary {
   static Expected<NvrtcLibrary> open(const std::vector<std::string>& folders);
 };
 
-// One program given to NVRTC, with every header in memory: no file of the machine is read.
-struct NvrtcInput {
-  std::string source;
-  std::vector<const TemplateFile*> headers;
-  std::vector<std::string> options;
-};
-
 enum class NvrtcOutput { cubin, ptx };
 
 struct NvrtcAnswer {

@@ -49,7 +49,9 @@ void add_cache(CLI::App& app, int& exit_code) {
   cache->footer(std::string("Example:\n  cubinet cache ls --cache /opt/kernels\n") + exit_codes_help);
   add_cache_ls(*cache, exit_code);
   add_cache_show(*cache, exit_code);
+  add_cache_explain(*cache, exit_code);
   add_cache_stats(*cache, exit_code);
+  add_cache_report(*cache, exit_code);
   add_cache_verify(*cache, exit_code);
   add_cache_rm(*cache, exit_code);
   add_cache_export(*cache, exit_code);

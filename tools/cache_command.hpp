@@ -37,7 +37,9 @@ void add_key_argument(CLI::App& command, std::string& key);
 
 void add_cache_ls(CLI::App& cache, int& exit_code);
 void add_cache_show(CLI::App& cache, int& exit_code);
+void add_cache_explain(CLI::App& cache, int& exit_code);
 void add_cache_stats(CLI::App& cache, int& exit_code);
+void add_cache_report(CLI::App& cache, int& exit_code);
 void add_cache_verify(CLI::App& cache, int& exit_code);
 void add_cache_rm(CLI::App& cache, int& exit_code);
 void add_cache_export(CLI::App& cache, int& exit_code);

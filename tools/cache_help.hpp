@@ -19,27 +19,66 @@ inline constexpr const char* entry_fields_help =
     "  compile_ms    milliseconds\n";
 
 inline constexpr const char* list_help =
-    "Entries are sorted by family, N, K, config. Nothing in objects/ is changed; files that\n"
-    "look damaged are not listed, and counted on standard error.\n\n"
-    "Example:\n  cubinet cache ls --cache /opt/kernels\n\n"
+    "Entries must pass every filter that is given. DURATION is a whole number and s, min, h, d or\n"
+    "w (12h, 7d), SIZE a number and a unit (100KiB). --sort goes upwards: key; family, N, K, config;\n"
+    "n; k; used, longest unused first; size; age, youngest first; hits; compile, quickest first. What\n"
+    "is equal there stays sorted by family, N, K, config.\n"
+    "Nothing in objects/ is changed; files that look damaged are not listed, and counted on\n"
+    "standard error. Without an index there is no choice by use.\n\n"
+    "Example:\n  cubinet cache ls --cache /opt/kernels\n"
+    "  cubinet cache ls --family bf16_grouped_masked --unused-for 30d --sort size --reverse --limit 10\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
+    "  total         entries of the cabinet\n"
+    "  matched       those that pass the filters; --limit may show fewer\n"
     "  entries       a list, fields see below\n"
     "  damaged       keys, or names in objects/, of files that look damaged\n"
     "  index_problem why the index could not be read, else empty\n"
     "Each entry:\n";
 
 inline constexpr const char* show_help =
-    "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n\n"
-    "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n\n"
+    "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n"
+    "--sass runs nvdisasm, else cuobjdump, of CUDA_HOME, /usr/local/cuda or PATH. --ptx compiles the\n"
+    "kernel again, since the cabinet holds no PTX; that takes the templates and the NVRTC that the\n"
+    "entry was made of. Exit code 1 where one of these is missing or another.\n\n"
+    "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n"
+    "  cubinet cache show 3f9a01c2 --sass > kernel.sass\n\n"
     "With --json:\n";
 
 inline constexpr const char* show_more_fields_help =
     "  kernel_names  entry points in the object\n"
     "  record        what the key is the SHA-256 of: all that the compilation depends on\n";
 
+inline constexpr const char* explain_help =
+    "With a key: what the entry is, and whether this build with this NVRTC would ask for it again.\n"
+    "With two keys: the fields in which their records differ. With a problem, as `cubinet plan` takes\n"
+    "it: for each kernel whether a look-up would hit now, in the cabinet or in a layer of\n"
+    "CUBINET_CACHE_PATH, and why it would not. Nothing is compiled, moved or set aside.\n\n"
+    "Examples:\n  cubinet cache explain 3f9a01c2\n  cubinet cache explain 3f9a01c2 77d0be11\n"
+    "  cubinet cache explain --shape 4096,7168,8 --m 300\n\n"
+    "With --json, for a key:\n"
+    "  entries       the one or two entries {key, family, n, k, config}\n"
+    "  wanted        the key that this build asks for in its place; null: none, the family or its\n"
+    "                constants are not this build's\n"
+    "  current       true: it is the same key\n"
+    "  wanted_state  of the wanted key, as state below\n"
+    "  differences   {field, first, second} of the records, as JSON texts; empty: no such field.\n"
+    "                second is the other entry's, or what this build would write\n"
+    "For a problem:\n"
+    "  nvrtc         the version that is asked for\n"
+    "  searched      the cabinet and the layers, in order\n"
+    "  hits, misses  how many kernels\n"
+    "  kernels       {key, family, n, k, config, state, where, why, nearest, differences}; state is\n"
+    "                hit, damaged, set aside (damaged before), stale (the same kernel of other\n"
+    "                templates or another NVRTC) or absent; where has it; nearest is the key of the\n"
+    "                entry that is most like it\n";
+
 inline constexpr const char* stats_help =
-    "Example:\n  cubinet cache stats --cache /opt/kernels\n\n"
+    "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
+    "counters cubinet_cache_..., each with the cabinet's folder as label cache; what is not known is\n"
+    "left out. A node exporter's textfile collector takes it as it is.\n\n"
+    "Example:\n  cubinet cache stats --cache /opt/kernels\n"
+    "  cubinet cache stats --prometheus > /var/lib/node_exporter/cubinet.prom\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
     "  persist       \"on\" or \"readonly\"\n"
@@ -54,6 +93,16 @@ inline constexpr const char* stats_help =
     "                a list of {problems, m_range, arch, num_sms, nvrtc, current (made from the\n"
     "                templates of this build), executed (null, or {device, driver}), kernels,\n"
     "                recorded (seconds since 1970)}\n";
+
+inline constexpr const char* report_help =
+    "One static HTML page without scripts: what the cabinet holds by family, shape and\n"
+    "configuration, resources, age and use, what it is complete for, and damage. Tables show their 50\n"
+    "largest rows. The same state gives the same page.\n\n"
+    "Example:\n  cubinet cache report cabinet.html --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  file          what was written\n"
+    "  bytes         its size\n"
+    "  entries       how many the cabinet holds\n";
 
 inline constexpr const char* verify_help =
     "Exit code 1 when something is damaged or the index and the objects disagree; with\n"

@@ -1,14 +1,20 @@
 // cubinet cache ls: what is in the cabinet.
-#include <algorithm>
-#include <tuple>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
+#include "tools/entry_selection.hpp"
+#include "tools/number.hpp"
 #include "tools/table.hpp"
+#include "util/clock.hpp"
+#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
@@ -16,19 +22,45 @@ namespace {
 
 using util::format_byte_size;
 
-void sort_for_people(std::vector<cache::Entry>& entries) {
-  const auto rank = [](const cache::Entry& entry) {
-    return std::tie(entry.facts.family, entry.facts.n, entry.facts.k, entry.facts.config, entry.key);
-  };
-  std::sort(entries.begin(), entries.end(),
-            [&](const cache::Entry& a, const cache::Entry& b) { return rank(a) < rank(b); });
+struct ListOptions {
+  EntryFilter filter;
+  EntryOrder order = entry_order("family").value();
+  bool reverse = false;
+  std::int64_t limit = 0;  // 0: no limit
+};
+
+// What a listing shows of a cabinet.
+struct Selected {
+  std::vector<cache::Entry> entries;
+  std::size_t total = 0;    // entries of the cabinet
+  std::size_t matched = 0;  // those that pass, of which a limit may have cut some
+};
+
+Selected select(std::vector<cache::Entry> entries, const ListOptions& options) {
+  const std::int64_t now = util::system_clock().seconds();
+  Selected selected;
+  selected.total = entries.size();
+  std::erase_if(entries, [&](const cache::Entry& entry) { return !passes(entry, options.filter, now); });
+  selected.matched = entries.size();
+  sort_entries(entries, options.order, options.reverse);
+  const auto limit = static_cast<std::size_t>(options.limit);
+  if (limit != 0 && entries.size() > limit) entries.resize(limit);
+  selected.entries = std::move(entries);
+  return selected;
 }
 
-void print_entries(const std::vector<cache::Entry>& entries, const std::string& root, bool use_known) {
+// "12 entries", or "2 of 12 entries" where some are left out.
+std::string count_text(const Selected& selected) {
+  const std::string count =
+      selected.entries.size() == selected.total ? "" : fmt::format("{} of ", selected.entries.size());
+  return fmt::format("{}{} entries", count, selected.total);
+}
+
+void print_entries(const Selected& selected, const std::string& root, bool use_known) {
   Table table({"KEY", "FAMILY", "ARCH", ">N", ">K", "CONFIG", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE",
                ">AGE", ">HITS"});
   std::int64_t bytes = 0;
-  for (const cache::Entry& entry : entries) {
+  for (const cache::Entry& entry : selected.entries) {
     const cache::Facts& facts = entry.facts;
     table.add({entry.key.hex().substr(0, shown_digits), one_line(facts.family), one_line(facts.arch),
                size_text(facts.n), size_text(facts.k), config_text(facts), std::to_string(facts.registers),
@@ -37,33 +69,103 @@ void print_entries(const std::vector<cache::Entry>& entries, const std::string& 
                use_known ? std::to_string(entry.hits) : "?"});
     bytes += entry.bytes;
   }
-  if (!entries.empty()) print(table.text());
-  print(fmt::format("{} entries, {} in {}\n", entries.size(), format_byte_size(bytes), root));
+  if (!selected.entries.empty()) print(table.text());
+  print(fmt::format("{}, {} in {}\n", count_text(selected), format_byte_size(bytes), root));
 }
 
-int list(const CacheOptions& options, cache::Cabinet& cabinet) {
+void print_list(const Selected& selected, const cache::Survey& survey, const std::string& root, bool use_known) {
+  Json array = Json::array();
+  for (const cache::Entry& entry : selected.entries) array.push_back(entry_object(entry, use_known));
+  print_object(Json{{"cache", root},
+                    {"total", selected.total},
+                    {"matched", selected.matched},
+                    {"entries", std::move(array)},
+                    {"damaged", survey.damaged},
+                    {"index_problem", survey.index_problem}});
+}
+
+int list(const CacheOptions& options, const ListOptions& wanted, cache::Cabinet& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
-  sort_for_people(survey->entries);
-  note_shortfalls(survey->damaged.size(), survey->index_problem);
   const bool use_known = survey->index_problem.empty();
-  if (!options.json) {
-    print_entries(survey->entries, cabinet.root().string(), use_known);
-    return exit_done;
+  if (!use_known && wanted.filter.asks_for_use()) {
+    return report_error({ErrorCode::io,
+                         survey->index_problem + "; nothing is known of use, so that entries cannot be "
+                                                 "chosen by it",
+                         {}},
+                        options.json, exit_failed);
   }
-  Json array = Json::array();
-  for (const cache::Entry& entry : survey->entries) array.push_back(entry_object(entry, use_known));
-  print_object(Json{{"cache", cabinet.root().string()},
-                    {"entries", std::move(array)},
-                    {"damaged", survey->damaged},
-                    {"index_problem", survey->index_problem}});
+  note_shortfalls(survey->damaged.size(), survey->index_problem);
+  const Selected selected = select(std::move(survey->entries), wanted);
+  if (options.json) {
+    print_list(selected, *survey, cabinet.root().string(), use_known);
+  } else {
+    print_entries(selected, cabinet.root().string(), use_known);
+  }
   return exit_done;
+}
+
+// An option whose text is read by `parse`, which answers with a value or says what is wrong.
+template <class Value, class Target, class Parse>
+CLI::Option* add_parsed(CLI::App& app, const std::string& name, Target& target, Parse parse, const std::string& help) {
+  const auto store = [name, &target, parse](const std::string& text) {
+    const Expected<Value> value = parse(text);
+    if (!value) throw CLI::ValidationError(name, value.error().message);
+    target = *value;
+  };
+  return app.add_option_function<std::string>(name, store, help);
+}
+
+Expected<std::string> parse_name(const std::string& text) {
+  if (text.empty()) return fail(ErrorCode::invalid_argument, "the name is empty");
+  return text;
+}
+
+Expected<std::int64_t> parse_size(const std::string& text) {
+  const auto number = parse_number(text);
+  if (number && *number >= 0) return *number;
+  return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not a whole number from 0", text));
+}
+
+Expected<std::int64_t> parse_limit(const std::string& text) {
+  const auto number = parse_number(text);
+  if (number && *number >= 1) return *number;
+  return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not a whole number from 1", text));
+}
+
+void add_filters(CLI::App& app, EntryFilter& filter) {
+  add_parsed<std::string>(app, "--family", filter.family, parse_name, "Only entries of this family")->type_name("NAME");
+  add_parsed<std::string>(app, "--arch", filter.arch, parse_name, "Only entries of this architecture")
+      ->type_name("ARCH");
+  add_parsed<std::int64_t>(app, "--n", filter.n, parse_size, "Only entries of this N; 0: those that take any")
+      ->type_name("N");
+  add_parsed<std::int64_t>(app, "--k", filter.k, parse_size, "Only entries of this K")->type_name("K");
+  add_parsed<std::int64_t>(app, "--used-within", filter.used_within, util::parse_duration,
+                           "Only entries that were used so long ago at most")
+      ->type_name("DURATION");
+  add_parsed<std::int64_t>(app, "--unused-for", filter.unused_for, util::parse_duration,
+                           "Only entries that were made, and last used, so long ago at least")
+      ->type_name("DURATION");
+  add_parsed<std::int64_t>(app, "--larger-than", filter.larger_than, util::parse_byte_size,
+                           "Only entries whose files are larger")
+      ->type_name("SIZE");
 }
 
 }  // namespace
 
 void add_cache_ls(CLI::App& cache, int& exit_code) {
-  add_cache_command(cache, exit_code, "ls", "List the entries", std::string(list_help) + entry_fields_help, list);
+  const auto wanted = std::make_shared<ListOptions>();
+  const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return list(options, *wanted, cabinet);
+  };
+  CLI::App* command =
+      add_cache_command(cache, exit_code, "ls", "List the entries", std::string(list_help) + entry_fields_help, action);
+  add_filters(*command, wanted->filter);
+  add_parsed<EntryOrder>(*command, "--sort", wanted->order, entry_order, "What to sort by (default: family)")
+      ->type_name(entry_order_names());
+  command->add_flag("--reverse", wanted->reverse, "Sort the other way round");
+  add_parsed<std::int64_t>(*command, "--limit", wanted->limit, parse_limit, "Show so many entries at most")
+      ->type_name("N");
 }
 
 }  // namespace cubinet::tools

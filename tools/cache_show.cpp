@@ -5,9 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "cache/layout.hpp"
+#include "cubinet/cubinet.hpp"
+#include "jit/compiler.hpp"
+#include "jit/record.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
+#include "tools/disassembler.hpp"
 #include "tools/table.hpp"
 #include "util/text.hpp"
 
@@ -16,18 +21,11 @@ namespace {
 
 using util::format_byte_size;
 
-// The record as JSON where it is that, else as the text that it is. Nested deeper than any record it is left a text:
-// writing it out would take stack for each level.
-Json record_value(const std::string& record) {
-  constexpr int deepest = 32;
-  bool deep = false;
-  const auto watch = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep = deep || depth > deepest;
-    return true;
-  };
-  Json parsed = Json::parse(record, watch, false);
-  return deep || parsed.is_discarded() ? Json(record) : parsed;
-}
+struct ShowOptions {
+  std::string key;
+  bool ptx = false;
+  bool sass = false;
+};
 
 void print_entry(const cache::Entry& entry, bool use_known) {
   const cache::Facts& facts = entry.facts;
@@ -49,11 +47,43 @@ void print_entry(const cache::Entry& entry, bool use_known) {
   line("last used", use_known ? last_used : "unknown");
   line("hits", use_known ? std::to_string(entry.hits) : "unknown");
   line("entry points", one_line(fmt::format("{}", fmt::join(facts.kernel_names, ", "))));
-  line("record", record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
+  line("record", jit::record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-int show(const CacheOptions& options, const std::string& key, cache::Cabinet& cabinet) {
-  const auto prefix = key_prefix(key);
+void print_whole(const cache::Entry& entry, bool use_known, bool json) {
+  if (!json) return print_entry(entry, use_known);
+  Json object = entry_object(entry, use_known);
+  object["kernel_names"] = entry.facts.kernel_names;
+  object["record"] = jit::record_value(entry.record);
+  print_object(object);
+}
+
+// The PTX of an entry: the cabinet holds SASS alone, so it is compiled anew, and only where that is of the same kernel.
+Expected<std::string> ptx_of(const cache::Entry& entry) {
+  const auto compiler = jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders);
+  if (!compiler) return tl::make_unexpected(compiler.error());
+  const auto spec = jit::spec_of(entry.record);
+  if (!spec) return fail(ErrorCode::unsupported, "the entry is of a family that this build does not have");
+  const auto found = jit::differences(entry.record, jit::record_of(*spec, (*compiler)->version()));
+  if (found.empty()) return (*compiler)->compile_to_ptx(*spec);
+  std::string fields;
+  for (const jit::Difference& one : found) fields += (fields.empty() ? "" : ", ") + one.field;
+  return fail(ErrorCode::unsupported,
+              fmt::format("the entry was made by another build or NVRTC, whose PTX cannot be made here: {} {}; "
+                          "`cubinet cache explain {}` tells how",
+                          fields, found.size() == 1 ? "differs" : "differ", entry.key.hex().substr(0, shown_digits)));
+}
+
+Expected<void> print_code(const cache::Entry& entry, const ShowOptions& wanted, const cache::Cabinet& cabinet) {
+  if (wanted.sass) return print_sass(cache::Layout{cabinet.root()}.object(entry.key));
+  const auto ptx = ptx_of(entry);
+  if (!ptx) return tl::make_unexpected(ptx.error());
+  print(*ptx);
+  return {};
+}
+
+int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet& cabinet) {
+  const auto prefix = key_prefix(wanted.key);
   if (!prefix) return report_error(prefix.error(), options.json, exit_usage);
   const auto found = find_one(*prefix, cabinet);
   if (!found) return report_error(found.error(), options.json, exit_failed);
@@ -61,29 +91,30 @@ int show(const CacheOptions& options, const std::string& key, cache::Cabinet& ca
   if (const auto whole = cabinet.check(entry.key); !whole) {
     return report_error(damaged(whole.error().message), options.json, exit_failed);
   }
-  note_shortfalls(0, found->index_problem);
-  const bool use_known = found->index_problem.empty();
-  if (!options.json) {
-    print_entry(entry, use_known);
-    return exit_done;
+  if (wanted.ptx || wanted.sass) {
+    const auto printed = print_code(entry, wanted, cabinet);
+    return printed ? exit_done : report_error(printed.error(), false, exit_failed);
   }
-  Json object = entry_object(entry, use_known);
-  object["kernel_names"] = entry.facts.kernel_names;
-  object["record"] = record_value(entry.record);
-  print_object(object);
+  note_shortfalls(0, found->index_problem);
+  print_whole(entry, found->index_problem.empty(), options.json);
   return exit_done;
 }
 
 }  // namespace
 
 void add_cache_show(CLI::App& cache, int& exit_code) {
-  const auto key = std::make_shared<std::string>();
-  const auto action = [key](const CacheOptions& options, cache::Cabinet& cabinet) {
-    return show(options, *key, cabinet);
+  const auto wanted = std::make_shared<ShowOptions>();
+  const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return show(options, *wanted, cabinet);
   };
   CLI::App* command = add_cache_command(cache, exit_code, "show", "One entry: what it is and what it uses",
                                         std::string(show_help) + entry_fields_help + show_more_fields_help, action);
-  add_key_argument(*command, *key);
+  add_key_argument(*command, wanted->key);
+  auto* ptx = command->add_flag("--ptx", wanted->ptx, "Print its PTX and nothing else; needs NVRTC");
+  auto* sass =
+      command->add_flag("--sass", wanted->sass, "Print its SASS and nothing else; needs nvdisasm or cuobjdump");
+  ptx->excludes(sass)->excludes("--json");
+  sass->excludes("--json");
 }
 
 }  // namespace cubinet::tools

@@ -1,5 +1,9 @@
 // cubinet cache stats: figures of the whole cabinet.
+#include <memory>
+#include <variant>
+
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
@@ -48,37 +52,124 @@ void print_coverage(const std::vector<cache::Coverage>& coverages) {
   }
 }
 
-int stats(const CacheOptions& options, cache::Cabinet& cabinet) {
+using Value = std::variant<std::int64_t, double>;
+
+// A figure of the cabinet in all its forms: JSON, text for people, and a metric.
+struct Figure {
+  const char* field;  // of the object
+  const char* label;  // of the line; null: none
+  std::string (*text)(const Value& value);
+  const char* metric;
+  const char* type;  // of the metric
+  const char* help;
+  double scale;  // from the figure to the metric, whose unit is bytes or seconds
+  std::variant<std::int64_t cache::Stats::*, double cache::Stats::*> member;
+  bool of_index;  // not known where the index could not be read
+};
+
+std::string as_number(const Value& value) {
+  return std::visit([](auto number) { return fmt::format("{}", number); }, value);
+}
+std::string as_size(const Value& value) { return format_byte_size(std::get<std::int64_t>(value)); }
+std::string as_time(const Value& value) { return milliseconds_text(std::get<double>(value)) + " together"; }
+
+constexpr Figure figures[] = {
+    {"entries", "entries", as_number, "entries", "gauge", "Entries of the cabinet.", 1, &cache::Stats::entries, false},
+    {"bytes", "size", as_size, "bytes", "gauge", "Size of the entries' files.", 1, &cache::Stats::bytes, false},
+    {"hits", "hits", as_number, "hits_total", "counter", "Loads of the entries that are there.", 1, &cache::Stats::hits,
+     true},
+    {"quarantined", "quarantined", as_number, "quarantined", "gauge", "Damaged files that were set aside.", 1,
+     &cache::Stats::quarantined, false},
+    {"compile_ms", "compiled in", as_time, "compile_seconds", "gauge", "Time that the entries took to compile.", 1e-3,
+     &cache::Stats::compile_ms, false},
+    {"damaged", nullptr, as_number, "damaged", "gauge", "Files in objects/ that look damaged.", 1,
+     &cache::Stats::damaged, false},
+};
+
+Value value_of(const Figure& figure, const cache::Stats& stats) {
+  return std::visit([&](auto member) { return Value(stats.*member); }, figure.member);
+}
+
+bool known(const Figure& figure, const cache::Stats& stats) { return !figure.of_index || stats.index_problem.empty(); }
+
+void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
+  Json object{{"cache", cabinet.root().string()}, {"persist", persist_name(cabinet.persistence())}};
+  for (const Figure& figure : figures) {
+    if (!known(figure, stats)) {
+      object[figure.field] = nullptr;
+    } else {
+      std::visit([&](auto value) { object[figure.field] = value; }, value_of(figure, stats));
+    }
+  }
+  object["index_problem"] = stats.index_problem;
+  object["coverage"] = coverage_array(stats.coverage);
+  print_object(object);
+}
+
+void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
+  print(fmt::format("{:<13}{} (persistence {})\n", "cache", cabinet.root().string(),
+                    persist_name(cabinet.persistence())));
+  for (const Figure& figure : figures) {
+    if (figure.label == nullptr) continue;
+    const std::string value = known(figure, stats) ? figure.text(value_of(figure, stats)) : "unknown";
+    print(fmt::format("{:<13}{}\n", figure.label, value));
+  }
+  print_coverage(stats.coverage);
+}
+
+// A label of Prometheus: backslash, quote and line feed are escaped in its value.
+std::string label_text(std::string_view name, std::string_view value) {
+  std::string text = fmt::format("{}=\"", name);
+  for (const char c : value) {
+    if (c == '\\' || c == '"') text += '\\';
+    text += c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return text + '"';
+}
+
+void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
+  const std::string label = label_text("cache", cabinet.root().string());
+  const auto metric = [&](const std::string& name, const char* type, const char* help, const std::string& value) {
+    print(fmt::format("# HELP cubinet_cache_{0} {2}\n# TYPE cubinet_cache_{0} {1}\ncubinet_cache_{0}{{{3}}} {4}\n",
+                      name, type, help, label, value));
+  };
+  for (const Figure& figure : figures) {
+    if (!known(figure, stats)) continue;
+    const auto scaled = [&](auto value) {
+      return figure.scale == 1 ? as_number(value) : as_number(static_cast<double>(value) * figure.scale);
+    };
+    metric(figure.metric, figure.type, figure.help, std::visit(scaled, value_of(figure, stats)));
+  }
+  metric("coverages", "gauge", "Warmups that the cabinet is complete for.", std::to_string(stats.coverage.size()));
+  const bool writable = cabinet.persistence() == cache::Persistence::on;
+  metric("writable", "gauge", "1 where the cabinet can be written.", writable ? "1" : "0");
+  metric("index_readable", "gauge", "1 where the index could be read.", stats.index_problem.empty() ? "1" : "0");
+}
+
+int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet) {
   const auto stats = cabinet.stats();
   if (!stats) return report_error(stats.error(), options.json, exit_failed);
   note_shortfalls(static_cast<std::size_t>(stats->damaged), stats->index_problem);
-  const bool use_known = stats->index_problem.empty();
-  if (options.json) {
-    print_object(Json{{"cache", cabinet.root().string()},
-                      {"persist", persist_name(cabinet.persistence())},
-                      {"entries", stats->entries},
-                      {"bytes", stats->bytes},
-                      {"hits", use_known ? Json(stats->hits) : Json()},
-                      {"quarantined", stats->quarantined},
-                      {"compile_ms", stats->compile_ms},
-                      {"damaged", stats->damaged},
-                      {"index_problem", stats->index_problem},
-                      {"coverage", coverage_array(stats->coverage)}});
-    return exit_done;
+  if (prometheus) {
+    print_metrics(*stats, cabinet);
+  } else if (options.json) {
+    print_object_of(*stats, cabinet);
+  } else {
+    print_text(*stats, cabinet);
   }
-  print(fmt::format(
-      "cache        {} (persistence {})\nentries      {}\nsize         {}\nhits         {}\n"
-      "quarantined  {}\ncompiled in  {} together\n",
-      cabinet.root().string(), persist_name(cabinet.persistence()), stats->entries, format_byte_size(stats->bytes),
-      use_known ? std::to_string(stats->hits) : "unknown", stats->quarantined, milliseconds_text(stats->compile_ms)));
-  print_coverage(stats->coverage);
   return exit_done;
 }
 
 }  // namespace
 
 void add_cache_stats(CLI::App& cache, int& exit_code) {
-  add_cache_command(cache, exit_code, "stats", "Figures of the whole cabinet", stats_help, stats);
+  const auto prometheus = std::make_shared<bool>(false);
+  const auto action = [prometheus](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return stats(options, *prometheus, cabinet);
+  };
+  add_cache_command(cache, exit_code, "stats", "Figures of the whole cabinet", stats_help, action)
+      ->add_flag("--prometheus", *prometheus, "Print metrics for Prometheus")
+      ->excludes("--json");
 }
 
 }  // namespace cubinet::tools

@@ -26,7 +26,8 @@ std::string Table::text() const {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i != 0) line += "  ";
-      line += right_[i] ? fmt::format("{:>{}}", row[i], widths[i]) : fmt::format("{:<{}}", row[i], widths[i]);
+      const std::string blanks(widths[i] - row[i].size(), ' ');
+      line += right_[i] ? blanks + row[i] : row[i] + blanks;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';

@@ -43,8 +43,8 @@ fs::path object_path(const Sandbox& sandbox, const std::string& key) {
 TEST_CASE("Looking into a cabinet that is not there is an error that creates nothing") {
   const Sandbox sandbox;
   const std::string root = sandbox.path("absent");
-  const std::vector<Arguments> commands{{"ls"},     {"show", "abcd"},       {"stats"},
-                                        {"verify"}, {"verify", "--repair"}, {"rm", "abcd"}};
+  const std::vector<Arguments> commands{{"ls"},          {"show", "abcd"},        {"stats"}, {"verify"}, {"verify", "--repair"},
+                                        {"rm", "abcd"}, {"explain", "abcd"}, {"report", "page.html"}};
   for (Arguments command : commands) {
     command.insert(command.begin(), "cache");
     command.insert(command.end(), {"--cache", root, "--json"});
@@ -279,7 +279,7 @@ TEST_CASE("The --help of each command gives an example and every field that --js
   const Sandbox sandbox;
   fill(sandbox);
   const std::string key = keys(sandbox).front();
-  for (const Arguments& command : std::vector<Arguments>{{"ls"}, {"stats"}, {"verify"}, {"show", key}, {"rm", key}}) {
+  for (const Arguments& command : std::vector<Arguments>{{"ls"}, {"stats"}, {"verify"}, {"report", "page.html"}, {"show", key}, {"rm", key}}) {
     const std::string help = sandbox.run({"cache", command.front(), "--help"}).out;
     INFO(help);
     CHECK(help.find("Example:\n  cubinet cache " + command.front()) != std::string::npos);

@@ -291,7 +291,9 @@ TEST_CASE("A run begins no further kernel once one finds no room, and goes on af
     const Plan plan = plan_of(4);
     FakeCompiler compiler;
     calls.error = error;
-    calls.fail_at = calls.calls;  // the first call of the first publication
+    compiler.on_compile = [&] {
+      if (calls.fail_at < 0) calls.fail_at = calls.calls;  // the first call of the first publication
+    };
     const Report report = warm(plan, compiler, &*cabinet, 1, {});
     CHECK(report.no_room == (error != EIO));
     CHECK(report.compiled == (error == EIO ? 4 : 1));

@@ -1,0 +1,251 @@
+// What tells of entries without changing any: explain, show --ptx and --sass, stats --prometheus, and keys that stay.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "synthetic_cabinet.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+namespace fs = std::filesystem;
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+const Arguments one_kernel{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
+
+Arguments with(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+// A cabinet with one kernel; its key.
+std::string warm(const Sandbox& sandbox) {
+  const Outcome outcome = sandbox.run(with({"warmup", "--quiet"}, one_kernel));
+  INFO(outcome.err);
+  REQUIRE(outcome.exit_code == 0);
+  return object_of(sandbox.run({"cache", "ls", "--json"})).at("entries").at(0).at("key");
+}
+
+// A program that prints its name and its arguments.
+void install(const Sandbox& sandbox, const std::string& name) {
+  fs::create_directories(sandbox.path("toolkit/bin"));
+  const std::string path =
+      sandbox.file("toolkit/bin/" + name, "#!/bin/sh\necho \"" + name + " $@\"\nexit ${FAKE_EXIT:-0}\n");
+  fs::permissions(path, fs::perms::all);
+}
+
+std::set<std::string> planned_keys(const Sandbox& sandbox, const Arguments& arguments) {
+  std::set<std::string> keys;
+  const auto plan = object_of(sandbox.run(with({"plan", "--json"}, arguments)));
+  for (const auto& kernel : plan.at("kernels")) keys.insert(kernel.at("key").get<std::string>());
+  REQUIRE_FALSE(keys.empty());
+  return keys;
+}
+
+}  // namespace
+
+TEST_CASE("explain tells for each kernel of a problem whether it hits, and changes nothing") {
+  const Sandbox sandbox;
+  warm(sandbox);
+  const auto hit = object_of(sandbox.run(with({"cache", "explain", "--json"}, one_kernel)));
+  CHECK(hit.at("hits") == 1);
+  CHECK(hit.at("misses") == 0);
+  CHECK(hit.at("kernels").at(0).at("state") == "hit");
+  CHECK(hit.at("kernels").at(0).at("where") == home_root(sandbox));
+  const auto miss =
+      object_of(sandbox.run({"cache", "explain", "--json", "--shape", "256,128,2", "--layout", "masked", "--m", "8"}));
+  CHECK(miss.at("hits") == 0);
+  for (const auto& kernel : miss.at("kernels")) {
+    CHECK(kernel.at("state") == "absent");
+    CHECK(holds(kernel.at("why"), "kN 128, not "));
+    CHECK(kernel.at("nearest") == hit.at("kernels").at(0).at("key"));
+  }
+  const Outcome text = sandbox.run({"cache", "explain", "--shape", "256,128,2", "--m", "8"});
+  CHECK(text.exit_code == 0);
+  CHECK(holds(text.out, "0 hits, 4 misses"));
+}
+
+TEST_CASE("explain finds a kernel in a layer, and says which") {
+  Sandbox sandbox;
+  REQUIRE(sandbox.run(with({"warmup", "--quiet", "--cache", sandbox.path("layer")}, one_kernel)).exit_code == 0);
+  fill_synthetic(sandbox, 1);
+  sandbox.environment["CUBINET_CACHE_PATH"] = sandbox.path("layer");
+  const auto found = object_of(sandbox.run(with({"cache", "explain", "--json"}, one_kernel)));
+  CHECK(found.at("kernels").at(0).at("where") == sandbox.path("layer"));
+  CHECK(found.at("searched").at(1) == sandbox.path("layer"));
+}
+
+TEST_CASE("explain says of a key what this build asks for in its place, and of two what differs") {
+  const Sandbox sandbox;
+  const std::string key = warm(sandbox);
+  const auto current = object_of(sandbox.run({"cache", "explain", key, "--json"}));
+  CHECK(current.at("current") == true);
+  CHECK(current.at("wanted") == key);
+  CHECK(current.at("differences").empty());
+  cubinet::cache::Object old = cubinet::test::object_of(0);
+  auto record = object_of(sandbox.run({"cache", "show", key, "--json"})).at("record");
+  const std::string nvrtc = record.at("nvrtc");
+  record["nvrtc"] = "12.1";
+  old.record = record.dump();
+  publish(sandbox, old);
+  const std::string old_key = cubinet::test::key_of(old.record).hex();
+  const auto stale = object_of(sandbox.run({"cache", "explain", old_key, "--json"}));
+  CHECK(stale.at("current") == false);
+  CHECK(stale.at("wanted") == key);
+  CHECK(stale.at("wanted_state") == "hit");
+  const Outcome text = sandbox.run({"cache", "explain", old_key});
+  CHECK(holds(text.out, "made by NVRTC 12.1, this is " + nvrtc));
+  const auto both = object_of(sandbox.run({"cache", "explain", old_key, key, "--json"}));
+  REQUIRE(both.at("differences").size() == 1);
+  CHECK(both.at("differences").at(0).at("field") == "nvrtc");
+  CHECK(both.at("differences").at(0).at("first") == "\"12.1\"");
+  CHECK(holds(sandbox.run({"cache", "explain", old_key, old_key}).out, "the same"));
+}
+
+TEST_CASE("explain of an entry that is no kernel of this build says so") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 1);
+  const auto object = object_of(sandbox.run({"cache", "explain", cubinet::test::key_of(0).hex(), "--json"}));
+  CHECK(object.at("wanted").is_null());
+  CHECK(object.at("current") == false);
+}
+
+TEST_CASE("explain refuses keys beside a problem, neither of them, three keys, and an M that is none") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 1);
+  for (const Arguments& arguments : std::vector<Arguments>{{},
+                                                           {"abcd", "--shape", "128,128,2"},
+                                                           {"abcd", "abcd", "abcd"},
+                                                           {"xyz"},
+                                                           {"--shape", "128,100,2"},
+                                                           {"--shape", "128,128,2", "--m", "0"},
+                                                           {"--shape", "128,128,2", "--m", "8", "--m-max", "9"}}) {
+    const Outcome outcome = sandbox.run(with({"cache", "explain", "--json"}, arguments));
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(object_of(outcome).contains("error"));
+  }
+}
+
+TEST_CASE("show --ptx prints the PTX alone, and refuses for a record of another make") {
+  const Sandbox sandbox;
+  const std::string key = warm(sandbox);
+  const Outcome ptx = sandbox.run({"cache", "show", key, "--ptx"});
+  CHECK(ptx.exit_code == 0);
+  CHECK(holds(ptx.out, ".target sm_90a"));
+  CHECK(holds(ptx.out, ".entry bf16_grouped_masked"));
+  CHECK(ptx.err.empty());
+  auto record = object_of(sandbox.run({"cache", "show", key, "--json"})).at("record");
+  record["templates"]["bf16_grouped_masked.cuh"] = "00";
+  cubinet::cache::Object other = cubinet::test::object_of(0);
+  other.record = record.dump();
+  publish(sandbox, other);
+  const Outcome refused = sandbox.run({"cache", "show", cubinet::test::key_of(other.record).hex(), "--ptx"});
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.out.empty());
+  CHECK(holds(refused.err, "templates.bf16_grouped_masked.cuh differs"));
+}
+
+TEST_CASE("show --sass runs the toolkit's nvdisasm, else its cuobjdump, on the object") {
+  Sandbox sandbox;
+  fill_synthetic(sandbox, 1);
+  const std::string key = cubinet::test::key_of(0).hex();
+  const std::string object = home_root(sandbox) + "/objects/" + key.substr(0, 2) + "/" + key.substr(2) + ".cubin";
+  sandbox.environment["CUDA_HOME"] = sandbox.path("toolkit");
+  install(sandbox, "cuobjdump");
+  CHECK(holds(sandbox.run({"cache", "show", key, "--sass"}).out, object));
+  install(sandbox, "nvdisasm");
+  CHECK(sandbox.run({"cache", "show", key, "--sass"}).out == "nvdisasm --print-code " + object + "\n");
+  sandbox.environment["FAKE_EXIT"] = "3";
+  const Outcome failed = sandbox.run({"cache", "show", key, "--sass"});
+  CHECK(failed.exit_code == 1);
+  CHECK(holds(failed.err, "nvdisasm failed with exit code 3"));
+}
+
+TEST_CASE("show --sass without a disassembler names the mend") {
+  const Sandbox sandbox;
+  if (fs::exists("/usr/local/cuda/bin/nvdisasm") || fs::exists("/usr/local/cuda/bin/cuobjdump") ||
+      fs::exists("/usr/bin/nvdisasm") || fs::exists("/usr/bin/cuobjdump")) {
+    WARN("skipped: this machine has a disassembler");
+    return;
+  }
+  fill_synthetic(sandbox, 1);
+  const Outcome outcome = sandbox.run({"cache", "show", cubinet::test::key_of(0).hex(), "--sass"});
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.out.empty());
+  CHECK(holds(outcome.err, "pip install nvidia-cuda-nvdisasm"));
+  CHECK(holds(outcome.err, "CUDA_HOME"));
+}
+
+TEST_CASE("stats --prometheus prints each metric once, with its help and type before it, and escapes its label") {
+  const Sandbox sandbox;
+  const std::string root = sandbox.path("a \"root\\");
+  REQUIRE(sandbox.run(with({"warmup", "--quiet", "--cache", root}, one_kernel)).exit_code == 0);
+  const Outcome outcome = sandbox.run({"cache", "stats", "--prometheus", "--cache", root});
+  CHECK(outcome.exit_code == 0);
+  const std::string label = "{cache=\"" + sandbox.path("a \\\"root\\\\") + "\"} ";
+  CHECK(holds(outcome.out, "# TYPE cubinet_cache_entries gauge\ncubinet_cache_entries" + label + "1\n"));
+  CHECK(holds(outcome.out, "# TYPE cubinet_cache_hits_total counter\ncubinet_cache_hits_total" + label + "0\n"));
+  CHECK(holds(outcome.out, "cubinet_cache_coverages" + label + "1\n"));
+  std::set<std::string> names;
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at < outcome.out.size(); ++lines) {
+    const std::size_t end = outcome.out.find('\n', at);
+    const std::string line = outcome.out.substr(at, end - at);
+    if (line.starts_with("# HELP ")) CHECK(names.insert(line.substr(7, line.find(' ', 7) - 7)).second);
+    at = end + 1;
+  }
+  CHECK(lines == 3 * names.size());
+  CHECK(sandbox.run({"cache", "stats", "--prometheus", "--json"}).exit_code == 2);
+}
+
+TEST_CASE("Keys follow nothing of the environment, the folder, the user, or the order of options") {
+  const Sandbox sandbox;
+  const std::string model = cubinet::test::contents(example_model("deepseek-v3"));
+  const std::string here = sandbox.file("config.json", model);
+  const auto keys = planned_keys(sandbox, {"--model", here, "--dtype", "bf16,fp8", "--layout", "contiguous,masked"});
+  Sandbox other;
+  other.unprivileged = true;
+  fs::create_directories(other.path("elsewhere"));
+  const std::string moved = other.file("elsewhere/renamed.json", model);
+  fs::last_write_time(moved, fs::file_time_type::clock::now() - std::chrono::hours(24 * 365));
+  other.environment = {{"HOME", other.path("elsewhere")},  {"LC_ALL", "de_DE.UTF-8"},      {"TZ", "Asia/Kathmandu"},
+                       {"TMPDIR", other.path("")},         {"CUDA_LAUNCH_BLOCKING", "1"},  {"NVCC_APPEND_FLAGS", "-G"},
+                       {"CUBINET_CACHE_PATH", "/nowhere"}, {"CUBINET_CACHE_DIR", "/none"}, {"CUDA_CACHE_DISABLE", "1"}};
+  CHECK(planned_keys(other, {"--layout", "masked,contiguous", "--dtype", "fp8,bf16", "--num-sms", "78", "--model",
+                             moved}) == keys);
+}
+
+TEST_CASE("Keys do not follow the number of jobs") {
+  std::set<std::string> found;
+  for (const char* jobs : {"1", "2"}) {
+    const Sandbox sandbox;
+    REQUIRE(sandbox.run(with({"warmup", "--quiet", "--jobs", jobs}, one_kernel)).exit_code == 0);
+    found.insert(object_of(sandbox.run({"cache", "ls", "--json"})).at("entries").at(0).at("key").get<std::string>());
+  }
+  CHECK(found.size() == 1);
+}
+
+TEST_CASE("report writes one page in the place of what was there, the same each time, and follows no link") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 3);
+  const Outcome first = sandbox.run({"cache", "report", "page.html", "--json"});
+  CHECK(first.exit_code == 0);
+  CHECK(object_of(first).at("entries") == 3);
+  const std::string page = cubinet::test::contents(sandbox.path("page.html"));
+  CHECK(page.size() == object_of(first).at("bytes"));
+  CHECK(holds(page, cubinet::test::key_of(2).hex().substr(0, 12)));
+  sandbox.file("page.html", "something else");
+  CHECK(sandbox.run({"cache", "report", "page.html"}).exit_code == 0);
+  CHECK(cubinet::test::contents(sandbox.path("page.html")) == page);
+  fs::create_symlink(sandbox.file("target", "kept"), sandbox.path("link"));
+  CHECK(sandbox.run({"cache", "report", "link"}).exit_code == 1);
+  CHECK(cubinet::test::contents(sandbox.path("target")) == "kept");
+  CHECK(sandbox.run({"cache", "report", "no/such/folder.html"}).exit_code == 1);
+  CHECK(sandbox.run({"cache", "report", ""}).exit_code == 2);
+}

@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+#include "synthetic_cabinet.hpp"
+#include "unit/cache/index_holder.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+
+// The number of each entry that is listed, in order.
+std::vector<int> listed(const Sandbox& sandbox, Arguments arguments) {
+  arguments.insert(arguments.begin(), {"cache", "ls", "--json"});
+  std::vector<int> numbers;
+  const auto object = object_of(sandbox.run(arguments));
+  for (const auto& entry : object.at("entries")) numbers.push_back(number_of(entry.at("key")));
+  return numbers;
+}
+
+using Numbers = std::vector<int>;
+
+}  // namespace
+
+TEST_CASE("ls shows what passes its filters, and counts what it leaves out") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 4);
+  CHECK(listed(sandbox, {}) == Numbers{0, 1, 2, 3});
+  CHECK(listed(sandbox, {"--family", "bf16_grouped_masked"}) == Numbers{0, 1, 2, 3});
+  CHECK(listed(sandbox, {"--family", "fp8_grouped_masked"}).empty());
+  CHECK(listed(sandbox, {"--arch", "sm_90"}).empty());
+  CHECK(listed(sandbox, {"--n", "4098"}) == Numbers{2});
+  CHECK(listed(sandbox, {"--k", "7168", "--n", "4099"}) == Numbers{3});
+  CHECK(listed(sandbox, {"--larger-than", "1TiB"}).empty());
+  CHECK(listed(sandbox, {"--used-within", "1w"}).empty());
+  CHECK(listed(sandbox, {"--unused-for", "0s"}).size() == 4);
+  const auto object = object_of(sandbox.run({"cache", "ls", "--json", "--n", "4098"}));
+  CHECK(object.at("total") == 4);
+  CHECK(object.at("matched") == 1);
+  CHECK(sandbox.run({"cache", "ls", "--n", "4098"}).out.find("1 of 4 entries, ") != std::string::npos);
+}
+
+TEST_CASE("ls sorts by the field that is asked for, and shows the first of them") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 4);
+  CHECK(listed(sandbox, {"--sort", "n", "--reverse"}) == Numbers{3, 2, 1, 0});
+  CHECK(listed(sandbox, {"--sort", "compile", "--limit", "2"}) == Numbers{0, 1});
+  CHECK(listed(sandbox, {"--sort", "age", "--limit", "1"}) == Numbers{3});
+  const auto object = object_of(sandbox.run({"cache", "ls", "--json", "--limit", "3"}));
+  CHECK(object.at("entries").size() == 3);
+  CHECK(object.at("matched") == 4);
+}
+
+TEST_CASE("A filter, an order or a limit that is none is refused by name before anything is read") {
+  const Sandbox sandbox;
+  const std::vector<Arguments> wrong{
+      {"--family", ""},   {"--arch", ""},         {"--n", "-1"},          {"--n", "4096x"},
+      {"--k", ""},        {"--used-within", "7"}, {"--unused-for", "1y"}, {"--larger-than", "-1"},
+      {"--sort", "date"}, {"--limit", "0"},       {"--limit", "all"}};
+  for (Arguments arguments : wrong) {
+    const std::string option = arguments.front();
+    arguments.insert(arguments.begin(), {"cache", "ls", "--json"});
+    const Outcome outcome = sandbox.run(arguments);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.err.find(option) != std::string::npos);
+    CHECK(object_of(outcome).at("error").at("code") == "invalid_argument");
+  }
+}
+
+TEST_CASE("Where the index cannot be read nothing is chosen by use, and the rest is listed") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 2);
+  const cubinet::test::IndexHolder holder(sandbox.path("home/.cache/cubinet/index.db"));
+  const Outcome chosen = sandbox.run({"cache", "ls", "--unused-for", "1d", "--json"});
+  CHECK(chosen.exit_code == 1);
+  CHECK(chosen.err.find("busy") != std::string::npos);
+  CHECK(object_of(chosen).contains("error"));
+}

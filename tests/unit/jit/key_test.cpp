@@ -1,0 +1,229 @@
+// The key is exact: tables of everything that it must follow, and of everything that it must not.
+#include <algorithm>
+#include <clocale>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+#include "catch.hpp"
+#include "jit/kernel_spec.hpp"
+#include "jit/record.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+// What a key is made of, as a build on one machine has it.
+struct Inputs {
+  jit::KernelSpec spec;
+  std::string nvrtc = "13.0";
+  std::vector<jit::TemplateFile> files = jit::template_files();
+  std::function<void(jit::NvrtcInput&)> edit = [](jit::NvrtcInput&) {};
+
+  [[nodiscard]] std::string record() const {
+    jit::NvrtcInput input = jit::input_of(spec, files);
+    edit(input);
+    return jit::record_of(spec, nvrtc, input);
+  }
+};
+
+std::string key_of(const Inputs& inputs) { return jit::key_of(inputs.record()).hex(); }
+
+struct Mutation {
+  std::string name;
+  std::function<void(Inputs&)> apply;
+  std::string field;  // of the record, that tells it
+};
+
+jit::KernelSpec some_spec(const std::string& family) {
+  jit::KernelSpec spec{family, 4096, 7168, {}, "sm_90a"};
+  spec.config = {256, 32, 128, 4, 2, 8, true, false, false, family.starts_with("fp8")};
+  return spec;
+}
+
+std::vector<Inputs> kernels() {
+  std::vector<Inputs> all;
+  for (const char* family :
+       {"bf16_grouped_contiguous", "bf16_grouped_masked", "fp8_grouped_contiguous", "fp8_grouped_masked"}) {
+    all.push_back({some_spec(family)});
+  }
+  all.push_back({jit::verification_spec("sm_90a")});
+  all.push_back({jit::quantization_spec("sm_90a")});
+  return all;
+}
+
+void change_text(jit::TemplateFile& file) {
+  static std::set<std::string> texts;  // a template's text is borrowed
+  file = jit::make_template_file(file.name, *texts.insert(std::string(file.text) + ' ').first);
+}
+
+std::vector<Mutation> of_constants() {
+  return {{"N", [](Inputs& in) { in.spec.n += 8; }, "constants.kN"},
+          {"K", [](Inputs& in) { in.spec.k += 64; }, "constants.kK"},
+          {"block_tokens", [](Inputs& in) { in.spec.config.block_tokens = 128; }, "constants.kBlockTokens"},
+          {"token_step", [](Inputs& in) { in.spec.config.token_step = 16; }, "constants.kTokenStep"},
+          {"block_columns", [](Inputs& in) { in.spec.config.block_columns = 256; }, "constants.kBlockColumns"},
+          {"stages", [](Inputs& in) { in.spec.config.stages = 5; }, "constants.kStages"},
+          {"cluster", [](Inputs& in) { in.spec.config.cluster = 1; }, "constants.kCluster"},
+          {"raster_band", [](Inputs& in) { in.spec.config.raster_band = 0; }, "constants.kRasterBand"},
+          {"largest_first", [](Inputs& in) { in.spec.config.largest_first = false; }, "constants.kLargestFirst"},
+          {"prefetch", [](Inputs& in) { in.spec.config.prefetch_weights = true; }, "constants.kPrefetchWeights"},
+          {"tokens_on_m", [](Inputs& in) { in.spec.config.tokens_on_m = true; }, "constants.kTokensOnM"}};
+}
+
+// One change each of what decides about the code of `kernel`.
+std::vector<Mutation> that_change(const Inputs& kernel) {
+  std::vector<Mutation> table;
+  if (jit::takes_constants(kernel.spec)) table = of_constants();
+  table.push_back({"architecture", [](Inputs& in) { in.spec.architecture = "sm_100a"; }, "architecture"});
+  table.push_back({"NVRTC's major version", [](Inputs& in) { in.nvrtc = "12.0"; }, "nvrtc"});
+  table.push_back({"NVRTC's minor version", [](Inputs& in) { in.nvrtc = "13.1"; }, "nvrtc"});
+  const auto edit = [&](const std::string& name, const std::string& field, std::function<void(jit::NvrtcInput&)> how) {
+    table.push_back({name, [how](Inputs& in) { in.edit = how; }, field});
+  };
+  edit("a byte of the source", "source", [](jit::NvrtcInput& input) { input.source.back() = ' '; });
+  edit("one more option", "options", [](jit::NvrtcInput& input) { input.options.emplace_back("--use_fast_math"); });
+  const jit::NvrtcInput given = jit::input_of(kernel.spec);
+  for (std::size_t i = 0; i < given.options.size(); ++i) {
+    edit("without " + given.options[i], "options",
+         [i](jit::NvrtcInput& input) { input.options.erase(input.options.begin() + static_cast<std::ptrdiff_t>(i)); });
+    edit("another " + given.options[i], "options", [i](jit::NvrtcInput& input) { input.options[i] += '1'; });
+  }
+  for (const jit::TemplateFile* header : given.headers) {
+    const std::string name = header->name;
+    const auto change = [name](Inputs& in) {
+      const auto is_it = [&](const jit::TemplateFile& file) { return file.name == name; };
+      change_text(*std::find_if(in.files.begin(), in.files.end(), is_it));
+    };
+    table.push_back({"a byte of " + name, change, "templates." + name});
+  }
+  return table;
+}
+
+// What must leave the key as it is.
+std::vector<Mutation> that_change_nothing(const Inputs& kernel) {
+  std::vector<Mutation> table{
+      {"the order of the files", [](Inputs& in) { std::reverse(in.files.begin(), in.files.end()); }, ""},
+      {"where a text lies",
+       [](Inputs& in) {
+         static const std::string copy(in.files.front().text);
+         in.files.front() = jit::make_template_file(in.files.front().name, copy);
+       },
+       ""},
+      {"what follows from the family", [](Inputs& in) { in.spec.config.scaled = !in.spec.config.scaled; }, ""},
+      {"HOME", [](Inputs&) { setenv("HOME", "/somewhere/else", 1); }, ""},
+      {"the zone", [](Inputs&) { setenv("TZ", "Asia/Kathmandu", 1); }, ""},
+      {"the locale", [](Inputs&) { std::setlocale(LC_ALL, "C.UTF-8"); }, ""},
+      {"the folder", [](Inputs&) { std::filesystem::current_path("/"); }, ""},
+      {"a switch of the driver", [](Inputs&) { setenv("CUDA_LAUNCH_BLOCKING", "1", 1); }, ""},
+  };
+  const auto included = jit::input_of(kernel.spec).headers;
+  for (const jit::TemplateFile& file : jit::template_files()) {
+    const auto is_it = [&](const jit::TemplateFile* one) { return one->name == file.name; };
+    if (std::any_of(included.begin(), included.end(), is_it)) continue;
+    table.push_back({"a byte of " + file.name + ", which is not included",
+                     [name = file.name](Inputs& in) {
+                       for (jit::TemplateFile& one : in.files) {
+                         if (one.name == name) change_text(one);
+                       }
+                     },
+                     ""});
+  }
+  return table;
+}
+
+// Puts back what the rows change of the process.
+class ProcessState {
+ public:
+  ProcessState() : folder_(std::filesystem::current_path()), home_(text("HOME")), zone_(text("TZ")) {}
+  ~ProcessState() {
+    std::filesystem::current_path(folder_);
+    std::setlocale(LC_ALL, "C");
+    unsetenv("CUDA_LAUNCH_BLOCKING");
+    put("HOME", home_);
+    put("TZ", zone_);
+  }
+  ProcessState(const ProcessState&) = delete;
+  ProcessState& operator=(const ProcessState&) = delete;
+
+ private:
+  static std::string text(const char* name) { return std::getenv(name) == nullptr ? "" : std::getenv(name); }
+  static void put(const char* name, const std::string& value) {
+    if (value.empty()) {
+      unsetenv(name);
+    } else {
+      setenv(name, value.c_str(), 1);
+    }
+  }
+  std::filesystem::path folder_;
+  std::string home_;
+  std::string zone_;
+};
+
+}  // namespace
+
+TEST_CASE("The key follows everything that decides about the code, and the record's field says which it was") {
+  for (const Inputs& kernel : kernels()) {
+    const std::string before = kernel.record();
+    std::set<std::string> keys{key_of(kernel)};
+    const auto table = that_change(kernel);
+    for (const Mutation& mutation : table) {
+      Inputs changed = kernel;
+      mutation.apply(changed);
+      INFO(kernel.spec.family << ": " << mutation.name);
+      CHECK(keys.insert(key_of(changed)).second);
+      const auto found = jit::differences(before, changed.record());
+      CHECK(std::any_of(found.begin(), found.end(), [&](const auto& one) { return one.field == mutation.field; }));
+    }
+    CHECK(keys.size() == table.size() + 1);
+  }
+}
+
+TEST_CASE("No two families share a key") {
+  std::set<std::string> keys;
+  for (const Inputs& kernel : kernels()) keys.insert(key_of(kernel));
+  CHECK(keys.size() == kernels().size());
+}
+
+TEST_CASE("The table of what changes the key reaches every field of the record") {
+  for (const Inputs& kernel : kernels()) {
+    std::set<std::string> reached{"family"};  // by the test above
+    for (const Mutation& mutation : that_change(kernel)) reached.insert(mutation.field);
+    std::set<std::string> fields;
+    for (const auto& difference : jit::differences(kernel.record(), "{}")) fields.insert(difference.field);
+    CHECK(fields == reached);
+  }
+}
+
+TEST_CASE("The table knows every member of what a kernel and its compilation are made of") {
+  // A member that is added makes these lines an error: give it a row above, then a name here.
+  const jit::KernelSpec spec = kernels().front().spec;
+  const auto& [family, n, k, config, architecture] = spec;
+  const auto& [tokens, step, columns, stages, cluster, band, first, prefetch, on_m, scaled] = config;
+  const jit::NvrtcInput input = jit::input_of(kernels().front().spec);
+  const auto& [source, headers, options] = input;
+  CHECK(family.size() + source.size() > 0);
+  CHECK(tokens == 256);
+}
+
+TEST_CASE("The key follows nothing of the machine, the process or the order of things") {
+  for (const Inputs& kernel : kernels()) {
+    const std::string before = key_of(kernel);
+    for (const Mutation& mutation : that_change_nothing(kernel)) {
+      const ProcessState state;
+      Inputs changed = kernel;
+      mutation.apply(changed);
+      INFO(kernel.spec.family << ": " << mutation.name);
+      CHECK(key_of(changed) == before);
+    }
+  }
+}
+
+TEST_CASE("The record names no path of this machine") {
+  for (const Inputs& kernel : kernels()) {
+    CHECK(kernel.record().find(std::filesystem::current_path().string()) == std::string::npos);
+    CHECK(kernel.record().find("/home") == std::string::npos);
+    CHECK(kernel.record().find("/tmp") == std::string::npos);
+  }
+}

@@ -1,0 +1,141 @@
+#include "warmup/explain.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using warmup::Presence;
+
+namespace {
+
+jit::KernelSpec spec_of(std::int64_t n) {
+  const Problem problem{.layout = Layout::masked, .n = n, .k = 7168, .groups = 8};
+  return jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
+}
+
+cache::Object object_of(const jit::KernelSpec& spec, const std::string& record) {
+  cache::Object object = test::object_of(0);
+  object.record = record;
+  object.facts.family = spec.family;
+  object.facts.n = spec.n;
+  object.facts.k = spec.k;
+  object.facts.config = jit::config_name(spec);
+  return object;
+}
+
+// A root with the kernels that it is given.
+struct Root {
+  void add(const jit::KernelSpec& spec, const std::string& nvrtc) { add(spec, jit::record_of(spec, nvrtc), 0); }
+  void add(const jit::KernelSpec& spec, const std::string& record, int) {
+    REQUIRE(cabinet.publish(jit::key_of(record), object_of(spec, record)));
+  }
+  [[nodiscard]] warmup::Explanation explain(const jit::KernelSpec& spec) {
+    return warmup::Explainer({&cabinet}).explain(spec, "13.0");
+  }
+  [[nodiscard]] std::filesystem::path object(const jit::KernelSpec& spec) const {
+    return layout.object(jit::key_of(jit::record_of(spec, "13.0")));
+  }
+  test::TempFolder folder;
+  cache::Layout layout{folder / "root"};
+  cache::Cabinet cabinet = cache::Cabinet::open(layout.root, true).value();
+};
+
+// The record with every digest of a template changed.
+std::string with_other_templates(std::string record) {
+  const std::size_t begin = record.find("\"templates\":");
+  for (std::size_t at = record.find(":\"", begin + 12); at != std::string::npos; at = record.find(":\"", at + 2)) {
+    record[at + 2] = record[at + 2] == '0' ? '1' : '0';
+  }
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("A kernel that is there is a hit, in the first place that has it") {
+  Root upper;
+  Root lower;
+  lower.add(spec_of(4096), "13.0");
+  const warmup::Explainer explainer({&upper.cabinet, &lower.cabinet});
+  const auto found = explainer.explain(spec_of(4096), "13.0");
+  CHECK(found.presence == Presence::hit);
+  CHECK(found.where == lower.layout.root.native());
+  CHECK(found.why.empty());
+  CHECK_FALSE(found.nearest);
+}
+
+TEST_CASE("A kernel of another NVRTC is stale, and both versions are named") {
+  Root root;
+  root.add(spec_of(4096), "12.8");
+  const auto found = root.explain(spec_of(4096));
+  CHECK(found.presence == Presence::stale);
+  CHECK(found.why == "made by NVRTC 12.8, this is 13.0");
+  REQUIRE(found.nearest);
+  REQUIRE(found.nearest->differences.size() == 1);
+  CHECK(found.nearest->differences.front().field == "nvrtc");
+}
+
+TEST_CASE("A kernel of other templates is stale, and the templates are named") {
+  Root root;
+  root.add(spec_of(4096), with_other_templates(jit::record_of(spec_of(4096), "13.0")), 0);
+  const auto found = root.explain(spec_of(4096));
+  CHECK(found.presence == Presence::stale);
+  CHECK(found.why.starts_with("templates differ: bf16_grouped_masked.cuh, "));
+  CHECK(found.why.find(" more") != std::string::npos);
+}
+
+TEST_CASE("A kernel that was never made is told with the one most like it") {
+  Root root;
+  root.add(spec_of(4096), "13.0");
+  jit::KernelSpec far = spec_of(8192);
+  far.config.stages += 1;
+  far.k = 128;
+  root.add(far, "13.0");
+  const auto found = root.explain(spec_of(8192));
+  CHECK(found.presence == Presence::absent);
+  CHECK(found.why == "never made: the nearest has kN 4096, not 8192");
+  REQUIRE(found.nearest);
+  CHECK(found.nearest->entry.facts.n == 4096);
+}
+
+TEST_CASE("Where there is no entry of the family there is none to compare with") {
+  Root root;
+  const auto found = root.explain(spec_of(4096));
+  CHECK(found.presence == Presence::absent);
+  CHECK_FALSE(found.nearest);
+  CHECK(found.why == "never made: there is no entry of this family");
+}
+
+TEST_CASE("A damaged kernel is told as damaged and left where it is, and after a look-up as set aside") {
+  Root root;
+  const auto spec = spec_of(4096);
+  root.add(spec, "13.0");
+  std::filesystem::permissions(root.object(spec), std::filesystem::perms::owner_write,
+                               std::filesystem::perm_options::add);
+  std::filesystem::resize_file(root.object(spec), 100);
+  const auto before = test::snapshot(root.layout.objects());
+  const auto found = root.explain(spec);
+  CHECK(found.presence == Presence::damaged);
+  CHECK(found.where == root.layout.root.native());
+  CHECK(found.why.find("is damaged") != std::string::npos);
+  CHECK(test::snapshot(root.layout.objects()) == before);
+  CHECK_FALSE(root.cabinet.holds(found.key));
+  CHECK(root.explain(spec).presence == Presence::set_aside);
+  root.add(spec, "13.0");
+  CHECK(root.explain(spec).presence == Presence::hit);
+}
+
+TEST_CASE("A damaged kernel above a whole one of a layer is a hit there") {
+  Root upper;
+  Root lower;
+  const auto spec = spec_of(4096);
+  upper.add(spec, "13.0");
+  lower.add(spec, "13.0");
+  std::filesystem::permissions(upper.object(spec), std::filesystem::perms::owner_write,
+                               std::filesystem::perm_options::add);
+  std::filesystem::resize_file(upper.object(spec), 100);
+  const auto found = warmup::Explainer({&upper.cabinet, &lower.cabinet}).explain(spec, "13.0");
+  CHECK(found.presence == Presence::hit);
+  CHECK(found.where == lower.layout.root.native());
+}

@@ -1,0 +1,248 @@
+// cubinet cache explain: why a look-up hits or misses.
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "cubinet/cubinet.hpp"
+#include "jit/record.hpp"
+#include "tools/cache_command.hpp"
+#include "tools/cache_entries.hpp"
+#include "tools/cache_help.hpp"
+#include "tools/number.hpp"
+#include "tools/request.hpp"
+#include "tools/table.hpp"
+#include "tools/toolchain.hpp"
+#include "warmup/explain.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+struct ExplainOptions {
+  std::vector<std::string> keys;
+  RequestOptions request;
+  std::int64_t m = 0;  // 0: the range of the request
+};
+
+// A value of a record in a table: digests and long texts by their beginning.
+std::string cell(const std::string& json) {
+  constexpr std::size_t widest = 40;
+  std::string text = one_line(json);
+  if (text.size() > widest) text = text.substr(0, shown_digits + 1) + "...";
+  return text.empty() ? "-" : text;
+}
+
+Json differences_array(const std::vector<jit::Difference>& differences) {
+  Json array = Json::array();
+  for (const auto& one : differences) {
+    array.push_back({{"field", one.field}, {"first", one.first}, {"second", one.second}});
+  }
+  return array;
+}
+
+void print_differences(const std::vector<jit::Difference>& differences, const char* first, const char* second) {
+  Table table({"FIELD", first, second});
+  for (const auto& one : differences) table.add({one_line(one.field), cell(one.first), cell(one.second)});
+  if (!differences.empty()) print(table.text());
+}
+
+Json entry_name(const cache::Entry& entry) {
+  return Json{{"key", entry.key.hex()},
+              {"family", entry.facts.family},
+              {"n", entry.facts.n},
+              {"k", entry.facts.k},
+              {"config", entry.facts.config}};
+}
+
+std::string entry_text(const cache::Entry& entry) {
+  return fmt::format("{}  {} N={} K={} {}", entry.key.hex().substr(0, shown_digits), one_line(entry.facts.family),
+                     size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
+}
+
+// The entry that a word of the command line means; `exit_code` is that of a refusal.
+Expected<cache::Entry> entry_of(const std::string& word, cache::Cabinet& cabinet, ExitCode& exit_code) {
+  const auto prefix = key_prefix(word);
+  exit_code = prefix ? exit_failed : exit_usage;
+  if (!prefix) return tl::make_unexpected(prefix.error());
+  auto found = find_one(*prefix, cabinet);
+  if (!found) return tl::make_unexpected(found.error());
+  return std::move(found->entries.front());
+}
+
+int explain_two(const CacheOptions& options, const cache::Entry& first, const cache::Entry& second) {
+  const auto differences = jit::differences(first.record, second.record);
+  if (options.json) {
+    print_object(
+        Json{{"entries", {entry_name(first), entry_name(second)}}, {"differences", differences_array(differences)}});
+    return exit_done;
+  }
+  print(fmt::format("{}\n{}\n", entry_text(first), entry_text(second)));
+  if (differences.empty()) print("the records are the same\n");
+  print_differences(differences, "FIRST", "SECOND");
+  return exit_done;
+}
+
+// What this build asks for where it once asked for an entry.
+struct Successor {
+  warmup::Explanation explanation;
+  std::vector<jit::Difference> differences;  // second is this build's
+};
+
+std::optional<Successor> successor_of(const cache::Entry& entry, cache::Cabinet& cabinet, const std::string& nvrtc) {
+  const auto spec = jit::spec_of(entry.record);
+  if (!spec) return std::nullopt;
+  return Successor{warmup::Explainer({&cabinet}).explain(*spec, nvrtc),
+                   jit::differences(entry.record, jit::record_of(*spec, nvrtc))};
+}
+
+void print_successor(const std::optional<Successor>& successor, const std::string& nvrtc) {
+  if (!successor) {
+    print("this build asks for no such kernel: it does not have the family, or its constants are others\n");
+  } else if (successor->differences.empty()) {
+    print(fmt::format("this build asks for this entry, with NVRTC {}\n", nvrtc));
+  } else {
+    print(fmt::format(
+        "this build asks for {} in its place ({}): {}\n", successor->explanation.key.hex().substr(0, shown_digits),
+        warmup::name(successor->explanation.presence), one_line(warmup::describe(successor->differences))));
+    print_differences(successor->differences, "ENTRY", "THIS BUILD");
+  }
+}
+
+int explain_one(const CacheOptions& options, const cache::Entry& entry, cache::Cabinet& cabinet) {
+  const std::string nvrtc = open_toolchain().compiler->version();
+  const auto successor = successor_of(entry, cabinet, nvrtc);
+  if (!options.json) {
+    print(entry_text(entry) + "\n");
+    print_successor(successor, nvrtc);
+    return exit_done;
+  }
+  print_object(
+      Json{{"entries", {entry_name(entry)}},
+           {"wanted", successor ? Json(successor->explanation.key.hex()) : Json()},
+           {"current", successor && successor->differences.empty()},
+           {"wanted_state", successor ? Json(warmup::name(successor->explanation.presence)) : Json()},
+           {"differences", differences_array(successor ? successor->differences : std::vector<jit::Difference>())}});
+  return exit_done;
+}
+
+int explain_keys(const CacheOptions& options, const std::vector<std::string>& keys, cache::Cabinet& cabinet) {
+  std::vector<cache::Entry> entries;
+  for (const std::string& key : keys) {
+    ExitCode exit_code = exit_failed;
+    auto entry = entry_of(key, cabinet, exit_code);
+    if (!entry) return report_error(entry.error(), options.json, exit_code);
+    entries.push_back(std::move(*entry));
+  }
+  return entries.size() == 2 ? explain_two(options, entries[0], entries[1]) : explain_one(options, entries[0], cabinet);
+}
+
+// The cabinet, and the layers that an engine of this environment would search after it.
+struct Searched {
+  explicit Searched(cache::Cabinet& cabinet) : cabinets{&cabinet} {
+    for (const std::string& layer : ServiceOptions::from_environment().layers) {
+      auto opened = cache::Cabinet::open_stack({}, false, {layer});
+      if (!opened) {
+        note(opened.error().message);
+        continue;
+      }
+      layers.push_back(std::move(opened->cabinet));
+      cabinets.push_back(&layers.back());
+    }
+  }
+  std::list<cache::Cabinet> layers;
+  std::vector<cache::Cabinet*> cabinets;
+};
+
+Json kernel_object(const jit::KernelSpec& spec, const warmup::Explanation& explanation) {
+  const auto& nearest = explanation.nearest;
+  return Json{{"key", explanation.key.hex()},
+              {"family", spec.family},
+              {"n", spec.n},
+              {"k", spec.k},
+              {"config", jit::config_name(spec)},
+              {"state", warmup::name(explanation.presence)},
+              {"where", explanation.where},
+              {"why", explanation.why},
+              {"nearest", nearest ? Json(nearest->entry.key.hex()) : Json()},
+              {"differences", differences_array(nearest ? nearest->differences : std::vector<jit::Difference>())}};
+}
+
+void print_kernel(const jit::KernelSpec& spec, const warmup::Explanation& explanation) {
+  const std::string& detail = explanation.presence == warmup::Presence::hit ? explanation.where : explanation.why;
+  print(fmt::format("{}  {}\n  {}: {}\n", explanation.key.hex().substr(0, shown_digits), jit::describe(spec),
+                    warmup::name(explanation.presence), one_line(detail)));
+  if (explanation.nearest) print(fmt::format("  nearest: {}\n", entry_text(explanation.nearest->entry)));
+}
+
+int explain_plan(const CacheOptions& options, const warmup::Plan& plan, cache::Cabinet& cabinet) {
+  const std::string nvrtc = open_toolchain().compiler->version();
+  const Searched searched(cabinet);
+  const warmup::Explainer explainer(searched.cabinets);
+  std::size_t hits = 0;
+  Json kernels = Json::array();
+  for (const warmup::PlannedKernel& kernel : plan.kernels) {
+    const auto explanation = explainer.explain(kernel.spec, nvrtc);
+    if (explanation.presence == warmup::Presence::hit) ++hits;
+    if (options.json) kernels.push_back(kernel_object(kernel.spec, explanation));
+    if (!options.json) print_kernel(kernel.spec, explanation);
+  }
+  const std::size_t misses = plan.kernels.size() - hits;
+  if (!options.json) {
+    print(fmt::format("{} hits, {} misses, NVRTC {}\n", hits, misses, nvrtc));
+    return exit_done;
+  }
+  Json places = Json::array();
+  for (const cache::Cabinet* one : searched.cabinets) places.push_back(one->root().string());
+  print_object(Json{{"nvrtc", nvrtc},
+                    {"searched", std::move(places)},
+                    {"hits", hits},
+                    {"misses", misses},
+                    {"kernels", std::move(kernels)}});
+  return exit_done;
+}
+
+bool names_problem(const RequestOptions& request) {
+  return !request.model.empty() || !request.shapes.empty() || request.generic_only;
+}
+
+int explain(const CacheOptions& options, const ExplainOptions& wanted, cache::Cabinet& cabinet) {
+  const auto refuse = [&](const Error& error) { return report_error(error, options.json, exit_usage); };
+  if (!wanted.keys.empty()) {
+    if (!names_problem(wanted.request)) return explain_keys(options, wanted.keys, cabinet);
+    return refuse({ErrorCode::invalid_argument, "give keys or a problem, not both", {}});
+  }
+  if (!names_problem(wanted.request)) {
+    return refuse({ErrorCode::invalid_argument, "nothing to explain: give one key or two, --model or --shape", {}});
+  }
+  RequestOptions request = wanted.request;
+  if (wanted.m != 0) request.m_min = request.m_max = wanted.m;
+  const auto resolved = resolve(request);
+  if (!resolved) return refuse(resolved.error());
+  const auto plan = warmup::make_plan(resolved->plan);
+  if (!plan) return refuse(plan.error());
+  if (!resolved->note.empty()) note(resolved->note);
+  return explain_plan(options, *plan, cabinet);
+}
+
+}  // namespace
+
+void add_cache_explain(CLI::App& cache, int& exit_code) {
+  const auto wanted = std::make_shared<ExplainOptions>();
+  const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return explain(options, *wanted, cabinet);
+  };
+  CLI::App* command =
+      add_cache_command(cache, exit_code, "explain", "Why a look-up hits or misses", explain_help, action);
+  command->add_option("KEY", wanted->keys, "One key or two, or at least 4 digits of the beginning")->expected(0, 2);
+  add_request_options(*command, wanted->request);
+  add_number(*command, "--m", wanted->m, 1, warmup::largest_m, "This M alone")
+      ->default_str("")
+      ->excludes("--m-min")
+      ->excludes("--m-max");
+}
+
+}  // namespace cubinet::tools

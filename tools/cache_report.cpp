@@ -1,0 +1,48 @@
+// cubinet cache report: a page on the whole cabinet.
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/cabinet_report.hpp"
+#include "tools/cache_command.hpp"
+#include "tools/cache_entries.hpp"
+#include "tools/cache_help.hpp"
+#include "tools/progress_file.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+int report(const CacheOptions& options, const std::string& file, cache::Cabinet& cabinet) {
+  const auto survey = cabinet.survey();
+  if (!survey) return report_error(survey.error(), options.json, exit_failed);
+  const auto stats = cabinet.stats();
+  if (!stats) return report_error(stats.error(), options.json, exit_failed);
+  note_shortfalls(survey->damaged.size(), survey->index_problem);
+  const std::string page = report_page(cabinet.root().string(), *survey, *stats);
+  if (const auto written = replace_progress(util::system_calls(), file, page); !written) {
+    return report_error(written.error(), options.json, exit_failed);
+  }
+  if (options.json) {
+    print_object(Json{{"file", file}, {"bytes", page.size()}, {"entries", stats->entries}});
+  } else {
+    print(fmt::format("{}: {} entries\n", file, stats->entries));
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+void add_cache_report(CLI::App& cache, int& exit_code) {
+  const auto file = std::make_shared<std::string>();
+  const auto action = [file](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return report(options, *file, cabinet);
+  };
+  add_cache_command(cache, exit_code, "report", "Write a page on the whole cabinet", report_help, action)
+      ->add_option("FILE", *file, "Where to write it; a file that is there is replaced")
+      ->required()
+      ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
+}
+
+}  // namespace cubinet::tools

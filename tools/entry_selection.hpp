@@ -1,0 +1,42 @@
+// Which entries a listing shows, and in which order.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cache/cabinet.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::tools {
+
+// What is not set lets every entry pass.
+struct EntryFilter {
+  std::optional<std::string> family;
+  std::optional<std::string> arch;
+  std::optional<std::int64_t> n;
+  std::optional<std::int64_t> k;
+  std::optional<std::int64_t> used_within;  // seconds
+  std::optional<std::int64_t> unused_for;   // seconds; an entry that was never used counts from its creation
+  std::optional<std::int64_t> larger_than;  // bytes
+
+  [[nodiscard]] bool asks_for_use() const { return used_within.has_value() || unused_for.has_value(); }
+};
+
+// Whether an entry passes at the time `now`, in seconds since 1970. A time in the future counts as now.
+bool passes(const cache::Entry& entry, const EntryFilter& filter, std::int64_t now);
+
+using EntryOrder = bool (*)(const cache::Entry&, const cache::Entry&);
+
+// The ascending order of that name; invalid_argument names those that there are.
+Expected<EntryOrder> entry_order(std::string_view name);
+
+// "key|family|...".
+std::string entry_order_names();
+
+// Ties are in the order of people's reading: by family, N, K, configuration and key. `reverse` turns all of it round.
+void sort_entries(std::vector<cache::Entry>& entries, EntryOrder order, bool reverse = false);
+
+}  // namespace cubinet::tools

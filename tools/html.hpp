@@ -1,0 +1,40 @@
+// Pieces of a static page: text that cannot become markup, tables, and bars as SVG.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cubinet::tools {
+
+// Text as HTML shows it, in an element or in a quoted attribute; control characters become blanks.
+std::string html_text(std::string_view text);
+
+// A table that scrolls by itself where the page is narrow. Cells are text, not markup. A header that starts with '>'
+// aligns its column to the right.
+class HtmlTable {
+ public:
+  explicit HtmlTable(const std::vector<std::string>& headers);
+  // As many cells as there are headers.
+  void add(const std::vector<std::string>& cells);
+  [[nodiscard]] std::string text() const { return text_ + "</table></div>\n"; }
+
+ private:
+  std::vector<bool> right_;
+  std::string text_;
+};
+
+struct Bar {
+  std::string label;
+  std::int64_t value = 0;
+  std::string shown{};  // the value for people
+};
+
+// A chart of horizontal bars, as long as their values are beside the largest one.
+std::string html_bars(std::string_view title, const std::vector<Bar>& bars);
+
+// A page in which no script runs and nothing is loaded. `title` is text, `body` markup.
+std::string html_page(std::string_view title, std::string_view body);
+
+}  // namespace cubinet::tools

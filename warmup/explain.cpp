@@ -1,0 +1,145 @@
+#include "warmup/explain.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cache/layout.hpp"
+#include "cache/quarantine.hpp"
+
+namespace cubinet::warmup {
+namespace {
+
+// How far an entry of the family is from what is asked for, the newest first among equals.
+auto distance(const cache::Entry& entry, const jit::KernelSpec& spec) {
+  const cache::Facts& facts = entry.facts;
+  const int others = int{facts.arch != spec.architecture} + int{facts.n != spec.n} + int{facts.k != spec.k} +
+                     int{facts.config != jit::config_name(spec)};
+  return std::make_tuple(others, -std::max<std::int64_t>(facts.created, 0), entry.key);
+}
+
+bool is_of(const jit::Difference& difference, std::string_view group) {
+  return difference.field == group || difference.field.starts_with(std::string(group) + ".");
+}
+
+// Whether two records are of the same kernel, of other makes.
+bool same_kernel(const std::vector<jit::Difference>& differences) {
+  return std::none_of(differences.begin(), differences.end(), [](const jit::Difference& one) {
+    return is_of(one, "constants") || is_of(one, "family") || is_of(one, "architecture");
+  });
+}
+
+std::string without_quotes(const std::string& json) {
+  const bool quoted = json.size() >= 2 && json.front() == '"' && json.back() == '"';
+  return quoted ? json.substr(1, json.size() - 2) : json;
+}
+
+// "a, b and 3 more".
+std::string list_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 3;
+  const std::size_t shown = std::min(most, names.size());
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<long>(shown), ", "));
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::string why_not(const cache::Cabinet& cabinet, const cache::Key& key, Presence& presence) {
+  const auto whole = cabinet.check(key);
+  if (whole) {
+    presence = Presence::hit;
+  } else if (whole.error().code != ErrorCode::not_found) {
+    presence = Presence::damaged;
+    return whole.error().message;
+  } else if (cache::was_set_aside(cache::Layout{cabinet.root()}, key)) {
+    presence = Presence::set_aside;
+    return fmt::format("it was damaged and is set aside in {}", (cabinet.root() / "quarantine").native());
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* name(Presence presence) {
+  switch (presence) {
+    case Presence::hit:
+      return "hit";
+    case Presence::damaged:
+      return "damaged";
+    case Presence::set_aside:
+      return "set aside";
+    case Presence::stale:
+      return "stale";
+    case Presence::absent:
+      return "absent";
+  }
+  return "absent";
+}
+
+std::string describe(const std::vector<jit::Difference>& differences) {
+  std::vector<std::string> parts;
+  std::vector<std::string> templates;
+  for (const jit::Difference& one : differences) {
+    const std::string first = without_quotes(one.first);
+    const std::string second = without_quotes(one.second);
+    if (is_of(one, "templates")) {
+      templates.push_back(one.field.substr(std::min(one.field.size(), std::string("templates.").size())));
+    } else if (one.field == "nvrtc") {
+      parts.push_back(fmt::format("made by NVRTC {}, this is {}", first, second));
+    } else if (is_of(one, "constants")) {
+      parts.push_back(fmt::format("{} {}, not {}", one.field.substr(one.field.find('.') + 1),
+                                  first.empty() ? "none" : first, second.empty() ? "any" : second));
+    } else if (one.field == "options") {
+      parts.push_back(fmt::format("made with {}, this build with {}", first, second));
+    } else if (one.field != "source") {  // which follows from the constants and the family
+      parts.push_back(one.field + " differs");
+    }
+  }
+  if (!templates.empty()) parts.push_back("templates differ: " + list_of(templates));
+  if (parts.empty() && !differences.empty()) parts.emplace_back("the source differs");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+Explainer::Explainer(const std::vector<cache::Cabinet*>& cabinets) : cabinets_(cabinets) {
+  for (cache::Cabinet* cabinet : cabinets_) entries_.push_back(cabinet->list().value_or(std::vector<cache::Entry>()));
+}
+
+std::optional<Neighbour> Explainer::nearest(const jit::KernelSpec& spec, const std::string& record) const {
+  for (const std::vector<cache::Entry>& entries : entries_) {
+    const cache::Entry* best = nullptr;
+    for (const cache::Entry& entry : entries) {
+      if (entry.facts.family != spec.family) continue;
+      if (best == nullptr || distance(entry, spec) < distance(*best, spec)) best = &entry;
+    }
+    if (best != nullptr) return Neighbour{*best, jit::differences(best->record, record)};
+  }
+  return std::nullopt;
+}
+
+Explanation Explainer::explain(const jit::KernelSpec& spec, const std::string& nvrtc_version) const {
+  const std::string record = jit::record_of(spec, nvrtc_version);
+  Explanation result;
+  result.key = jit::key_of(record);
+  for (const cache::Cabinet* cabinet : cabinets_) {
+    Presence presence = Presence::absent;
+    const std::string why = why_not(*cabinet, result.key, presence);
+    if (presence == Presence::absent || (presence != Presence::hit && !result.why.empty())) continue;
+    result.presence = presence;
+    result.where = cabinet->root().native();
+    result.why = why;
+    if (presence == Presence::hit) return result;
+  }
+  if (result.presence != Presence::absent) return result;
+  result.nearest = nearest(spec, record);
+  if (!result.nearest) {
+    result.why = "never made: there is no entry of this family";
+    return result;
+  }
+  const std::string differ = describe(result.nearest->differences);
+  const bool stale = same_kernel(result.nearest->differences);
+  if (stale) result.presence = Presence::stale;
+  result.why = stale ? differ : "never made: the nearest has " + differ;
+  return result;
+}
+
+}  // namespace cubinet::warmup

@@ -1,0 +1,56 @@
+// Why a look-up for a kernel hits or misses.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache/cabinet.hpp"
+#include "jit/kernel_spec.hpp"
+#include "jit/record.hpp"
+
+namespace cubinet::warmup {
+
+enum class Presence {
+  hit,
+  damaged,    // it is there, and a look-up would set it aside
+  set_aside,  // it was there, damaged, and has not been made again
+  stale,      // there is one of this family, N, K and configuration, made of other templates or by another NVRTC
+  absent,     // never made, or removed
+};
+
+const char* name(Presence presence);
+
+// An entry beside what is asked for: `first` of a difference is the entry's, `second` what is asked for.
+struct Neighbour {
+  cache::Entry entry;
+  std::vector<jit::Difference> differences;
+};
+
+struct Explanation {
+  cache::Key key;
+  Presence presence = Presence::absent;
+  std::string where;                 // the root or layer that has it; empty where none has
+  std::string why;                   // a line for people, for all but a hit
+  std::optional<Neighbour> nearest;  // where it is stale or absent, of the first root that has any of the family
+};
+
+// Looks for kernels in cabinets, in the order of a look-up, and changes nothing in them. The cabinets must outlive it.
+class Explainer {
+ public:
+  // Reads the listings, as far as they can be read; `damaged` files are no entries.
+  explicit Explainer(const std::vector<cache::Cabinet*>& cabinets);
+
+  [[nodiscard]] Explanation explain(const jit::KernelSpec& spec, const std::string& nvrtc_version) const;
+
+ private:
+  [[nodiscard]] std::optional<Neighbour> nearest(const jit::KernelSpec& spec, const std::string& record) const;
+
+  std::vector<cache::Cabinet*> cabinets_;
+  std::vector<std::vector<cache::Entry>> entries_;  // of each cabinet
+};
+
+// What differs, in a line: "made by NVRTC 12.8, this is 13.0; templates differ: ptx/wgmma.cuh".
+std::string describe(const std::vector<jit::Difference>& differences);
+
+}  // namespace cubinet::warmup
