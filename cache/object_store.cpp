@@ -107,14 +107,14 @@ Expected<util::Published> ObjectStore::publish(const Key& key, const Object& obj
 Expected<bool> ObjectStore::set_damaged_aside(const Key& key) const {
   const fs::path path = layout_.object(key);
   if (!is_folder(path.parent_path())) {
-    return fail(ErrorCode::io, util::system_message("enter", path.parent_path(), ENOTDIR));
+    return util::fail_system("enter", path.parent_path(), ENOTDIR);
   }
   const auto moved = set_aside(calls_, layout_, path, key.hex());
   if (!moved) return tl::make_unexpected(moved.error());
   // Between the look and the move another process may have done the same and published anew.
   if (moved->empty() || !read_object(*moved, key)) return true;
   const int linked = calls_.link(moved->native(), path.native());
-  if (linked != 0 && errno != EEXIST) return fail(ErrorCode::io, util::system_message("put back", path, errno));
+  if (linked != 0 && errno != EEXIST) return util::fail_system("put back", path, errno);
   calls_.unlink(moved->native());
   if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) return tl::make_unexpected(synced.error());
   return false;
