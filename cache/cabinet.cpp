@@ -19,7 +19,7 @@ Expected<void> Cabinet::State::require_writable() const {
 std::optional<Object> Cabinet::State::read(const Key& key) const {
   auto object = store.read(key);
   if (object) return std::move(*object);
-  if (is_damage(object.error()) && writable() && store.set_damaged_aside(key)) {
+  if (is_damage(object.error()) && writable() && store.set_damaged_aside(key).value_or(false)) {
     ++set_aside;
     tally.add({.damage = 1});
   }

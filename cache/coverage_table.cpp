@@ -59,11 +59,13 @@ SqlExpected<void> insert(Database& database, const Coverage& coverage) {
   return statement->run();
 }
 
-SqlExpected<void> drop_oldest(Database& database) {
+// Those from after `now` go first: a clock that was wrong would keep them for ever.
+SqlExpected<void> drop_oldest(Database& database, std::int64_t now) {
   auto statement = database.prepare(
-      "DELETE FROM coverage WHERE id NOT IN (SELECT id FROM coverage ORDER BY recorded DESC, id LIMIT ?)");
+      "DELETE FROM coverage WHERE id NOT IN "
+      "(SELECT id FROM coverage ORDER BY recorded > ?, recorded DESC, id LIMIT ?)");
   if (!statement) return tl::make_unexpected(statement.error());
-  return statement->bind(max_coverages).run();
+  return statement->bind(now).bind(max_coverages).run();
 }
 
 }  // namespace
@@ -82,7 +84,7 @@ SqlExpected<std::vector<Coverage>> read_coverage(Database& database) {
 
 SqlExpected<void> put_coverage(Database& database, const Coverage& coverage) {
   if (auto inserted = insert(database, coverage); !inserted) return inserted;
-  return drop_oldest(database);
+  return drop_oldest(database, coverage.recorded);
 }
 
 SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>& coverages) {

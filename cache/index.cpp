@@ -126,8 +126,7 @@ SqlExpected<void> Index::replace_damaged() const {
   if (sound || sound.error().failure != SqlFailure::damaged) return {};
   // The journal goes first: it would be played into the new file. Both may be any kind of thing, or gone.
   for (const auto& path : {layout_.index_journal(), layout_.index()}) {
-    std::error_code error;
-    if (!fs::exists(fs::symlink_status(path, error))) continue;
+    if (!is_there(path)) continue;
     if (auto moved = set_aside(calls_, layout_, path, path.filename().native()); !moved) return other(moved.error());
   }
   return {};

@@ -7,11 +7,13 @@
 namespace cubinet::cache {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view suffix = ".cubin";
 
 }  // namespace
 
-std::filesystem::path Layout::object(const Key& key) const {
+fs::path Layout::object(const Key& key) const {
   const std::string hex = key.hex();
   return objects() / hex.substr(0, 2) / (hex.substr(2) + std::string(suffix));
 }
@@ -25,8 +27,17 @@ std::optional<Key> Layout::object_key(std::string_view folder, std::string_view 
   return key;
 }
 
-Expected<std::vector<std::string>> names_in(const std::filesystem::path& folder) {
-  namespace fs = std::filesystem;
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error));
+}
+
+Expected<std::vector<std::string>> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
   fs::directory_iterator it(folder, error);

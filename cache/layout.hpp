@@ -41,6 +41,12 @@ struct Layout {
   static std::optional<Key> object_key(std::string_view folder, std::string_view file);
 };
 
+// Whether there is something, a link that leads nowhere too.
+bool is_there(const std::filesystem::path& path);
+
+// Whether it is a folder, and no link to one, which would lead out of the root.
+bool is_folder(const std::filesystem::path& path);
+
 // Names in a folder. A folder that is not there has none.
 Expected<std::vector<std::string>> names_in(const std::filesystem::path& folder);
 

@@ -31,12 +31,12 @@ class ObjectStore final : public Layer {
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
-  // See Cabinet::publish; without the row.
+  // See Cabinet::publish; without the row. already_there: the entry is there, whole. A damaged one is replaced.
   Expected<util::Published> publish(const Key& key, const Object& object) const;
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
-  // True: a damaged one is gone from its place.
-  bool set_damaged_aside(const Key& key) const;
+  // True: a damaged one is gone from its place. io: it could not be moved, or was gone already.
+  Expected<bool> set_damaged_aside(const Key& key) const;
   // The same for a name from Listing::strangers. False when it is still there.
   [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
 
@@ -56,6 +56,9 @@ class ObjectStore final : public Layer {
                                        std::int64_t until = std::numeric_limits<std::int64_t>::max()) const;
 
  private:
+  [[nodiscard]] Expected<void> make_shard(const std::filesystem::path& shard) const;
+  [[nodiscard]] Expected<bool> holds(const Key& key) const;
+
   Layout layout_;
   util::SystemCalls& calls_;
 };

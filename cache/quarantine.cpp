@@ -28,8 +28,7 @@ std::int64_t count(const Layout& layout, Predicate wanted) {
 
 Expected<fs::path> set_aside(util::SystemCalls& calls, const Layout& layout, const fs::path& path,
                              std::string_view name) {
-  std::error_code error;
-  const bool folder = fs::is_directory(fs::symlink_status(path, error));
+  const bool folder = is_folder(path);
   const bool full = count(layout, [](const std::string&) { return true; }) >= max_quarantined;
   if (full && !folder) {
     if (calls.unlink(path.native()) == 0) return fs::path();

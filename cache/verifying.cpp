@@ -48,7 +48,7 @@ std::int64_t set_all_aside(const ObjectStore& store, const ObjectStore::Listing&
                            std::vector<Key>& gone) {
   std::int64_t left = checked.unreadable;
   for (const Key& key : checked.damaged) {
-    store.set_damaged_aside(key);
+    static_cast<void>(store.set_damaged_aside(key));
     if (!store.exists(key)) {
       gone.push_back(key);
     } else if (!store.read(key)) {  // a whole one may have come in its place

@@ -74,7 +74,12 @@ Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path
   auto file = write_staged(calls, staged, pieces, staged.path(), Durability::synced);
   if (!file) return tl::make_unexpected(file.error());
   const auto named = give_name(calls, staged, target);
-  if (!named || *named == Published::already_there) return named;
+  if (!named) return named;
+  if (*named == Published::already_there) {
+    // Whoever gave the name may not have synced it yet, or been killed before.
+    if (auto synced = sync_folder(calls, target.parent_path()); !synced) return tl::make_unexpected(synced.error());
+    return named;
+  }
   // Closing reports a delayed write error (NFS, quota): the name must go again, or it would stand for unknown bytes.
   const bool closed = file->close() == 0;
   const int close_error = errno;
@@ -188,7 +193,8 @@ Expected<void> make_folder(SystemCalls& calls, const std::filesystem::path& fold
   if (calls.mkdir(folder.native(), mode) == 0) return {};
   const int error = errno;
   std::error_code ignored;
-  if (error == EEXIST && std::filesystem::is_directory(folder, ignored)) return {};
+  const auto found = std::filesystem::symlink_status(folder, ignored);
+  if (error == EEXIST && std::filesystem::is_directory(found)) return {};
   return fail_system("create the folder", folder, error);
 }
 

@@ -92,6 +92,21 @@ TEST_CASE("the number of records is bounded, and the oldest go") {
   CHECK(kept.back().subject == "3");
 }
 
+TEST_CASE("records that a clock set too far on left make way for those of a clock that is right") {
+  test::SetClock clock;
+  test::Filled root(0, {.clock = clock}, test::memory_place());
+  const std::int64_t right = clock.now;
+  clock.now += std::int64_t{10} * 365 * 86'400;
+  for (int i = 0; i < cache::max_coverages; ++i) REQUIRE(root.cabinet.record_coverage("late " + std::to_string(i), {}));
+  clock.now = right;
+  for (int i = 0; i < 3; ++i, ++clock.now) REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
+  const auto kept = root.cabinet.coverage().value();
+  REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
+  for (const char* subject : {"0", "1", "2"}) {
+    CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& one) { return one.subject == subject; }));
+  }
+}
+
 TEST_CASE("a row that was not written so is passed over") {
   test::Filled root(1);
   for (const char* spoil : {"subject = 'x'", "keys = '[]'", "recorded = recorded + 1", "digest = ''", "keys = '{'"}) {

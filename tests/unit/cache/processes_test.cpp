@@ -44,6 +44,18 @@ bool publish_and_find(Cabinet& cabinet, int number) {
   return object && test::equal(*object, test::object_of(number));
 }
 
+// Publishes, finds and removes a few keys in an order of the seed's, until something fails.
+int write_and_remove(Cabinet& cabinet, unsigned seed) {
+  std::mt19937 random(seed);
+  while (true) {
+    const int number = static_cast<int>(random() % 12);
+    if (!cabinet.publish(test::key_of(number), test::object_of(number))) return 1;
+    if (random() % 3 == 0) static_cast<void>(cabinet.remove(test::key_of(number)));
+    const auto object = cabinet.find(test::key_of(number), test::record_of(number));
+    if (object && !test::equal(*object, test::object_of(number))) return 2;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("sixteen processes create a root and publish the same and different keys at once") {
@@ -122,6 +134,31 @@ TEST_CASE("a writer killed at any moment leaves nothing but files in tmp, and th
   CHECK(after->orphans == 0);
   CHECK(after->leftovers == 0);
   CHECK(after->index_problem.empty());
+}
+
+TEST_CASE("writers of the same keys, all killed at once in round after round, leave a root that is clean") {
+  test::Filled root(0, {}, test::memory_place());
+  std::mt19937 random(23);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<pid_t> children;
+    for (unsigned number = 0; number < 4; ++number) {
+      children.push_back(
+          test::start_child([&] { return write_and_remove(root.cabinet, static_cast<unsigned>(round) * 4 + number); }));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 20'000));
+    for (const pid_t child : children) ::kill(child, SIGKILL);
+    for (const pid_t child : children) REQUIRE(test::wait_for(child) == -1);
+    const auto report = root.cabinet.verify(round % 2 == 0);
+    REQUIRE(report);
+    CHECK(report->damaged.empty());
+    CHECK(report->leftovers <= 8);  // of two rounds at most
+  }
+  REQUIRE(root.cabinet.verify(true));
+  const auto after = root.cabinet.verify(false);
+  CHECK(after->damaged.empty());
+  CHECK(after->orphans + after->missing + after->leftovers == 0);
+  CHECK(after->index_problem.empty());
+  CHECK(root.cabinet.stats()->quarantined == 0);
 }
 
 TEST_CASE("a handle opened before a fork works in parent and child, also while a thread uses the index") {
