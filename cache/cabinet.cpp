@@ -17,7 +17,7 @@ Expected<void> Cabinet::State::require_writable() const {
 }
 
 std::optional<Object> Cabinet::State::read(const Key& key) const {
-  auto object = store.read(key);
+  auto object = first().read(key);
   if (object) return std::move(*object);
   if (is_damage(object.error()) && writable() && store.set_damaged_aside(key).value_or(false)) {
     ++set_aside;
@@ -34,7 +34,7 @@ std::optional<Object> Cabinet::State::read_layers(const Key& key) const {
 }
 
 bool Cabinet::State::exists(const Key& key) const {
-  return store.exists(key) ||
+  return first().exists(key) ||
          std::any_of(layers.begin(), layers.end(), [&](const auto& layer) { return layer->exists(key); });
 }
 
@@ -64,9 +64,12 @@ Expected<Stack> Cabinet::open_stack(const std::filesystem::path& root, bool crea
       errors.push_back(std::move(opened.error()));
       continue;
     }
-    const bool is_root = !cabinet && !opened->is_bundle;
-    if (!cabinet) cabinet.emplace(Cabinet(std::make_unique<State>(std::move(opened->root), surroundings)));
-    if (!is_root) cabinet->state_->layers.push_back(std::move(opened->layer));
+    if (cabinet) {
+      cabinet->state_->layers.push_back(std::move(opened->layer));
+    } else {
+      auto bundle = opened->is_bundle ? std::move(opened->layer) : nullptr;
+      cabinet.emplace(Cabinet(std::make_unique<State>(std::move(opened->root), surroundings, std::move(bundle))));
+    }
   }
   if (!cabinet && errors.empty()) return fail(ErrorCode::cache_unusable, "no folder is named for the cabinet");
   if (!cabinet) return tl::make_unexpected(std::move(errors.front()));
@@ -130,8 +133,10 @@ Expected<void> Cabinet::check(const Key& key) const {
 }
 
 Expected<Object> Cabinet::load(const Key& key) const {
-  auto object = state_->store.read(key);
+  auto object = state_->first().read(key);
   if (object || !is_damage(object.error())) return object;
+  // A bundle names itself.
+  if (state_->bundle) return fail(ErrorCode::io, object.error().message);
   return fail(ErrorCode::io, fmt::format("the object {} is damaged: {}", state_->root.layout.object(key).native(),
                                          object.error().message));
 }

@@ -158,8 +158,8 @@ class Cabinet {
   // format that cannot be written opens read-only. Nothing there and no `create`: not_found.
   static Expected<Cabinet> open(const std::filesystem::path& root, bool create, Surroundings surroundings = {});
   // Opens `root` (empty: none) and adds the layers. What cannot be opened is told in the stack's problems and done
-  // without: if it is the root, the first layer that opens takes its place, and nothing can be stored (nor listed, if
-  // that is a bundle). An error, the first one, when nothing opens.
+  // without: if it is the root, the first layer that opens takes its place, and nothing can be stored. An error, the
+  // first one, when nothing opens.
   static Expected<Stack> open_stack(const std::filesystem::path& root, bool create,
                                     const std::vector<std::filesystem::path>& layers, Surroundings surroundings = {});
   Cabinet(Cabinet&&) noexcept;

@@ -18,12 +18,13 @@
 namespace cubinet::cache {
 
 struct Cabinet::State {
-  State(Root opened, Surroundings outside)
+  State(Root opened, Surroundings outside, std::unique_ptr<Layer> bundle_in_its_place = nullptr)
       : root(std::move(opened)),
         calls(root.giving ? *root.giving : outside.calls),
         surroundings(outside),
         clock(outside.clock),
         store(root.layout, calls),
+        bundle(std::move(bundle_in_its_place)),
         index(root.layout, calls, outside.index_patience),
         limits(outside.limits),
         promote(outside.promote) {}
@@ -35,6 +36,11 @@ struct Cabinet::State {
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
   // cache_unusable with the reason when nothing can be written here.
   [[nodiscard]] Expected<void> require_writable() const;
+  // What is searched first.
+  [[nodiscard]] const Layer& first() const {
+    if (bundle) return *bundle;
+    return store;
+  }
   // The whole object in the root, else in the first layer that has it. Damage is set aside in a root that can be
   // written.
   [[nodiscard]] std::optional<Object> read(const Key& key) const;
@@ -65,6 +71,7 @@ struct Cabinet::State {
   Surroundings surroundings;
   const util::Clock& clock;
   ObjectStore store;
+  std::unique_ptr<Layer> bundle;  // in the place of the root, of which nothing is there then; else null
   Index index;
   std::vector<std::unique_ptr<Layer>> layers;
   mutable std::atomic<std::int64_t> set_aside = 0;  // what read() has

@@ -118,7 +118,7 @@ bool ObjectStore::exists(const Key& key) const { return is_there(layout_.object(
 
 std::int64_t ObjectStore::size(const Key& key) const { return size_of(AT_FDCWD, layout_.object(key).native()); }
 
-Expected<ObjectStore::Listing> ObjectStore::list() const {
+Expected<Layer::Listing> ObjectStore::list() const {
   Listing listing;
   const auto shards = names_in(layout_.objects());
   if (!shards) return tl::make_unexpected(shards.error());

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "cache/cabinet.hpp"
 #include "cache/layer.hpp"
@@ -21,12 +19,6 @@ inline bool is_damage(const Error& error) { return error.code == ErrorCode::inva
 // Stateless but for its options: thread-safe, fork-safe.
 class ObjectStore final : public Layer {
  public:
-  // What lies under objects/.
-  struct Listing {
-    std::map<Key, std::int64_t> objects;  // with the sizes of the files, see size()
-    std::vector<std::string> strangers;   // names (relative to objects/) that no key stands for
-  };
-
   ObjectStore(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
@@ -48,7 +40,8 @@ class ObjectStore final : public Layer {
   [[nodiscard]] bool exists(const Key& key) const override;
   // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
-  [[nodiscard]] Expected<Listing> list() const;
+  // What lies under objects/. Sizes as from size(), names relative to it.
+  [[nodiscard]] Expected<Listing> list() const override;
 
   // Counts the files in tmp/ that no living writer holds and that were written at `until` or earlier; removes them if
   // asked.

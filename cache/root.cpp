@@ -38,7 +38,12 @@ Expected<void> check_owner(const fs::path& root) {
   if (::stat(root.c_str(), &folder) != 0) {
     return unusable(util::system_message("examine the cabinet", root, errno));
   }
-  if (!S_ISDIR(folder.st_mode)) return unusable(fmt::format("the cabinet {} is not a folder", root.native()));
+  if (!S_ISDIR(folder.st_mode)) {
+    return unusable(
+        fmt::format("the cabinet {} is not a folder; a bundle is named in CUBINET_CACHE_PATH, or unpacked "
+                    "into one by `cubinet cache import`",
+                    root.native()));
+  }
   return check_trust(root, folder, "cabinet");
 }
 

@@ -25,10 +25,10 @@ bool describes(const Index::Row* row, const Entry& entry) {
          row->entry.facts == entry.facts;
 }
 
-std::vector<Key> dangling(const Index::Rows& rows, const ObjectStore::Listing& listing, const ObjectStore& store) {
+std::vector<Key> dangling(const Index::Rows& rows, const Layer::Listing& listing, const Layer& place) {
   std::vector<Key> keys;
   for (const auto& [key, row] : rows) {
-    if (!listing.objects.contains(key) && !store.exists(key)) keys.push_back(key);
+    if (!listing.objects.contains(key) && !place.exists(key)) keys.push_back(key);
   }
   return keys;
 }

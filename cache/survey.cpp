@@ -15,7 +15,7 @@ namespace {
 
 // Fills in `entries` and `damaged` of the survey. Returns the entries whose rows are missing or wrong. What the rows
 // hold is moved into the survey; their keys stay.
-std::vector<Entry> collect_entries(const ObjectStore& store, const ObjectStore::Listing& listing, Index::Rows& rows,
+std::vector<Entry> collect_entries(const Layer& place, const Layer::Listing& listing, Index::Rows& rows,
                                    Survey& survey) {
   std::vector<Entry> changed;
   survey.entries.reserve(listing.objects.size());
@@ -26,7 +26,7 @@ std::vector<Entry> collect_entries(const ObjectStore& store, const ObjectStore::
       survey.entries.push_back(std::move(row->entry));
       continue;
     }
-    const auto object = store.read(key);
+    const auto object = place.read(key);
     if (object) {
       changed.push_back(make_entry(key, bytes, *object, row));
       survey.entries.push_back(changed.back());
@@ -51,15 +51,15 @@ void keep_matching(Survey& survey, std::string_view key_prefix) {
 Expected<Survey> Cabinet::State::take_survey() const {
   // Of 100,000 entries each takes a good part of a second. What changes between the two is looked at again below.
   auto reading = std::async([&] { return writable() ? index.rows() : index.rows_unchanged(); });
-  const auto listing = store.list();
+  const auto listing = first().list();
   auto read = reading.get();
   if (!listing) return tl::make_unexpected(listing.error());
   Index::Rows rows = read ? std::move(*read) : Index::Rows();
   Survey survey;
   // Where none could be made nobody has counted anything.
   if (!read && read.error().failure != SqlFailure::absent) survey.index_problem = read.error().message;
-  const std::vector<Entry> changed = collect_entries(store, *listing, rows, survey);
-  const auto gone = dangling(rows, *listing, store);
+  const std::vector<Entry> changed = collect_entries(first(), *listing, rows, survey);
+  const auto gone = dangling(rows, *listing, first());
   if (writable() && read && !(changed.empty() && gone.empty())) {
     static_cast<void>(write({.put = changed, .drop = gone}));
   }
@@ -67,6 +67,7 @@ Expected<Survey> Cabinet::State::take_survey() const {
 }
 
 Expected<void> Cabinet::State::mark_kept(std::vector<Entry>& entries) const {
+  if (bundle) return {};  // of which nothing goes
   const auto pins = read_pins(root.layout);
   if (!pins) return tl::make_unexpected(pins.error());
   const auto leases = read_leases(root.layout);
