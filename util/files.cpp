@@ -56,14 +56,26 @@ Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std:
 
 bool links_unsupported(int error) { return error == EPERM || error == EOPNOTSUPP || error == ENOSYS; }
 
+// Why a staged file got no name. not_found, with its own name, when it is not there any more; never because of the
+// folder that it was to go into.
+tl::unexpected<Error> fail_to_name(std::string_view verb, const Staged& staged, const std::filesystem::path& target,
+                                   int error) {
+  struct stat status {};
+  const bool gone = error == ENOENT && ::lstat(staged.path().c_str(), &status) != 0;
+  if (gone) return fail(ErrorCode::not_found, system_message(verb, staged.path(), error));
+  return fail_system(verb, target, error);
+}
+
 // Gives the staged file its final name. Without hard links a rename has to do: it replaces a whole file by an equal
 // one.
 Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::filesystem::path& target) {
   if (calls.link(staged.path().native(), target.native()) == 0) return Published::first;
   const int error = errno;
   if (error == EEXIST) return Published::already_there;
-  if (!links_unsupported(error)) return fail_to_find("link", target, error);
-  if (calls.rename(staged.path().native(), target.native()) != 0) return fail_to_find("rename to", target, errno);
+  if (!links_unsupported(error)) return fail_to_name("link", staged, target, error);
+  if (calls.rename(staged.path().native(), target.native()) != 0) {
+    return fail_to_name("rename to", staged, target, errno);
+  }
   staged.gone();
   return Published::first;
 }
