@@ -1,5 +1,6 @@
 #include "cache/facts_json.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -51,27 +52,55 @@ std::optional<std::vector<std::string>> texts(const Json& list) {
   return result;
 }
 
+// Written as text, and not as a tree of values that is built, sorted and taken down: a listing does this for each row.
+void append(std::string& out, std::int64_t value) { out += std::to_string(value); }
+
+void append(std::string& out, double value) { out += Json(value).dump(); }
+
+// Throws Json::exception for what is not UTF-8.
+void append(std::string& out, const std::string& text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; });
+  if (plain) {
+    out.append(1, '"').append(text).append(1, '"');
+  } else {
+    out += Json(text).dump();
+  }
+}
+
+void append(std::string& out, const std::vector<std::string>& items) {
+  out += '[';
+  for (const std::string& item : items) {
+    if (&item != &items.front()) out += ',';
+    append(out, item);
+  }
+  out += ']';
+}
+
 Json parse(std::string_view json) { return Json::parse(json.begin(), json.end(), nullptr, false); }
 
 }  // namespace
 
 Expected<std::string> facts_to_json(const Facts& facts) {
   if (!std::isfinite(facts.compile_ms)) return fail(ErrorCode::invalid_argument, "the compile time is not a number");
-  // One by one: a list in braces copies each value twice, and a listing does this for each row.
-  Json json = Json::object();
-  json["arch"] = facts.arch;
-  json["compile_ms"] = facts.compile_ms;
-  json["created"] = facts.created;
-  json["family"] = facts.family;
-  json["k"] = facts.k;
-  json["kernel_names"] = facts.kernel_names;
-  json["n"] = facts.n;
-  json["registers"] = facts.registers;
-  json["smem_bytes"] = facts.smem_bytes;
-  json["spill_bytes"] = facts.spill_bytes;
-  if (!facts.config.empty()) json["config"] = facts.config;
+  std::string json = "{";
+  const auto member = [&json](const char* name, const auto& value) {
+    json.append(json.size() == 1 ? "\"" : ",\"").append(name).append("\":");
+    append(json, value);
+  };
   try {
-    return json.dump();
+    member("arch", facts.arch);
+    member("compile_ms", facts.compile_ms);
+    if (!facts.config.empty()) member("config", facts.config);
+    member("created", facts.created);
+    member("family", facts.family);
+    member("k", facts.k);
+    member("kernel_names", facts.kernel_names);
+    member("n", facts.n);
+    member("registers", std::int64_t{facts.registers});
+    member("smem_bytes", std::int64_t{facts.smem_bytes});
+    member("spill_bytes", std::int64_t{facts.spill_bytes});
+    return json + '}';
   } catch (const Json::exception&) {
     return fail(ErrorCode::invalid_argument, "a text among the entry's facts is not UTF-8");
   }

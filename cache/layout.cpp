@@ -1,5 +1,6 @@
 #include "cache/layout.hpp"
 
+#include <algorithm>
 #include <system_error>
 
 #include "util/files.hpp"
@@ -22,9 +23,8 @@ std::optional<Key> Layout::object_key(std::string_view folder, std::string_view 
   if (folder.size() != 2 || !file.ends_with(suffix)) return std::nullopt;
   file.remove_suffix(suffix.size());
   const std::string hex = std::string(folder) + std::string(file);
-  const auto key = Key::from_hex(hex);
-  if (!key || key->hex() != hex) return std::nullopt;
-  return key;
+  const bool lower = std::none_of(hex.begin(), hex.end(), [](char c) { return c >= 'A' && c <= 'F'; });
+  return lower ? Key::from_hex(hex) : std::nullopt;
 }
 
 bool is_there(const fs::path& path) {
@@ -41,7 +41,10 @@ Expected<std::vector<std::string>> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
   fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) names.push_back(it->path().filename().native());
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    const std::string& path = it->path().native();
+    names.push_back(path.substr(path.rfind('/') + 1));
+  }
   if (error && error != std::errc::no_such_file_or_directory) {
     return fail(ErrorCode::io, util::system_message("list", folder, error.value()));
   }

@@ -19,9 +19,10 @@ std::vector<Entry> collect_entries(const Layer& place, const Layer::Listing& lis
                                    Survey& survey) {
   std::vector<Entry> changed;
   survey.entries.reserve(listing.objects.size());
+  auto found = rows.begin();
   for (const auto& [key, bytes] : listing.objects) {
-    const auto found = rows.find(key);
-    Index::Row* row = found == rows.end() ? nullptr : &found->second;
+    while (found != rows.end() && found->first < key) ++found;
+    Index::Row* row = found == rows.end() || found->first != key ? nullptr : &found->second;
     if (row != nullptr && row->sound && row->entry.bytes == bytes) {
       survey.entries.push_back(std::move(row->entry));
       continue;
