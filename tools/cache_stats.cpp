@@ -18,36 +18,33 @@ namespace {
 
 using util::format_byte_size;
 
-// What the cabinet is complete for, as far as this build can read it.
 Json coverage_array(const std::vector<cache::Coverage>& coverages) {
   Json array = Json::array();
-  for (const cache::Coverage& one : coverages) {
-    const auto subject = warmup::subject_from_json(one.subject);
-    if (!subject) continue;
+  for (const warmup::CoverageRecord& one : warmup::read_records(coverages)) {
+    const warmup::Subject& subject = one.subject;
     Json executed;
-    if (subject->executed) executed = {{"device", subject->executed->device}, {"driver", subject->executed->driver}};
-    array.push_back(Json{{"problems", subject->problems.size()},
-                         {"m_range", {subject->range.first, subject->range.last}},
-                         {"arch", subject->architecture},
-                         {"num_sms", subject->num_sms},
-                         {"nvrtc", subject->nvrtc},
-                         {"current", subject->templates == warmup::templates_digest()},
+    if (subject.executed) executed = {{"device", subject.executed->device}, {"driver", subject.executed->driver}};
+    array.push_back(Json{{"problems", subject.problems.size()},
+                         {"m_range", {subject.range.first, subject.range.last}},
+                         {"arch", subject.architecture},
+                         {"num_sms", subject.num_sms},
+                         {"nvrtc", subject.nvrtc},
+                         {"current", one.current},
                          {"executed", std::move(executed)},
-                         {"kernels", one.keys.size()},
+                         {"kernels", one.kernels},
                          {"recorded", one.recorded}});
   }
   return array;
 }
 
 void print_coverage(const std::vector<cache::Coverage>& coverages) {
-  for (const cache::Coverage& one : coverages) {
-    const auto subject = warmup::subject_from_json(one.subject);
-    if (!subject) continue;
+  for (const warmup::CoverageRecord& one : warmup::read_records(coverages)) {
+    const warmup::Subject& subject = one.subject;
     std::string text = fmt::format("complete     for {} problems, M {} to {}, {}, NVRTC {}: {} kernels; {} ago",
-                                   subject->problems.size(), subject->range.first, subject->range.last,
-                                   subject->architecture, subject->nvrtc, one.keys.size(), age_of(one.recorded));
-    if (subject->executed) text += "; executed on " + subject->executed->device;
-    if (subject->templates != warmup::templates_digest()) text += "; with the templates of another build";
+                                   subject.problems.size(), subject.range.first, subject.range.last,
+                                   subject.architecture, subject.nvrtc, one.kernels, age_of(one.recorded));
+    if (subject.executed) text += "; executed on " + subject.executed->device;
+    if (!one.current) text += "; with the templates of another build";
     print(one_line(text) + "\n");
   }
 }
