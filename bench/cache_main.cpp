@@ -1,4 +1,5 @@
-// cubinet_bench_cache: what a hit in the cabinet costs, and opening a root of few or many entries. Needs no GPU.
+// cubinet_bench_cache: what a hit in the cabinet costs, and opening and listing a root of few or many entries. Needs no
+// GPU.
 // Exit codes: 0 done, 1 an error, 2 wrong usage.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -35,10 +36,10 @@ int run(int argc, char** argv) {
   const auto result = bench::run_cache(options);
   if (!result) return bench::report_error(result.error());
   fmt::print("medians of {}, entries of {} KiB, in us\n", options.rounds, options.payload_kib);
-  fmt::print("entries   open root      hit  of it: read  SHA-256\n");
+  fmt::print("entries   open root    list all      hit  of it: read  SHA-256\n");
   for (const auto& figures : *result) {
-    fmt::print("{:7}  {:10.1f}  {:7.1f}  {:11.1f}  {:7.1f}\n", figures.entries, figures.open_us, figures.hit_us,
-               figures.read_us, figures.digest_us);
+    fmt::print("{:7}  {:10.1f}  {:10.0f}  {:7.1f}  {:11.1f}  {:7.1f}\n", figures.entries, figures.open_us,
+               figures.list_us, figures.hit_us, figures.read_us, figures.digest_us);
   }
   return 0;
 }

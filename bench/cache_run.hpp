@@ -1,4 +1,4 @@
-// What a hit in the cabinet costs, and opening a root of many entries.
+// What a hit in the cabinet costs, and opening and listing a root of many entries.
 #pragma once
 
 #include <filesystem>
@@ -19,6 +19,7 @@ struct CacheOptions {
 struct CacheFigures {
   int entries = 0;
   double open_us = 0;    // to open the root
+  double list_us = 0;    // to list all of it from its index, as `cubinet cache ls` does before it prints
   double hit_us = 0;     // to look an entry up: open, read, check every byte, return
   double read_us = 0;    // of that: open the file and read it
   double digest_us = 0;  // of that: SHA-256 over all the bytes of the file, once

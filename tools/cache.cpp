@@ -11,18 +11,28 @@
 namespace cubinet::tools {
 namespace {
 
-int run(const CacheOptions& options, const CacheAction& action) {
+int run(const CacheOptions& options, const RootAction& action) {
   const auto root = cache_root(options.root);
-  if (!root) return report_error(root.error(), options.json, exit_usage);
-  auto cabinet = cache::Cabinet::open(*root, false, {.limits = environment_limits().value_or(cache::default_limits)});
-  if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
-  return action(options, *cabinet);
+  return root ? action(options, *root) : report_error(root.error(), options.json, exit_usage);
 }
 
 }  // namespace
 
+Expected<cache::Cabinet> open_cabinet(const std::string& root) {
+  return cache::Cabinet::open(root, false, {.limits = environment_limits().value_or(cache::default_limits)});
+}
+
 CLI::App* add_cache_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
                             const std::string& details, CacheAction action) {
+  const auto opened = [action = std::move(action)](const CacheOptions& options, const std::string& root) {
+    auto cabinet = open_cabinet(root);
+    return cabinet ? action(options, *cabinet) : report_error(cabinet.error(), options.json, exit_failed);
+  };
+  return add_root_command(cache, exit_code, name, help, details, opened);
+}
+
+CLI::App* add_root_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
+                           const std::string& details, RootAction action) {
   CLI::App* command = cache.add_subcommand(name, help);
   const auto options = std::make_shared<CacheOptions>();
   add_cache_option(*command, options->root);

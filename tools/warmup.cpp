@@ -160,7 +160,7 @@ struct Task {
 Expected<void> check_progress_file(const std::string& file, const std::string& cache) {
   const auto root = cache_root(cache);
   if (file.empty() || !root) return {};
-  return check_outside(file, *root);
+  return check_outside("--progress-file", file, *root);
 }
 
 Expected<Task> understand(const WarmupOptions& options) {
