@@ -12,9 +12,9 @@ Expected<void> add_pin(util::SystemCalls& calls, const Layout& layout, const Key
   if (auto made = util::make_folder(calls, layout.pins(), 0755); !made) return made;
   constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   util::File file(calls.open(layout.pin(key).native(), flags, 0644), calls);
-  if (!file && errno == EEXIST) return {};
-  if (!file) return fail(ErrorCode::io, util::system_message("create", layout.pin(key), errno));
-  if (file.close() != 0) return fail(ErrorCode::io, util::system_message("create", layout.pin(key), errno));
+  if (!file && errno != EEXIST) return util::fail_system("create", layout.pin(key), errno);
+  if (file.close() != 0) return util::fail_system("create", layout.pin(key), errno);
+  // One that is there already may not be durable: whoever set it can have been killed before that.
   if (auto synced = util::sync_folder(calls, layout.pins()); !synced) return synced;
   return util::sync_folder(calls, layout.root);
 }

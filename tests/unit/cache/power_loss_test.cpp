@@ -3,6 +3,7 @@
 #include <random>
 #include <set>
 
+#include "cache/pins.hpp"
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
 #include "unit/util/losing_disk.hpp"
@@ -38,6 +39,10 @@ class World {
       if (object && !test::equal(*object, test::object_of(number))) return "wrong bytes were returned";
       if (!object && stored_.contains(number)) return "an entry that was stored is gone";
     }
+    const auto pins = cache::read_pins(cache::Layout{after_ / "a/root"});
+    for (const int number : pinned_) {
+      if (!pins || !pins->contains(test::key_of(number))) return "a pin is gone";
+    }
     return unclean(*cabinet);
   }
 
@@ -48,9 +53,10 @@ class World {
     const int number = static_cast<int>(random_() % keys);
     const cache::Key key = test::key_of(number);
     const fs::path object = cache::Layout{cabinet.root()}.object(key);
-    switch (random_() % 6) {
+    switch (random_() % 9) {
       case 0:
         stored_.erase(number);
+        pinned_.erase(number);
         static_cast<void>(cabinet.remove(key));
         break;
       case 1:
@@ -58,6 +64,19 @@ class World {
         stored_.erase(number);
         disk_.spoil(object, "damaged");
         static_cast<void>(cabinet.find(key, test::record_of(number)));
+        break;
+      case 2:
+        if (cabinet.pin(key)) pinned_.insert(number);
+        break;
+      case 3:
+        pinned_.erase(number);
+        static_cast<void>(cabinet.unpin(key));
+        break;
+      case 4:
+        static_cast<void>(cabinet.collect({.entries = 2}, false));
+        std::erase_if(stored_, [&](int one) {
+          return !pinned_.contains(one) && !fs::exists(cache::Layout{cabinet.root()}.object(test::key_of(one)));
+        });
         break;
       default:
         if (cabinet.publish(key, test::object_of(number))) stored_.insert(number);
@@ -77,6 +96,7 @@ class World {
   test::LosingDisk disk_;
   std::mt19937 random_;
   std::set<int> stored_;
+  std::set<int> pinned_;
 };
 
 // Writers, one after the other, then the loss. What is wrong after it; empty when nothing is.
@@ -106,4 +126,25 @@ TEST_CASE("a loss of power is noticed where files or folders are not synced") {
   };
   CHECK(noticed(true, false));
   CHECK(noticed(false, true));
+}
+
+TEST_CASE("a pin that was told is there after a loss of power, also where whoever set it first was killed meanwhile") {
+  for (int dies_at = 0; dies_at < 12; ++dies_at) {
+    const test::TempFolder before(test::memory_place());
+    test::LosingDisk disk(before.path());
+    auto cabinet = Cabinet::open(before / "root", true, {.calls = disk});
+    REQUIRE(cabinet);
+    disk.dies_at = disk.calls + dies_at;
+    static_cast<void>(cabinet->pin(test::key_of(0)));
+    disk.dies_at = -1;
+    REQUIRE(cabinet->pin(test::key_of(0)));
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      INFO("killed at call " << dies_at << ", seed " << seed);
+      const test::TempFolder after(test::memory_place());
+      std::mt19937 random(seed);
+      disk.lose_power(random, after.path());
+      const auto pins = cache::read_pins(cache::Layout{after / "root"});
+      CHECK((pins && pins->contains(test::key_of(0))));
+    }
+  }
 }
