@@ -20,7 +20,7 @@ export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 CTEST = ctest --test-dir $(BUILD) --output-on-failure
 
-.PHONY: warmup test test-gpu bench sanitize fuzz build configure clean
+.PHONY: warmup test test-gpu bench sanitize sanitize-thread fuzz build configure clean
 
 # Compiles every kernel that the model can ask for, without a GPU; a second run finds them all.
 warmup: configure
@@ -38,8 +38,9 @@ test: build
 test-gpu: build
 	$(CTEST) -L gpu --verbose
 
-# How fast kernels are compiled (no GPU), and how fast they are (on one).
+# How fast kernels are found and compiled (no GPU), and how fast they are (on one).
 bench: build
+	$(BUILD)/bin/cubinet_bench_cache
 	$(BUILD)/bin/cubinet_bench_compile
 	$(BUILD)/bin/cubinet_bench_gemm
 
@@ -49,6 +50,16 @@ sanitize:
 	ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) test BUILD=$(BUILD)-sanitize WHEELS=$(WHEELS) \
 	  CMAKE_FLAGS="-DCUBINET_SANITIZE=ON -DCUBINET_BENCH=OFF $(CMAKE_FLAGS)"
+
+# The tests whose code runs in several threads, under the thread sanitizer. Some of them fork while threads run, and the
+# child starts threads of its own.
+THREADED = util cache jit warmup_runner warmup_execution
+sanitize-thread:
+	@$(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
+	  CMAKE_FLAGS="-DCUBINET_SANITIZE=thread -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"
+	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test)
+	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(JOBS) \
+	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'
 
 # The parser of bundles on bytes that nobody would write, in a folder of its own; needs clang. What it finds is written to
 # the corpus's folder as crash-*.
@@ -70,4 +81,4 @@ configure:
 	  $(CMAKE_FLAGS) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-sanitize $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-sanitize $(BUILD)-sanitize-thread $(BUILD)-fuzz

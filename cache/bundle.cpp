@@ -85,4 +85,13 @@ Expected<Object> Bundle::read_row(std::uint64_t i) const { return load(contents_
 
 bool Bundle::exists(const Key& key) const { return contents_.find(key).has_value(); }
 
+Expected<Layer::Listing> Bundle::list() const {
+  Listing listing;
+  for (std::uint64_t i = 0; i < contents_.size(); ++i) {
+    const BundleRow row = contents_.row(i);
+    listing.objects.emplace_hint(listing.objects.end(), row.key, static_cast<std::int64_t>(row.object_bytes));
+  }
+  return listing;
+}
+
 }  // namespace cubinet::cache

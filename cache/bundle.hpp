@@ -26,6 +26,8 @@ class Bundle final : public Layer {
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
   [[nodiscard]] bool exists(const Key& key) const override;
+  // The table of contents.
+  [[nodiscard]] Expected<Listing> list() const override;
   // The object of row `i` of the contents; errors as from read().
   [[nodiscard]] Expected<Object> read_row(std::uint64_t i) const;
 

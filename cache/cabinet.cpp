@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cache/cabinet_state.hpp"
+#include "cache/pins.hpp"
 #include "cache/rows.hpp"
 
 namespace cubinet::cache {
@@ -16,17 +17,24 @@ Expected<void> Cabinet::State::require_writable() const {
 }
 
 std::optional<Object> Cabinet::State::read(const Key& key) const {
-  auto object = store.read(key);
+  auto object = first().read(key);
   if (object) return std::move(*object);
-  if (is_damage(object.error()) && writable() && store.set_damaged_aside(key)) ++set_aside;
+  if (is_damage(object.error()) && writable() && store.set_damaged_aside(key).value_or(false)) {
+    ++set_aside;
+    tally.add({.damage = 1});
+  }
+  return read_layers(key);
+}
+
+std::optional<Object> Cabinet::State::read_layers(const Key& key) const {
   for (const auto& layer : layers) {
-    if (object = layer->read(key); object) return std::move(*object);
+    if (auto object = layer->read(key); object) return std::move(*object);
   }
   return std::nullopt;
 }
 
 bool Cabinet::State::exists(const Key& key) const {
-  return store.exists(key) ||
+  return first().exists(key) ||
          std::any_of(layers.begin(), layers.end(), [&](const auto& layer) { return layer->exists(key); });
 }
 
@@ -56,9 +64,12 @@ Expected<Stack> Cabinet::open_stack(const std::filesystem::path& root, bool crea
       errors.push_back(std::move(opened.error()));
       continue;
     }
-    const bool is_root = !cabinet && !opened->is_bundle;
-    if (!cabinet) cabinet.emplace(Cabinet(std::make_unique<State>(std::move(opened->root), surroundings)));
-    if (!is_root) cabinet->state_->layers.push_back(std::move(opened->layer));
+    if (cabinet) {
+      cabinet->state_->layers.push_back(std::move(opened->layer));
+    } else {
+      auto bundle = opened->is_bundle ? std::move(opened->layer) : nullptr;
+      cabinet.emplace(Cabinet(std::make_unique<State>(std::move(opened->root), surroundings, std::move(bundle))));
+    }
   }
   if (!cabinet && errors.empty()) return fail(ErrorCode::cache_unusable, "no folder is named for the cabinet");
   if (!cabinet) return tl::make_unexpected(std::move(errors.front()));
@@ -93,30 +104,26 @@ Claim Cabinet::claim(const Key& key) const {
   return state_->writable() ? Claim::attempt(state_->root.layout, key, state_->calls) : Claim();
 }
 
-Expected<void> Cabinet::publish(const Key& key, const Object& object) {
+Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin origin) {
   if (auto writable = state_->require_writable(); !writable) return writable;
-  const auto published = state_->store.publish(key, object);
-  if (!published) return tl::make_unexpected(published.error());
-  if (*published == util::Published::already_there) return {};
-  // Best effort: list() adds a row that is missing.
-  static_cast<void>(state_->index.apply({make_entry(key, state_->store.size(key), object, nullptr)}, {}));
-  return {};
-}
-
-void Cabinet::record_hits(const std::vector<Key>& keys) {
-  if (!state_->writable() || keys.empty()) return;
-  const std::int64_t now = state_->clock.seconds();
-  const auto without_row = state_->index.add_hits(keys, now);
-  if (!without_row || without_row->empty()) return;
-  std::vector<Entry> entries;
-  std::vector<Key> present;
-  for (const Key& key : *without_row) {
-    const auto object = state_->store.read(key);
-    if (!object) continue;
-    entries.push_back(make_entry(key, state_->store.size(key), *object, nullptr));
-    present.push_back(key);
+  IndexChange change;
+  if (origin == Origin::compiled) {
+    change.missed = {key};
+    change.counted = {.misses = 1, .compiles = 1};
   }
-  if (state_->index.apply(entries, {})) static_cast<void>(state_->index.add_hits(present, now));
+  const auto published = state_->store.publish(key, object);
+  if (!published) {
+    state_->tally.add(change.counted);
+    return tl::make_unexpected(published.error());
+  }
+  if (*published == util::Published::first) {
+    change.put = {make_entry(key, state_->store.size(key), object, nullptr)};
+  } else if (origin == Origin::copied) {
+    return {};
+  }
+  // Best effort: list() adds a row that is missing.
+  if (const auto totals = state_->write(std::move(change))) state_->keep_within_limits(*totals);
+  return {};
 }
 
 Expected<void> Cabinet::check(const Key& key) const {
@@ -126,8 +133,10 @@ Expected<void> Cabinet::check(const Key& key) const {
 }
 
 Expected<Object> Cabinet::load(const Key& key) const {
-  auto object = state_->store.read(key);
+  auto object = state_->first().read(key);
   if (object || !is_damage(object.error())) return object;
+  // A bundle names itself.
+  if (state_->bundle) return fail(ErrorCode::io, object.error().message);
   return fail(ErrorCode::io, fmt::format("the object {} is damaged: {}", state_->root.layout.object(key).native(),
                                          object.error().message));
 }
@@ -139,6 +148,11 @@ Expected<std::vector<Coverage>> Cabinet::coverage() {
 Expected<void> Cabinet::record_coverage(const std::string& subject, std::vector<Key> keys) {
   if (auto writable = state_->require_writable(); !writable) return writable;
   std::sort(keys.begin(), keys.end());
+  const auto gone = std::find_if_not(keys.begin(), keys.end(), [&](const Key& key) { return state_->exists(key); });
+  if (gone != keys.end()) {
+    return fail(ErrorCode::not_found, fmt::format("the entry {} is gone again from {}; perhaps it was evicted",
+                                                  gone->hex(), state_->root.layout.root.native()));
+  }
   return state_->index.put_coverage({subject, std::move(keys), state_->clock.seconds()});
 }
 
@@ -150,6 +164,7 @@ Expected<Removal> Cabinet::remove(const Key& key) {
   if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
   const auto object = state_->store.remove(key);
   if (!object) return tl::make_unexpected(object.error());
+  static_cast<void>(drop_pin(state_->calls, state_->root.layout, key));
   const auto row = state_->index.erase(key);
   if (!row && !*object) return tl::make_unexpected(row.error());
   if (!row) return Removal{row.error().message};

@@ -12,7 +12,10 @@
 #include <vector>
 
 #include "cache/claim.hpp"
+#include "cache/counters.hpp"
 #include "cache/key.hpp"
+#include "cache/lease.hpp"
+#include "cache/limits.hpp"
 #include "util/clock.hpp"
 #include "util/expected.hpp"
 #include "util/system_calls.hpp"
@@ -51,6 +54,8 @@ struct Entry {
   std::int64_t last_used = 0;  // seconds since 1970, 0: never since it was made
   std::int64_t hits = 0;
   std::string record;
+  bool pinned = false;  // never evicted
+  bool in_use = false;  // a living process has it loaded; not evicted
 };
 
 // What the cabinet is complete for: a subject, and the entries that it takes. The cabinet does not look into the
@@ -74,6 +79,7 @@ struct Stats {
   double compile_ms = 0;           // what the entries cost to make, together
   std::int64_t damaged = 0;        // files in objects/ that look damaged, see Survey
   std::string index_problem;       // not empty: hits are not known, and 0
+  Counters counters;               // not known when index_problem is not empty
   std::vector<Coverage> coverage;  // those of whose entries none is missing, the latest first
 };
 
@@ -83,6 +89,31 @@ struct Survey {
   // Keys or names in objects/, as in VerifyReport. Of an object that has a sound row the size alone is looked at.
   std::vector<std::string> damaged;
   std::string index_problem;  // why the index could not be read: hits and last_used are not known then, and 0
+};
+
+// Why an entry is evicted: it was not used for too long, or the root holds too many or too much.
+enum class EvictionReason : std::uint8_t { age, entries, bytes };
+
+struct Eviction {
+  Entry entry;
+  EvictionReason reason = EvictionReason::bytes;
+};
+
+// See retention.hpp.
+struct Decision {
+  std::vector<Eviction> evictions;
+  std::int64_t entries_left = 0;
+  std::int64_t bytes_left = 0;
+  bool over = false;  // what is left is over a limit still: it is pinned or in use
+};
+
+// What a collection did, or would do.
+struct Collection {
+  Decision decision;
+  std::int64_t leftovers = 0;    // files in tmp/ that a killed writer left a day ago or longer
+  std::int64_t quarantined = 0;  // damaged files that were set aside 30 days ago or longer
+  std::string problem;           // why something that was to go is there still; it is none of the evictions
+  std::string index_problem;     // why rows could not be removed; the next listing drops them
 };
 
 struct Removal {
@@ -102,11 +133,16 @@ struct VerifyReport {
 
 enum class Persistence { on, readonly, off };
 
+// Where an entry that is published comes from: it was missed and compiled, or copied from another place.
+enum class Origin : std::uint8_t { compiled, copied };
+
 // What a cabinet needs of the world outside; tests bring their own. The references must outlive the cabinet.
 struct Surroundings {
   const util::Clock& clock = util::system_clock();
   util::SystemCalls& calls = util::system_calls();
   std::chrono::milliseconds index_patience{5000};  // for an index that another process holds, see index.hpp
+  Limits limits = default_limits;                  // of the root, for those who publish into it
+  bool promote = false;  // whether what record_hits() is told of and a layer alone has is copied to the root
   std::filesystem::path bundle_key{};  // the public key that bundles must be signed with to be layers; empty: none
 };
 
@@ -122,8 +158,8 @@ class Cabinet {
   // format that cannot be written opens read-only. Nothing there and no `create`: not_found.
   static Expected<Cabinet> open(const std::filesystem::path& root, bool create, Surroundings surroundings = {});
   // Opens `root` (empty: none) and adds the layers. What cannot be opened is told in the stack's problems and done
-  // without: if it is the root, the first layer that opens takes its place, and nothing can be stored (nor listed, if
-  // that is a bundle). An error, the first one, when nothing opens.
+  // without: if it is the root, the first layer that opens takes its place, and nothing can be stored. An error, the
+  // first one, when nothing opens.
   static Expected<Stack> open_stack(const std::filesystem::path& root, bool create,
                                     const std::vector<std::filesystem::path>& layers, Surroundings surroundings = {});
   Cabinet(Cabinet&&) noexcept;
@@ -159,11 +195,31 @@ class Cabinet {
   // publisher wins; a second one of the same key is a success that changes nothing. A failed index row
   // is not an error. On an error nothing is left behind and the caller's bytes stay good: cache_unusable for a
   // read-only root, invalid_argument when `key` is not SHA-256(object.record) or a part is out of bounds (see
-  // object_format.hpp), io or no_room with the system's reason.
-  Expected<void> publish(const Key& key, const Object& object);
+  // object_format.hpp), io or no_room with the system's reason. What was compiled counts as a miss and a compilation.
+  // Who brings the root over its limits evicts what was used least recently, until it is a tenth below them.
+  Expected<void> publish(const Key& key, const Object& object, Origin origin = Origin::copied);
 
-  // Adds one hit at the present time to each key, in one transaction. Best effort.
+  // Counts kernels that were found, and adds one hit at the present time to each one's entry; kernels that had to be
+  // made or refused, and were not published. Each in one transaction, off the path of a look-up. Best effort: what
+  // cannot be written now is kept in memory, and written with what is counted next or at the end of the cabinet.
   void record_hits(const std::vector<Key>& keys);
+  void record_misses(const std::vector<Key>& keys);
+
+  // Evicts what decide() says (retention.hpp), and removes old leftovers from tmp/ and quarantine/. With `dry_run`
+  // nothing on disk changes but the index, as in a survey. Several at once, beside readers and writers, are safe: who
+  // looks for an evicted entry misses. cache_unusable for a read-only root, unless it is a dry run; io when pins, uses
+  // or the index cannot be read: nothing is evicted then.
+  Expected<Collection> collect(const Limits& limits, bool dry_run);
+
+  // Keeps an entry from every eviction, or no longer. A pin lasts until it is taken back or the entry is removed by
+  // name, and does not depend on the index or on whether there is such an entry. not_found: there was no pin to take
+  // back. cache_unusable for a read-only root.
+  Expected<void> pin(const Key& key);
+  Expected<void> unpin(const Key& key);
+
+  // For the entries that this process loads; see lease.hpp. Null for a read-only root. The cabinet's surroundings must
+  // outlive it, and the cabinet, too.
+  [[nodiscard]] std::unique_ptr<Lease> lease() const;
 
   // The whole objects, sorted by key. Rebuilds the index from them first when it is missing, damaged or of another
   // version (hits and last_used start anew then), and brings it in line with the objects that are there. When the index
@@ -187,7 +243,8 @@ class Cabinet {
   // each. io when the index does not answer.
   Expected<std::vector<Coverage>> coverage();
   // Says at the present time that the cabinet holds every entry which the subject takes, in the place of what was said
-  // of this subject before. cache_unusable for a read-only root, io when the index does not answer.
+  // of this subject before. cache_unusable for a read-only root, not_found when an entry is gone again, io when the
+  // index does not answer.
   Expected<void> record_coverage(const std::string& subject, std::vector<Key> keys);
   // Takes back what was said in these, as coverage() answered them. What another process has said of one of the
   // subjects since stays. Best effort.
@@ -197,8 +254,8 @@ class Cabinet {
   // changes in any way. The report tells what was found, before repairs, and what they left. An index that another
   // process holds is no damage; it is then neither compared nor mended.
   Expected<VerifyReport> verify(bool repair);
-  // Removes object and row. not_found when there is neither; cache_unusable for a read-only root; io, too, when there
-  // is no object and the index does not answer.
+  // Removes object, row and pin. not_found when there is neither; cache_unusable for a read-only root; io, too, when
+  // there is no object and the index does not answer.
   Expected<Removal> remove(const Key& key);
 
  private:

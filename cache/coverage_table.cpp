@@ -1,6 +1,8 @@
 #include "cache/coverage_table.hpp"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -58,11 +60,13 @@ SqlExpected<void> insert(Database& database, const Coverage& coverage) {
   return statement->run();
 }
 
-SqlExpected<void> drop_oldest(Database& database) {
+// Those from after `now` go first: a clock that was wrong would keep them for ever.
+SqlExpected<void> drop_oldest(Database& database, std::int64_t now) {
   auto statement = database.prepare(
-      "DELETE FROM coverage WHERE id NOT IN (SELECT id FROM coverage ORDER BY recorded DESC, id LIMIT ?)");
+      "DELETE FROM coverage WHERE id NOT IN "
+      "(SELECT id FROM coverage ORDER BY recorded > ?, recorded DESC, id LIMIT ?)");
   if (!statement) return tl::make_unexpected(statement.error());
-  return statement->bind(max_coverages).run();
+  return statement->bind(now).bind(max_coverages).run();
 }
 
 }  // namespace
@@ -81,7 +85,7 @@ SqlExpected<std::vector<Coverage>> read_coverage(Database& database) {
 
 SqlExpected<void> put_coverage(Database& database, const Coverage& coverage) {
   if (auto inserted = insert(database, coverage); !inserted) return inserted;
-  return drop_oldest(database);
+  return drop_oldest(database, coverage.recorded);
 }
 
 SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>& coverages) {
@@ -93,6 +97,16 @@ SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>&
     if (auto dropped = statement->bind(digest).run(); !dropped) return dropped;
   }
   return {};
+}
+
+SqlExpected<void> drop_coverage_of(Database& database, const std::vector<Key>& keys) {
+  auto coverages = read_coverage(database);
+  if (!coverages) return tl::make_unexpected(coverages.error());
+  const std::set<Key> gone(keys.begin(), keys.end());
+  std::erase_if(*coverages, [&](const Coverage& one) {
+    return std::none_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return gone.contains(key); });
+  });
+  return drop_coverage(database, *coverages);
 }
 
 }  // namespace cubinet::cache

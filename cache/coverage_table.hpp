@@ -23,4 +23,7 @@ SqlExpected<void> put_coverage(Database& database, const Coverage& coverage);
 // Drops these. What was put in the place of one meanwhile stays.
 SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>& coverages);
 
+// Drops those that name one of these keys.
+SqlExpected<void> drop_coverage_of(Database& database, const std::vector<Key>& keys);
+
 }  // namespace cubinet::cache

@@ -1,7 +1,7 @@
 #include "cache/entry_table.hpp"
 
 #include <future>
-#include <span>
+#include <utility>
 
 #include "cache/facts_json.hpp"
 #include "util/digest.hpp"
@@ -36,13 +36,6 @@ std::string row_digest(const Entry& entry) {
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
-// The digest of a row does not cover the columns that change with use. What cannot have been written by us there is
-// noise and counts as 0: a sum over many rows then stays within 64 bits.
-std::int64_t count(std::int64_t value) {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
-  return value < 0 || value > most ? 0 : value;
-}
-
 // Without a look at the row's digest.
 Index::Row read_row(const Statement& row, const Key& key) {
   Index::Row out;
@@ -58,34 +51,53 @@ Index::Row read_row(const Statement& row, const Key& key) {
   entry.facts.smem_bytes = narrow(row.integer(8));
   entry.facts.compile_ms = row.real(9);
   entry.facts.created = row.integer(10);
-  auto names = texts_from_json(row.text(11));
   entry.record = row.text(12);
-  entry.last_used = count(row.integer(14));
-  entry.hits = count(row.integer(15));
+  entry.last_used = row.count(14);  // the digest does not cover what changes with use
+  entry.hits = row.count(15);
   entry.facts.config = row.text(16);
-  out.sound = names.has_value();
-  if (names) entry.facts.kernel_names = std::move(*names);
   return out;
 }
 
+// A row that was read, and what has yet to be looked at: of 100,000 rows that takes half a second.
 struct Unchecked {
   Index::Row* row;
+  std::string names;
   std::string digest;
 };
 
-void check(std::span<const Unchecked> rows) {
-  for (const auto& [row, digest] : rows) row->sound = row->sound && digest == row_digest(row->entry);
+void check(const std::vector<Unchecked>& rows) {
+  for (const auto& [row, names_text, digest] : rows) {
+    auto names = texts_from_json(names_text);
+    row->sound = names.has_value();
+    if (names) row->entry.facts.kernel_names = std::move(*names);
+    row->sound = row->sound && digest == row_digest(row->entry);
+  }
 }
 
-// The same on two threads where there are many rows: of 100,000 it takes most of a second.
-void check_all(std::span<const Unchecked> rows) {
-  constexpr std::size_t many = 1000;
-  const std::size_t shared = rows.size() < many ? 0 : rows.size() / 2;
-  auto other = std::async(shared == 0 ? std::launch::deferred : std::launch::async | std::launch::deferred,
-                          [&] { check(rows.first(shared)); });
-  check(rows.subspan(shared));
-  other.get();
-}
+// Checks rows on another thread while further ones are read.
+class Checker {
+ public:
+  void add(Unchecked row) {
+    rows_.push_back(std::move(row));
+    if (rows_.size() == batch) start();
+  }
+  // Until all are checked.
+  void finish() {
+    if (earlier_.valid()) earlier_.get();
+    check(rows_);
+  }
+
+ private:
+  static constexpr std::size_t batch = 1000;
+
+  void start() {
+    if (earlier_.valid()) earlier_.get();
+    earlier_ = std::async([rows = std::exchange(rows_, {})] { check(rows); });
+  }
+
+  std::vector<Unchecked> rows_;
+  std::future<void> earlier_;
+};
 
 SqlExpected<void> put(Statement& statement, const Entry& entry) {
   const std::string key = entry.key.hex();
@@ -110,17 +122,19 @@ SqlExpected<Index::Rows> read_rows(Database& database) {
   auto statement = database.prepare(select_rows);
   if (!statement) return tl::make_unexpected(statement.error());
   Index::Rows rows;
-  std::vector<Unchecked> unchecked;
+  Checker checker;
   while (true) {
     const auto row = statement->step();
     if (!row) return tl::make_unexpected(row.error());
     if (!*row) break;
     const auto key = Key::from_hex(statement->text(0));
     if (!key) return damaged("a row's key is not a key");
-    const auto placed = rows.insert_or_assign(*key, read_row(*statement, *key)).first;
-    unchecked.push_back({&placed->second, statement->text(13)});
+    const std::size_t before = rows.size();
+    const auto placed = rows.try_emplace(rows.end(), *key, read_row(*statement, *key));
+    if (rows.size() == before) return damaged("a key has two rows");
+    checker.add({&placed->second, statement->text(11), statement->text(13)});
   }
-  check_all(unchecked);
+  checker.finish();
   return rows;
 }
 
@@ -144,6 +158,17 @@ SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& 
     dropped += database.changes();
   }
   return dropped;
+}
+
+SqlExpected<void> set_used(Database& database, const std::vector<Key>& keys, std::int64_t now) {
+  auto update = database.prepare("UPDATE entries SET last_used = ? WHERE key = ?");
+  if (!update) return tl::make_unexpected(update.error());
+  for (const Key& key : keys) {
+    const std::string hex = key.hex();
+    update->reset();
+    if (auto done = update->bind(now).bind(hex).run(); !done) return done;
+  }
+  return {};
 }
 
 SqlExpected<std::vector<Key>> add_hits(Database& database, const std::vector<Key>& keys, std::int64_t now) {

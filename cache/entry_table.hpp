@@ -28,6 +28,9 @@ SqlExpected<void> put_rows(Database& database, const std::vector<Entry>& entries
 // Returns how many there were.
 SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& keys);
 
+// Says that these were used at `now`, and counts no hit.
+SqlExpected<void> set_used(Database& database, const std::vector<Key>& keys, std::int64_t now);
+
 // Adds one hit at `now` to each key. Returns the keys that have no row.
 SqlExpected<std::vector<Key>> add_hits(Database& database, const std::vector<Key>& keys, std::int64_t now);
 

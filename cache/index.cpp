@@ -20,14 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* set_version = "PRAGMA user_version = 3";
-static_assert(index_schema_version == 3);
-// The version before, which had no coverage and is the same in all else.
-constexpr std::int64_t version_without_coverage = 2;
+constexpr const char* set_version = "PRAGMA user_version = 4";
+static_assert(index_schema_version == 4);
+// The oldest version whose rows are ours, and what the later ones added to it.
+constexpr std::int64_t oldest_version = 2;
+constexpr std::int64_t coverage_version = 3;
+constexpr std::int64_t counters_version = 4;
+
+bool is_known(std::int64_t version) { return version >= oldest_version && version <= index_schema_version; }
 
 bool is_version(const SqlExpected<std::int64_t>& version) { return version && *version == index_schema_version; }
 
-// Makes the tables in a database that has nothing in it, and what the version before did not have in one of its own.
+// Makes the tables in a database that has nothing in it, and what an earlier version did not have in one of its own.
 // The look and the making are one transaction, so that of several processes one makes them.
 SqlExpected<void> make_schema(Database& database) {
   auto transaction = Transaction::begin(database);
@@ -37,11 +41,14 @@ SqlExpected<void> make_schema(Database& database) {
   if (is_version(version)) return {};
   const auto tables = database.integer("SELECT count(*) FROM sqlite_master");
   if (!tables) return tl::make_unexpected(tables.error());
-  if (*version != version_without_coverage) {
-    if (*version != 0 || *tables != 0) return damaged(fmt::format("schema version {} is not known", *version));
-    if (auto made = database.run(entries_schema); !made) return made;
-  }
-  for (const char* statement : {coverage_schema, set_version}) {
+  const bool fresh = *version == 0 && *tables == 0;
+  if (!fresh && !is_known(*version)) return damaged(fmt::format("schema version {} is not known", *version));
+  std::vector<const char*> statements;
+  if (fresh) statements.push_back(entries_schema);
+  if (*version < coverage_version) statements.push_back(coverage_schema);
+  if (*version < counters_version) statements.push_back(counters_schema);
+  statements.push_back(set_version);
+  for (const char* statement : statements) {
     if (auto made = database.run(statement); !made) return made;
   }
   return transaction->commit();
@@ -83,6 +90,7 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
   if (!database) return tl::make_unexpected(database.error());
   if (const auto rows = read_rows(*database); !rows) return tl::make_unexpected(rows.error());
   if (const auto coverage = read_coverage(*database); !coverage) return tl::make_unexpected(coverage.error());
+  if (const auto counters = read_counters(*database); !counters) return tl::make_unexpected(counters.error());
   const auto transaction = Transaction::begin(*database);
   if (!transaction) return tl::make_unexpected(transaction.error());
   return {};
@@ -118,8 +126,7 @@ SqlExpected<void> Index::replace_damaged() const {
   if (sound || sound.error().failure != SqlFailure::damaged) return {};
   // The journal goes first: it would be played into the new file. Both may be any kind of thing, or gone.
   for (const auto& path : {layout_.index_journal(), layout_.index()}) {
-    std::error_code error;
-    if (!fs::exists(fs::symlink_status(path, error))) continue;
+    if (!is_there(path)) continue;
     if (auto moved = set_aside(calls_, layout_, path, path.filename().native()); !moved) return other(moved.error());
   }
   return {};
@@ -157,7 +164,7 @@ Index::Outcome Index::rows() const {
   return rows;
 }
 
-// Opens what is there for reading and works, if it is of this version or of the one before.
+// Opens what is there for reading and works, if it is of this version or of an earlier one.
 template <class Work>
 auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto gate = enter_index();
@@ -169,9 +176,7 @@ auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declv
   if (!database) return tl::make_unexpected(database.error());
   const auto version = noted(database->integer("PRAGMA user_version"));
   if (!version) return tl::make_unexpected(version.error());
-  if (!is_version(version) && *version != version_without_coverage) {
-    return damaged(fmt::format("schema version {} is not known", *version));
-  }
+  if (!is_known(*version)) return damaged(fmt::format("schema version {} is not known", *version));
   return noted(work(*database));
 }
 
@@ -194,16 +199,36 @@ auto Index::change(Work work) const -> decltype(work(std::declval<Database&>()))
   });
 }
 
-Expected<void> Index::apply(const std::vector<Entry>& entries, const std::vector<Key>& drop) const {
-  return translate(change([&](Database& database) -> SqlExpected<void> {
-    if (auto done = put_rows(database, entries); !done) return done;
-    if (auto done = drop_rows(database, drop); !done) return tl::make_unexpected(done.error());
-    return {};
+Expected<Totals> Index::apply(const IndexChange& wanted) const {
+  return translate(change([&](Database& database) -> SqlExpected<Totals> {
+    const auto forgotten = forget_evicted(database, wanted.missed);
+    if (!forgotten) return tl::make_unexpected(forgotten.error());
+    Counters counted = wanted.counted;
+    counted.evicted_misses += *forgotten;
+    if (auto done = put_rows(database, wanted.put); !done) return tl::make_unexpected(done.error());
+    if (auto done = set_used(database, wanted.ahead, wanted.now); !done) return tl::make_unexpected(done.error());
+    for (const auto* keys : {&wanted.drop, &wanted.evicted}) {
+      if (auto done = drop_rows(database, *keys); !done) return tl::make_unexpected(done.error());
+    }
+    if (!wanted.evicted.empty()) {
+      if (auto done = remember_evicted(database, wanted.evicted); !done) return tl::make_unexpected(done.error());
+      if (auto done = drop_coverage_of(database, wanted.evicted); !done) return tl::make_unexpected(done.error());
+    }
+    if (auto done = add_counters(database, counted); !done) return tl::make_unexpected(done.error());
+    return read_totals(database);
   }));
 }
 
-Expected<std::vector<Key>> Index::add_hits(const std::vector<Key>& keys, std::int64_t now) const {
-  return translate(change([&](Database& database) { return cache::add_hits(database, keys, now); }));
+Expected<void> Index::recount() const {
+  return translate(change([](Database& database) { return cache::recount(database); }));
+}
+
+Expected<std::vector<Key>> Index::add_hits(const std::vector<Key>& keys, std::int64_t now,
+                                           const Counters& counted) const {
+  return translate(change([&](Database& database) -> SqlExpected<std::vector<Key>> {
+    if (auto done = add_counters(database, counted); !done) return tl::make_unexpected(done.error());
+    return cache::add_hits(database, keys, now);
+  }));
 }
 
 Expected<bool> Index::erase(const Key& key) const {
@@ -216,13 +241,23 @@ Expected<bool> Index::erase(const Key& key) const {
 
 Expected<std::vector<Coverage>> Index::coverage() const { return translate(with_database(read_coverage)); }
 
-Expected<std::vector<Coverage>> Index::coverage_unchanged() const {
-  return translate(with_database_unchanged([](Database& database) -> SqlExpected<std::vector<Coverage>> {
+// Reads what the file has since `version`; nothing of it where it is older.
+template <class T>
+Expected<T> Index::read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const {
+  return translate(with_database_unchanged([&](Database& database) -> SqlExpected<T> {
     const auto version = database.integer("PRAGMA user_version");
     if (!version) return tl::make_unexpected(version.error());
-    return is_version(version) ? read_coverage(database) : std::vector<Coverage>();
+    return *version >= first ? read(database) : T();
   }));
 }
+
+Expected<std::vector<Coverage>> Index::coverage_unchanged() const {
+  return read_since(coverage_version, read_coverage);
+}
+
+Expected<Counters> Index::counters() const { return translate(with_database(read_counters)); }
+
+Expected<Counters> Index::counters_unchanged() const { return read_since(counters_version, read_counters); }
 
 Expected<void> Index::put_coverage(const Coverage& coverage) const {
   return translate(change([&](Database& database) { return cache::put_coverage(database, coverage); }));

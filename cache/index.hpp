@@ -1,6 +1,6 @@
-// The index: an SQLite table of what the objects' footers say, and of how often each was used; and one of what the root
-// is complete for. It is never the truth. What is in it can be read back from the objects, except hits, last_used and
-// the coverage, which are lost with it.
+// The index: an SQLite table of what the objects' footers say, and of how often each was used; one of what the root is
+// complete for; and what was asked of the root. It is never the truth. What is in it can be read back from the objects,
+// except hits, last_used, the coverage and the counters, which are lost with it.
 //
 // Each call opens a connection and closes it, so nothing is held between calls and nothing crosses a fork. A file that
 // is damaged, foreign or of another schema version is moved to quarantine/ and a new one started, by one process at a
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cache/cabinet.hpp"
+#include "cache/counter_table.hpp"
 #include "cache/layout.hpp"
 #include "cache/sqlite.hpp"
 #include "util/system_calls.hpp"
@@ -21,7 +22,19 @@
 namespace cubinet::cache {
 
 // Version of the schema in index.cpp, kept in the database's user_version.
-inline constexpr std::int64_t index_schema_version = 3;
+inline constexpr std::int64_t index_schema_version = 4;
+
+// What is to be changed in one transaction.
+struct IndexChange {
+  std::vector<Entry> put{};  // rows to add or to bring up to date; hits and last_used of one that is there stay
+  std::vector<Key> drop{};   // rows that go
+  std::vector<Key>
+      evicted{};  // rows that go, are remembered as evicted, and take with them the coverage that names them
+  std::vector<Key> missed{};  // looked up among those that were evicted: evicted_misses
+  std::vector<Key> ahead{};   // rows whose last_used becomes `now`
+  std::int64_t now = 0;
+  Counters counted{};  // to add
+};
 
 class Index {
  public:
@@ -43,10 +56,12 @@ class Index {
   // The same with no change on disk of any kind. An error when the file is missing or not fit to be read as it is.
   [[nodiscard]] Outcome rows_unchanged() const;
 
-  // Adds rows or brings them up to date (keeping hits and last_used), and removes others, in one transaction.
-  Expected<void> apply(const std::vector<Entry>& put, const std::vector<Key>& drop) const;
-  // Adds one hit at `now` to each key, in one transaction. Returns the keys that have no row.
-  Expected<std::vector<Key>> add_hits(const std::vector<Key>& keys, std::int64_t now) const;
+  // Returns how large the root is by the rows then.
+  Expected<Totals> apply(const IndexChange& change) const;
+  // Sums up anew how large the root is.
+  Expected<void> recount() const;
+  // Adds one hit at `now` to each key, and what was counted, in one transaction. Returns the keys that have no row.
+  Expected<std::vector<Key>> add_hits(const std::vector<Key>& keys, std::int64_t now, const Counters& counted) const;
   // Removes a row. False when there was none.
   Expected<bool> erase(const Key& key) const;
 
@@ -54,6 +69,9 @@ class Index {
   [[nodiscard]] Expected<std::vector<Coverage>> coverage() const;
   // The same with no change on disk of any kind.
   [[nodiscard]] Expected<std::vector<Coverage>> coverage_unchanged() const;
+  // All 0 where the file is of a version that knew none.
+  [[nodiscard]] Expected<Counters> counters() const;
+  [[nodiscard]] Expected<Counters> counters_unchanged() const;
   Expected<void> put_coverage(const Coverage& coverage) const;
   Expected<void> drop_coverage(const std::vector<Coverage>& coverages) const;
 
@@ -64,6 +82,8 @@ class Index {
   auto change(Work work) const -> decltype(work(std::declval<Database&>()));
   template <class Work>
   auto with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>()));
+  template <class T>
+  Expected<T> read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const;
   SqlExpected<void> replace_damaged() const;
   [[nodiscard]] std::chrono::milliseconds patience() const;
   // The outcome, after keeping in mind that somebody else held the index.

@@ -1,8 +1,12 @@
-// What lies under a cabinet's first root: searched, and never written.
+// The places that a cabinet searches: its first root, or a bundle in the place of one, and what lies under it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cache/cabinet.hpp"
 #include "cache/key.hpp"
@@ -13,12 +17,19 @@ namespace cubinet::cache {
 // Thread-safe, and usable on both sides of a fork.
 class Layer {
  public:
+  // What is there, whole or not.
+  struct Listing {
+    std::map<Key, std::int64_t> objects;  // with the sizes of the files, of those in a bundle unpacked
+    std::vector<std::string> strangers;   // names in the folder that no key stands for
+  };
+
   virtual ~Layer() = default;
   // The object, every byte checked. not_found: there is none. invalid_argument: damaged, with the reason. io: it cannot
   // be read.
   [[nodiscard]] virtual Expected<Object> read(const Key& key) const = 0;
   // Whether there is one, whole or not.
   [[nodiscard]] virtual bool exists(const Key& key) const = 0;
+  [[nodiscard]] virtual Expected<Listing> list() const = 0;
 };
 
 struct OpenedLayer {

@@ -1,7 +1,6 @@
 #include "cache/object_store.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 
 #include "cache/object_format.hpp"
 #include "cache/quarantine.hpp"
+#include "util/file_lock.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -29,59 +29,65 @@ std::int64_t size_of(int folder, const std::string& name) {
   return regular ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
-// Names in a folder. A folder that is not there has none.
-Expected<std::vector<std::string>> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator it(folder, error);
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) names.push_back(it->path().filename().native());
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return fail(ErrorCode::io, util::system_message("list", folder, error.value()));
-  }
-  return names;
-}
-
 bool is_shard(const fs::path& folder) {
-  std::error_code error;
   const std::string name = folder.filename().native();
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return name.size() == 2 && hex(name[0]) && hex(name[1]) && fs::is_directory(fs::symlink_status(folder, error));
-}
-
-// Whether a living writer holds the file: see util::publish_file.
-bool is_held(const fs::path& path) {
-  const util::File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), util::system_calls());
-  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return name.size() == 2 && hex(name[0]) && hex(name[1]) && is_folder(folder);
 }
 
 }  // namespace
 
 Expected<Object> ObjectStore::read(const Key& key) const { return read_object(layout_.object(key), key); }
 
+// The folder of the entry, durable: whoever made it may have been killed before its name was synced. Anything else in
+// its place, a link that leads out of the root say, is set aside.
+Expected<void> ObjectStore::make_shard(const fs::path& shard) const {
+  if (!is_folder(shard)) {
+    if (is_there(shard)) static_cast<void>(set_aside(calls_, layout_, shard, shard.filename().native()));
+    if (auto made = util::make_folder(calls_, shard, 0755); !made) return made;
+  }
+  return util::sync_folder(calls_, layout_.objects());
+}
+
+// Whether the entry is there, whole. A damaged one is set aside.
+Expected<bool> ObjectStore::holds(const Key& key) const {
+  const auto object = read(key);
+  if (object) return true;
+  if (object.error().code == ErrorCode::not_found) return false;
+  if (object.error().code != ErrorCode::invalid_argument) return tl::make_unexpected(object.error());
+  auto moved = set_damaged_aside(key);
+  if (!moved && exists(key)) return tl::make_unexpected(moved.error());
+  return moved && !*moved;
+}
+
 Expected<util::Published> ObjectStore::publish(const Key& key, const Object& object) const {
   const auto footer = encode_footer(key, object);
   if (!footer) return tl::make_unexpected(footer.error());
-  if (exists(key)) return util::Published::already_there;
   const fs::path target = layout_.object(key);
-  const fs::path shard = target.parent_path();
-  std::error_code error;
-  if (!fs::is_directory(fs::symlink_status(shard, error))) {
-    if (auto made = util::make_folder(calls_, shard, 0755); !made) return tl::make_unexpected(made.error());
-    if (auto synced = util::sync_folder(calls_, layout_.objects()); !synced) {
-      return tl::make_unexpected(synced.error());
-    }
+  if (auto made = make_shard(target.parent_path()); !made) return tl::make_unexpected(made.error());
+  const auto held = holds(key);
+  if (!held) return tl::make_unexpected(held.error());
+  if (!*held) return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer});
+  // Its publisher may not have come to that yet.
+  if (auto synced = util::sync_folder(calls_, target.parent_path()); !synced) {
+    return tl::make_unexpected(synced.error());
   }
-  return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer});
+  return util::Published::already_there;
 }
 
-bool ObjectStore::set_damaged_aside(const Key& key) const {
+Expected<bool> ObjectStore::set_damaged_aside(const Key& key) const {
   const fs::path path = layout_.object(key);
+  if (!is_folder(path.parent_path())) {
+    return util::fail_system("enter", path.parent_path(), ENOTDIR);
+  }
   const auto moved = set_aside(calls_, layout_, path, key.hex());
-  if (!moved) return false;
+  if (!moved) return tl::make_unexpected(moved.error());
   // Between the look and the move another process may have done the same and published anew.
   if (moved->empty() || !read_object(*moved, key)) return true;
   const int linked = calls_.link(moved->native(), path.native());
-  if (linked == 0 || errno == EEXIST) calls_.unlink(moved->native());
+  if (linked != 0 && errno != EEXIST) return util::fail_system("put back", path, errno);
+  calls_.unlink(moved->native());
+  if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) return tl::make_unexpected(synced.error());
   return false;
 }
 
@@ -90,26 +96,29 @@ bool ObjectStore::set_stranger_aside(const std::string& name) const {
   return set_aside(calls_, layout_, path, path.filename().native()).has_value();
 }
 
+Expected<bool> ObjectStore::evict(const Key& key) const {
+  const fs::path path = layout_.object(key);
+  if (!is_folder(path.parent_path())) return false;
+  if (calls_.unlink(path.native()) == 0) return true;
+  if (errno == ENOENT) return false;
+  return fail(ErrorCode::io, util::system_message("remove", path, errno));
+}
+
 Expected<bool> ObjectStore::remove(const Key& key) const {
   const fs::path path = layout_.object(key);
-  if (calls_.unlink(path.native()) != 0) {
-    if (errno == ENOENT) return false;
-    return fail(ErrorCode::io, util::system_message("remove", path, errno));
-  }
+  const auto removed = evict(key);
+  if (!removed || !*removed) return removed;
   if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) {
     return tl::make_unexpected(synced.error());
   }
   return true;
 }
 
-bool ObjectStore::exists(const Key& key) const {
-  std::error_code error;
-  return fs::exists(fs::symlink_status(layout_.object(key), error));
-}
+bool ObjectStore::exists(const Key& key) const { return is_there(layout_.object(key)); }
 
 std::int64_t ObjectStore::size(const Key& key) const { return size_of(AT_FDCWD, layout_.object(key).native()); }
 
-Expected<ObjectStore::Listing> ObjectStore::list() const {
+Expected<Layer::Listing> ObjectStore::list() const {
   Listing listing;
   const auto shards = names_in(layout_.objects());
   if (!shards) return tl::make_unexpected(shards.error());
@@ -133,15 +142,18 @@ Expected<ObjectStore::Listing> ObjectStore::list() const {
   return listing;
 }
 
-std::int64_t ObjectStore::leftovers(bool remove) const {
+std::int64_t ObjectStore::leftovers(bool remove, std::int64_t until) const {
   std::int64_t found = 0;
   const auto names = names_in(layout_.tmp());
   if (!names) return 0;
   for (const std::string& name : *names) {
     const fs::path path = layout_.tmp() / name;
-    if (is_held(path)) continue;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 || status.st_mtim.tv_sec > until) continue;
+    if (util::is_locked(path)) continue;  // a living writer's, see util::publish_file
     ++found;
-    if (remove) calls_.unlink(path.native());
+    if (!remove || calls_.unlink(path.native()) == 0 || errno != EISDIR) continue;
+    static_cast<void>(set_aside(calls_, layout_, path, name));
   }
   return found;
 }

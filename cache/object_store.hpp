@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <limits>
 #include <string>
-#include <vector>
 
 #include "cache/cabinet.hpp"
 #include "cache/layer.hpp"
@@ -20,37 +19,39 @@ inline bool is_damage(const Error& error) { return error.code == ErrorCode::inva
 // Stateless but for its options: thread-safe, fork-safe.
 class ObjectStore final : public Layer {
  public:
-  // What lies under objects/.
-  struct Listing {
-    std::map<Key, std::int64_t> objects;  // with the sizes of the files, see size()
-    std::vector<std::string> strangers;   // names (relative to objects/) that no key stands for
-  };
-
   ObjectStore(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
-  // See Cabinet::publish; without the row.
+  // See Cabinet::publish; without the row. already_there: the entry is there, whole. A damaged one is replaced.
   Expected<util::Published> publish(const Key& key, const Object& object) const;
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
-  // True: a damaged one is gone from its place.
-  bool set_damaged_aside(const Key& key) const;
+  // True: a damaged one is gone from its place. io: it could not be moved, or was gone already.
+  Expected<bool> set_damaged_aside(const Key& key) const;
   // The same for a name from Listing::strangers. False when it is still there.
   [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
 
   // Removes an object durably. False when there was none.
   Expected<bool> remove(const Key& key) const;
+  // The same, but a power failure may bring it back, whole.
+  Expected<bool> evict(const Key& key) const;
 
   [[nodiscard]] bool exists(const Key& key) const override;
   // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
-  [[nodiscard]] Expected<Listing> list() const;
+  // What lies under objects/. Sizes as from size(), names relative to it.
+  [[nodiscard]] Expected<Listing> list() const override;
 
-  // Counts the files in tmp/ that no living writer holds; removes them if asked.
-  [[nodiscard]] std::int64_t leftovers(bool remove) const;
+  // Counts the files in tmp/ that no living writer holds and that were written at `until` or earlier; removes them if
+  // asked.
+  [[nodiscard]] std::int64_t leftovers(bool remove,
+                                       std::int64_t until = std::numeric_limits<std::int64_t>::max()) const;
 
  private:
+  [[nodiscard]] Expected<void> make_shard(const std::filesystem::path& shard) const;
+  [[nodiscard]] Expected<bool> holds(const Key& key) const;
+
   Layout layout_;
   util::SystemCalls& calls_;
 };

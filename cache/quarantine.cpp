@@ -1,5 +1,7 @@
 #include "cache/quarantine.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
@@ -26,8 +28,7 @@ std::int64_t count(const Layout& layout, Predicate wanted) {
 
 Expected<fs::path> set_aside(util::SystemCalls& calls, const Layout& layout, const fs::path& path,
                              std::string_view name) {
-  std::error_code error;
-  const bool folder = fs::is_directory(fs::symlink_status(path, error));
+  const bool folder = is_folder(path);
   const bool full = count(layout, [](const std::string&) { return true; }) >= max_quarantined;
   if (full && !folder) {
     if (calls.unlink(path.native()) == 0) return fs::path();
@@ -44,6 +45,21 @@ bool was_set_aside(const Layout& layout, const Key& key) {
 
 std::int64_t count_quarantined_objects(const Layout& layout) {
   return count(layout, [](const std::string& name) { return !name.starts_with("index.db"); });
+}
+
+// Moving a file changes the time of its last change of status, and not that of its contents.
+std::int64_t sweep_quarantine(util::SystemCalls& calls, const Layout& layout, bool remove, std::int64_t until) {
+  std::int64_t found = 0;
+  for (const std::string& name : names_in(layout.quarantine()).value_or(std::vector<std::string>())) {
+    const fs::path path = layout.quarantine() / name;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0 || status.st_ctim.tv_sec > until) continue;
+    ++found;
+    std::error_code error;
+    if (remove && S_ISDIR(status.st_mode)) fs::remove_all(path, error);
+    if (remove && !S_ISDIR(status.st_mode)) calls.unlink(path.native());
+  }
+  return found;
 }
 
 }  // namespace cubinet::cache

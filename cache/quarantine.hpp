@@ -24,4 +24,7 @@ bool was_set_aside(const Layout& layout, const Key& key);
 // How many damaged objects are in quarantine. (A damaged index may lie there too; it is not counted.)
 std::int64_t count_quarantined_objects(const Layout& layout);
 
+// Counts what was set aside at `until` (seconds since 1970) or earlier; removes it if asked.
+std::int64_t sweep_quarantine(util::SystemCalls& calls, const Layout& layout, bool remove, std::int64_t until);
+
 }  // namespace cubinet::cache

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
@@ -37,7 +38,12 @@ Expected<void> check_owner(const fs::path& root) {
   if (::stat(root.c_str(), &folder) != 0) {
     return unusable(util::system_message("examine the cabinet", root, errno));
   }
-  if (!S_ISDIR(folder.st_mode)) return unusable(fmt::format("the cabinet {} is not a folder", root.native()));
+  if (!S_ISDIR(folder.st_mode)) {
+    return unusable(
+        fmt::format("the cabinet {} is not a folder; a bundle is named in CUBINET_CACHE_PATH, or unpacked "
+                    "into one by `cubinet cache import`",
+                    root.native()));
+  }
   return check_trust(root, folder, "cabinet");
 }
 
@@ -80,7 +86,8 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
 
 // The parts below a root that code goes through must be what they are named for, not a way out of the root.
 Expected<void> check_parts(const Layout& layout) {
-  for (const auto& part : {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine()}) {
+  for (const auto& part :
+       {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine(), layout.pins(), layout.in_use()}) {
     std::error_code error;
     const auto status = fs::symlink_status(part, error);
     if (fs::exists(status) && !fs::is_directory(status)) {
@@ -90,12 +97,16 @@ Expected<void> check_parts(const Layout& layout) {
   return {};
 }
 
+// The tag comes last, after a sync of all the rest: a root that has everything needs no sync when it is opened.
 Expected<void> make_parts(const Layout& layout, util::SystemCalls& calls) {
-  for (const auto& part : {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine()}) {
+  const std::array parts{layout.objects(), layout.locks(), layout.tmp(), layout.quarantine()};
+  if (is_there(layout.tag()) && std::all_of(parts.begin(), parts.end(), is_there)) return {};
+  // Nothing of ours may outlast a loss of power without the mark.
+  if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
+  for (const auto& part : parts) {
     if (auto made = util::make_folder(calls, part, 0755); !made) return made;
   }
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(layout.tag(), error))) return {};
+  if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
   const auto tagged = util::publish_file(calls, layout.tmp(), layout.tag(), {tag_text});
   if (!tagged) return tl::make_unexpected(tagged.error());
   return {};
@@ -111,8 +122,18 @@ Expected<void> make_root_folder(const fs::path& root, util::SystemCalls& calls) 
   return {};
 }
 
+// Makes the names of the root and of the folders above it durable. Whoever made them may have been killed before that.
+// Best effort: some of them may be other users', and not to be opened.
+void sync_names(const fs::path& root, util::SystemCalls& calls) {
+  for (fs::path above = root; above.has_relative_path();) {
+    above = above.parent_path();
+    static_cast<void>(util::sync_folder(calls, above));
+  }
+}
+
 // Marks an empty folder. FORMAT comes first and whole, so that whoever sees anything else sees the mark too.
 Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
+  sync_names(layout.root, calls);
   const auto published = util::publish_file(calls, layout.root, layout.format(), {format_text});
   if (!published) return unusable(published.error().message);
   return {};

@@ -25,10 +25,13 @@ bool describes(const Index::Row* row, const Entry& entry) {
          row->entry.facts == entry.facts;
 }
 
-std::vector<Key> dangling(const Index::Rows& rows, const ObjectStore::Listing& listing, const ObjectStore& store) {
+std::vector<Key> dangling(const Index::Rows& rows, const Layer::Listing& listing, const Layer& place) {
   std::vector<Key> keys;
+  auto object = listing.objects.begin();
   for (const auto& [key, row] : rows) {
-    if (!listing.objects.contains(key) && !store.exists(key)) keys.push_back(key);
+    while (object != listing.objects.end() && object->first < key) ++object;
+    const bool listed = object != listing.objects.end() && object->first == key;
+    if (!listed && !place.exists(key)) keys.push_back(key);
   }
   return keys;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cache/index.hpp"
-#include "cache/object_store.hpp"
+#include "cache/layer.hpp"
 
 namespace cubinet::cache {
 
@@ -19,6 +19,6 @@ const Index::Row* find_row(const Index::Rows& rows, const Key& key);
 bool describes(const Index::Row* row, const Entry& entry);
 
 // Keys with a row and no object. Looks again at each, since an object may have come after the listing was made.
-std::vector<Key> dangling(const Index::Rows& rows, const ObjectStore::Listing& listing, const ObjectStore& store);
+std::vector<Key> dangling(const Index::Rows& rows, const Layer::Listing& listing, const Layer& place);
 
 }  // namespace cubinet::cache

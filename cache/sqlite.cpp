@@ -92,6 +92,12 @@ std::string Statement::text(int column) const {
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
 double Statement::real(int column) const { return sqlite3_column_double(handle_.get(), column); }
 
+std::int64_t Statement::count(int column) const {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  const std::int64_t value = integer(column);
+  return value < 0 || value > most ? 0 : value;
+}
+
 SqlExpected<Database> Database::open(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds patience) {
   const int flags = mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;

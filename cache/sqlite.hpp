@@ -53,6 +53,9 @@ class Statement {
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;
+  // An integer that counts something. One that nobody can have counted is noise, and 0: a sum over many stays within 64
+  // bits.
+  [[nodiscard]] std::int64_t count(int column) const;
 
  private:
   friend class Database;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cache/cabinet_state.hpp"
+#include "cache/pins.hpp"
 #include "cache/quarantine.hpp"
 #include "cache/rows.hpp"
 #include "util/digest.hpp"
@@ -14,18 +15,19 @@ namespace {
 
 // Fills in `entries` and `damaged` of the survey. Returns the entries whose rows are missing or wrong. What the rows
 // hold is moved into the survey; their keys stay.
-std::vector<Entry> collect(const ObjectStore& store, const ObjectStore::Listing& listing, Index::Rows& rows,
-                           Survey& survey) {
+std::vector<Entry> collect_entries(const Layer& place, const Layer::Listing& listing, Index::Rows& rows,
+                                   Survey& survey) {
   std::vector<Entry> changed;
   survey.entries.reserve(listing.objects.size());
+  auto found = rows.begin();
   for (const auto& [key, bytes] : listing.objects) {
-    const auto found = rows.find(key);
-    Index::Row* row = found == rows.end() ? nullptr : &found->second;
+    while (found != rows.end() && found->first < key) ++found;
+    Index::Row* row = found == rows.end() || found->first != key ? nullptr : &found->second;
     if (row != nullptr && row->sound && row->entry.bytes == bytes) {
       survey.entries.push_back(std::move(row->entry));
       continue;
     }
-    const auto object = store.read(key);
+    const auto object = place.read(key);
     if (object) {
       changed.push_back(make_entry(key, bytes, *object, row));
       survey.entries.push_back(changed.back());
@@ -47,25 +49,45 @@ void keep_matching(Survey& survey, std::string_view key_prefix) {
 
 }  // namespace
 
-Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
-  if (!util::is_hex(key_prefix)) {
-    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
-  }
+Expected<Survey> Cabinet::State::take_survey() const {
   // Of 100,000 entries each takes a good part of a second. What changes between the two is looked at again below.
-  auto reading = std::async([&] { return state_->writable() ? state_->index.rows() : state_->index.rows_unchanged(); });
-  const auto listing = state_->store.list();
+  auto reading = std::async([&] { return writable() ? index.rows() : index.rows_unchanged(); });
+  const auto listing = first().list();
   auto read = reading.get();
   if (!listing) return tl::make_unexpected(listing.error());
   Index::Rows rows = read ? std::move(*read) : Index::Rows();
   Survey survey;
   // Where none could be made nobody has counted anything.
   if (!read && read.error().failure != SqlFailure::absent) survey.index_problem = read.error().message;
-  const std::vector<Entry> changed = collect(state_->store, *listing, rows, survey);
-  const auto gone = dangling(rows, *listing, state_->store);
-  if (state_->writable() && read && !(changed.empty() && gone.empty())) {
-    static_cast<void>(state_->index.apply(changed, gone));
+  const std::vector<Entry> changed = collect_entries(first(), *listing, rows, survey);
+  const auto gone = dangling(rows, *listing, first());
+  if (writable() && read && !(changed.empty() && gone.empty())) {
+    static_cast<void>(write({.put = changed, .drop = gone}));
   }
-  keep_matching(survey, key_prefix);
+  return survey;
+}
+
+Expected<void> Cabinet::State::mark_kept(std::vector<Entry>& entries) const {
+  if (bundle) return {};  // of which nothing goes
+  const auto pins = read_pins(root.layout);
+  if (!pins) return tl::make_unexpected(pins.error());
+  const auto leases = read_leases(root.layout);
+  if (!leases) return tl::make_unexpected(leases.error());
+  for (Entry& entry : entries) {
+    entry.pinned = pins->contains(entry.key);
+    entry.in_use = leases->contains(entry.key);
+  }
+  return {};
+}
+
+Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
+  if (!util::is_hex(key_prefix)) {
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
+  }
+  auto survey = state_->take_survey();
+  if (!survey) return survey;
+  keep_matching(*survey, key_prefix);
+  static_cast<void>(state_->mark_kept(survey->entries));
   return survey;
 }
 
@@ -91,6 +113,7 @@ Stats Cabinet::stats(const Survey& survey) {
     stats.hits += entry.hits;
     stats.compile_ms += entry.facts.compile_ms;
   }
+  if (stats.index_problem.empty()) stats.counters = state_->counters();
   stats.quarantined = count_quarantined_objects(state_->root.layout);
   for (Coverage& one : coverage().value_or(std::vector<Coverage>())) {
     const bool whole =

@@ -15,11 +15,11 @@ struct Checked {
 
 // Reads every object of the listing and fills in `checked`, `damaged` and `orphans` of the report. Without rows (null)
 // nothing is said about them.
-Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& listing, const Index::Rows* rows,
+Checked check_objects(const Layer& place, const Layer::Listing& listing, const Index::Rows* rows,
                       VerifyReport& report) {
   Checked result;
   for (const auto& [key, bytes] : listing.objects) {
-    const auto object = store.read(key);
+    const auto object = place.read(key);
     // Removed since the listing was made.
     if (!object && object.error().code == ErrorCode::not_found) continue;
     ++report.checked;
@@ -44,11 +44,11 @@ Checked check_objects(const ObjectStore& store, const ObjectStore::Listing& list
 }
 
 // Sets aside what is damaged. Returns how many things are where they were. `gone` gets the keys of which none is.
-std::int64_t set_all_aside(const ObjectStore& store, const ObjectStore::Listing& listing, const Checked& checked,
+std::int64_t set_all_aside(const ObjectStore& store, const Layer::Listing& listing, const Checked& checked,
                            std::vector<Key>& gone) {
   std::int64_t left = checked.unreadable;
   for (const Key& key : checked.damaged) {
-    store.set_damaged_aside(key);
+    static_cast<void>(store.set_damaged_aside(key));
     if (!store.exists(key)) {
       gone.push_back(key);
     } else if (!store.read(key)) {  // a whole one may have come in its place
@@ -67,7 +67,7 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   if (repair) {
     if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
   }
-  const auto listing = state_->store.list();
+  const auto listing = state_->first().list();
   if (!listing) return tl::make_unexpected(listing.error());
   VerifyReport report;
   auto rows = state_->index.rows_unchanged();
@@ -77,14 +77,14 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   report.index_busy = is_busy(rows);
   if (report.index_busy) report.index_problem = rows.error().message;
   const Index::Rows known = rows.value_or(Index::Rows());
-  std::vector<Key> gone = dangling(known, *listing, state_->store);
+  std::vector<Key> gone = dangling(known, *listing, state_->first());
   report.missing = static_cast<std::int64_t>(gone.size());
-  const Checked checked = check_objects(state_->store, *listing, report.index_busy ? nullptr : &known, report);
+  const Checked checked = check_objects(state_->first(), *listing, report.index_busy ? nullptr : &known, report);
   report.leftovers = state_->store.leftovers(repair);
   if (!repair) return report;
   report.unmended = set_all_aside(state_->store, *listing, checked, gone);
   if (report.index_busy || (checked.undescribed.empty() && gone.empty())) return report;
-  if (auto applied = state_->index.apply(checked.undescribed, gone); !applied) {
+  if (auto applied = state_->write({.put = checked.undescribed, .drop = gone}); !applied) {
     return tl::make_unexpected(applied.error());
   }
   return report;

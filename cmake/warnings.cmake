@@ -3,9 +3,14 @@
 # CUBINET_SANITIZE applies to everything that is compiled after this file is included, because a
 # process in which only some objects are instrumented reports faults that are not there.
 if(CUBINET_SANITIZE)
+  if(CUBINET_SANITIZE STREQUAL "thread")
+    set(CUBINET_SANITIZERS -fsanitize=thread)
+  else()
+    set(CUBINET_SANITIZERS -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  endif()
   # -O1: instrumented code takes a compiler several times as long at -O3, and says no more.
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g1 -O1)
-  add_link_options(-fsanitize=address,undefined)
+  add_compile_options(${CUBINET_SANITIZERS} -fno-omit-frame-pointer -g1 -O1)
+  add_link_options(${CUBINET_SANITIZERS})
 endif()
 if(CUBINET_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")

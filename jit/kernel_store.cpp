@@ -106,7 +106,7 @@ std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& spe
   std::vector<KernelSpec> others;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (found[i]) {
-      finds.emplace_back(specs[i], std::move(found[i]->object));
+      finds.emplace_back(specs[i], std::move(*found[i]));
     } else {
       others.push_back(specs[i]);
     }
@@ -114,9 +114,10 @@ std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& spe
   return others;
 }
 
-Expected<void> KernelStore::load_all(const Finds& finds) {
-  for (const auto& [spec, object] : finds) {
-    if (auto loaded = load_one(spec, object); !loaded) return loaded;
+Expected<void> KernelStore::load_all(const Finds& finds, Uses& uses) {
+  for (const auto& [spec, found] : finds) {
+    if (auto loaded = load_one(spec, found.object); !loaded) return loaded;
+    uses.found.push_back(found.key);
   }
   return {};
 }
@@ -128,25 +129,82 @@ Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexce
     auto provided = provide(spec, *compiler(), cabinet());
     if (!provided) return tl::make_unexpected(std::move(provided.error()));
     if (auto loaded = load_one(spec, provided->object); !loaded) return tl::make_unexpected(std::move(loaded.error()));
-    return Made{provided->compiled, std::move(provided->store_problem)};
+    return Made{provided->key, provided->compiled, std::move(provided->store_problem)};
   } catch (const std::exception& exception) {
     return tl::make_unexpected(error_of(exception, ErrorCode::compile_failed));
   }
 }
 
-Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loaded& loaded) {
+Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses) {
   const int jobs = parts_.jobs > 0 ? parts_.jobs : choose_jobs(util::usable_cores(), parts_.memory_rooms()).count;
   std::vector<Expected<Made>> made(specs.size());
   util::parallel_for(specs.size(), jobs, [&](std::size_t i) { made[i] = make_one(specs[i]); });
   for (Expected<Made>& one : made) {
     if (!one) return tl::make_unexpected(std::move(one.error()));
     if (one->compiled) ++loaded.compiled;
+    note(*one, uses);
     if (loaded.warning.empty()) loaded.warning = std::move(one->store_problem);
   }
   return {};
 }
 
+void KernelStore::note(const Made& made, Uses& uses) {
+  if (made.key) (made.compiled ? uses.compiled : uses.found).push_back(*made.key);
+}
+
+// Says at once that the kernels are in use. The index is told of it by the thread that nobody waits for.
+void KernelStore::report(const Uses& uses) {
+  if (!parts_.cabinet || (uses.found.empty() && uses.compiled.empty() && uses.refused.empty())) return;
+  {
+    const std::lock_guard lock(uses_mutex_);
+    if (!lease_) lease_ = parts_.cabinet->lease();
+    if (lease_) {
+      lease_->add(uses.found);
+      lease_->add(uses.compiled);
+    }
+    uses_.found.insert(uses_.found.end(), uses.found.begin(), uses.found.end());
+    uses_.refused.insert(uses_.refused.end(), uses.refused.begin(), uses.refused.end());
+  }
+  static_cast<void>(background_.post([this] { record_uses(); }));
+}
+
+void KernelStore::report(const Made& made) noexcept {
+  try {
+    Uses uses;
+    note(made, uses);
+    report(uses);
+  } catch (const std::exception&) {  // no memory: it is not counted
+  }
+}
+
+void KernelStore::record_uses() noexcept {
+  try {
+    Uses uses;
+    {
+      const std::lock_guard lock(uses_mutex_);
+      std::swap(uses, uses_);
+    }
+    if (!parts_.cabinet) return;
+    parts_.cabinet->record_hits(uses.found);
+    parts_.cabinet->record_misses(uses.refused);
+  } catch (const std::exception&) {  // no memory: they are not counted
+  }
+}
+
+KernelStore::~KernelStore() { record_uses(); }
+
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss) {
+  Uses uses;
+  auto loaded = load(specs, miss, uses);
+  if (loaded && parts_.miss == MissPolicy::error) {
+    const std::lock_guard lock(mutex_);
+    for (const KernelSpec& spec : loaded->missing) uses.refused.push_back(key_of(record_of(spec, nvrtc_version_)));
+  }
+  report(uses);
+  return loaded;
+}
+
+Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss, Uses& uses) {
   Loaded result;
   result.warning = parts_.cabinet_problem;
   Finds finds;
@@ -157,10 +215,10 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
     if (version != parts_.expected_nvrtc) missing = find_all(missing, version, finds);
   }
   if (missing.empty() || miss != MissPolicy::error) {
-    if (auto loaded = load_all(finds); !loaded) return tl::make_unexpected(std::move(loaded.error()));
+    if (auto loaded = load_all(finds, uses); !loaded) return tl::make_unexpected(std::move(loaded.error()));
   }
   if (miss == MissPolicy::compile && !missing.empty()) {
-    if (auto made = make_all(missing, result); !made) return tl::make_unexpected(std::move(made.error()));
+    if (auto made = make_all(missing, result, uses); !made) return tl::make_unexpected(std::move(made.error()));
     missing.clear();
   }
   result.missing = std::move(missing);
@@ -211,6 +269,7 @@ void KernelStore::make_in_background(const std::shared_ptr<KernelTable>& table, 
 
 void KernelStore::make_for_all(const KernelSpec& spec) noexcept {
   const Expected<Made> made = make_one(spec);
+  if (made) report(*made);
   std::vector<Waiting> waiting;
   {
     const std::lock_guard lock(report_mutex_);

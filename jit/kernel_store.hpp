@@ -50,6 +50,8 @@ constexpr MissPolicy without_spares(MissPolicy miss) {
 class KernelStore final : public MissHandler {
  public:
   explicit KernelStore(EngineParts parts);
+  // Writes down the uses that its thread has not.
+  ~KernelStore() override;
 
   // What became of the kernels that were asked for.
   struct Loaded {
@@ -91,10 +93,17 @@ class KernelStore final : public MissHandler {
   // That this thread makes a kernel: no other does while it lives.
   class Turn;
   struct Made {
+    std::optional<cache::Key> key;  // of what was loaded; nothing when it was loaded before
     bool compiled = false;
     std::string store_problem;
   };
-  using Finds = std::vector<std::pair<KernelSpec, cache::Object>>;
+  using Finds = std::vector<std::pair<KernelSpec, Provided>>;
+  // What the cabinet is to be told of a load.
+  struct Uses {
+    std::vector<cache::Key> found;
+    std::vector<cache::Key> compiled;
+    std::vector<cache::Key> refused;
+  };
   struct Waiting {
     std::shared_ptr<KernelTable> table;
     std::size_t row;
@@ -106,8 +115,13 @@ class KernelStore final : public MissHandler {
   [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
   std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, const std::string& nvrtc_version,
                                    Finds& finds) const;
-  Expected<void> load_all(const Finds& finds);
-  Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded);
+  Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss, Uses& uses);
+  Expected<void> load_all(const Finds& finds, Uses& uses);
+  Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses);
+  static void note(const Made& made, Uses& uses);
+  void report(const Uses& uses);
+  void report(const Made& made) noexcept;
+  void record_uses() noexcept;
   Expected<Made> make_one(const KernelSpec& spec) noexcept;
   Expected<void> load_one(const KernelSpec& spec, const cache::Object& object);
   void set_row(KernelTable& table, std::size_t row);
@@ -121,6 +135,10 @@ class KernelStore final : public MissHandler {
   std::string nvrtc_version_;  // of the compiler if there is one, else what the build expects
   std::map<KernelSpec, std::shared_ptr<const LoadedKernel>> loaded_;
   std::shared_ptr<const QuantizationKernels> quantization_;
+
+  std::mutex uses_mutex_;                // guards the next two
+  std::unique_ptr<cache::Lease> lease_;  // what is loaded; null where nobody can evict it, or nothing is
+  Uses uses_;                            // not yet written down
 
   mutable std::mutex report_mutex_;  // guards the next four
   mutable std::condition_variable settled_;

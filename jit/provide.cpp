@@ -51,11 +51,14 @@ std::optional<Provided> find(const Wanted& wanted, const cache::Cabinet& cabinet
 
 Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet* cabinet) {
   auto kernel = compiler.compile(wanted.spec);
-  if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
+  if (!kernel) {
+    if (cabinet != nullptr) cabinet->record_misses({wanted.key});
+    return tl::make_unexpected(std::move(kernel.error()));
+  }
   cache::Facts facts = facts_of(wanted.spec, *kernel);
   Provided provided{wanted.key, {std::move(kernel->cubin), wanted.record, std::move(facts)}, true, {}};
   if (cabinet != nullptr) {
-    auto stored = cabinet->publish(wanted.key, provided.object);
+    auto stored = cabinet->publish(wanted.key, provided.object, cache::Origin::compiled);
     if (!stored) {
       provided.no_room = stored.error().code == ErrorCode::no_room;
       provided.store_problem = std::move(stored.error().message);

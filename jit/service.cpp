@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "jit/engine.hpp"
 #include "jit/prepared_gemm.hpp"
 #include "jit/quantizer.hpp"
+#include "jit/service_parts.hpp"
 #include "util/elapsed.hpp"
 
 namespace cubinet {
@@ -17,36 +17,6 @@ Status status_of(Expected<void>&& outcome) {
   if (outcome) [[likely]]
     return std::monostate{};
   return std::move(outcome.error());
-}
-
-void open_cabinet(const ServiceOptions& options, jit::EngineParts& parts) {
-  if (options.cache_root.empty() && options.layers.empty()) return;
-  const std::vector<std::filesystem::path> layers(options.layers.begin(), options.layers.end());
-  cache::Surroundings surroundings;
-  surroundings.bundle_key = options.bundle_key;
-  auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
-  if (!stack) {
-    parts.cabinet_problem = std::move(stack.error().message);
-    return;
-  }
-  for (const std::string& problem : stack->problems) {
-    parts.cabinet_problem += (parts.cabinet_problem.empty() ? "" : "; ") + problem;
-  }
-  parts.cabinet = std::move(stack->cabinet);
-}
-
-jit::EngineParts open_parts(const ServiceOptions& options, std::shared_ptr<const jit::DeviceContext> device) {
-  jit::EngineParts parts;
-  parts.device = std::move(device);
-  parts.expected_nvrtc = jit::configured_nvrtc_version();
-  parts.jobs = options.jobs;
-  parts.miss = options.miss;
-  parts.cache_root = options.cache_root;
-  parts.open_compiler = [folders = options.nvrtc_folders]() -> Expected<std::unique_ptr<jit::Compiler>> {
-    return jit::NvrtcCompiler::open(folders);
-  };
-  open_cabinet(options, parts);
-  return parts;
 }
 
 }  // namespace
@@ -103,7 +73,7 @@ Result<Service> Service::open(const ServiceOptions& options) {
   if (!device) return std::move(device.error());
   const double context_milliseconds = util::milliseconds_since(begin);
   return Service(
-      std::unique_ptr<State>(new State{jit::Engine(open_parts(options, std::move(*device))), context_milliseconds}));
+      std::unique_ptr<State>(new State{jit::Engine(jit::parts_of(options, std::move(*device))), context_milliseconds}));
 }
 
 Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, PrepareReport* report) {

@@ -42,6 +42,9 @@ ServiceOptions ServiceOptions::from_environment() {
   options.cache_root = default_cache_root();
   options.layers = split(variable("CUBINET_CACHE_PATH"));
   if (std::string shipped = jit::shipped_kernels(); !shipped.empty()) options.layers.push_back(std::move(shipped));
+  options.cache_max_size = variable("CUBINET_CACHE_MAX_SIZE");
+  options.cache_max_entries = variable("CUBINET_CACHE_MAX_ENTRIES");
+  options.promote = variable("CUBINET_CACHE_PROMOTE") == "1";
   options.bundle_key = variable("CUBINET_BUNDLE_KEY");
   for (const char* name : {"CUBINET_NVRTC_DIR", "CUDA_HOME"}) {
     if (std::string folder = variable(name); !folder.empty()) options.nvrtc_folders.push_back(std::move(folder));

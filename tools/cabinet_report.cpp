@@ -177,19 +177,16 @@ std::string largest_section(Entries entries, bool use_known) {
   return "<h2>Entries</h2>\n" + cut_note(all, most_rows, "largest") + table.text();
 }
 
-std::string coverage_section(const std::vector<cache::Coverage>& coverages) {
+std::string coverage_section(const std::vector<warmup::CoverageRecord>& records) {
   HtmlTable table({"recorded", ">problems", "M", "arch", "NVRTC", "templates", "executed on", ">kernels"});
-  std::size_t rows = 0;
-  for (const cache::Coverage& one : coverages) {
-    const auto subject = warmup::subject_from_json(one.subject);
-    if (!subject) continue;
-    ++rows;
-    table.add({day_of(one.recorded), std::to_string(subject->problems.size()),
-               fmt::format("{} to {}", subject->range.first, subject->range.last), subject->architecture,
-               subject->nvrtc, subject->templates == warmup::templates_digest() ? "this build's" : "another build's",
-               subject->executed ? subject->executed->device : "-", std::to_string(one.keys.size())});
+  for (const warmup::CoverageRecord& one : records) {
+    const warmup::Subject& subject = one.subject;
+    table.add({day_of(one.recorded), std::to_string(subject.problems.size()),
+               fmt::format("{} to {}", subject.range.first, subject.range.last), subject.architecture, subject.nvrtc,
+               one.current ? "this build's" : "another build's", subject.executed ? subject.executed->device : "-",
+               std::to_string(one.kernels)});
   }
-  return "<h2>What it is complete for</h2>\n" + (rows == 0 ? "<p>Nothing is recorded.</p>\n" : table.text());
+  return "<h2>What it is complete for</h2>\n" + (records.empty() ? "<p>Nothing is recorded.</p>\n" : table.text());
 }
 
 std::string damage_section(const cache::Survey& survey, const cache::Stats& stats) {
@@ -217,7 +214,7 @@ std::string report_page(const std::string& root, const cache::Survey& survey, co
           card("damaged", std::to_string(stats.damaged)) + "</div>\n";
   if (!entries.empty())
     body += groups_section(entries, use_known) + charts(entries, use_known) + largest_section(entries, use_known);
-  body += coverage_section(stats.coverage) + damage_section(survey, stats);
+  body += coverage_section(warmup::read_records(stats.coverage)) + damage_section(survey, stats);
   return html_page("Cubinet cabinet " + root, body);
 }
 

@@ -11,18 +11,28 @@
 namespace cubinet::tools {
 namespace {
 
-int run(const CacheOptions& options, const CacheAction& action) {
+int run(const CacheOptions& options, const RootAction& action) {
   const auto root = cache_root(options.root);
-  if (!root) return report_error(root.error(), options.json, exit_usage);
-  auto cabinet = cache::Cabinet::open(*root, false);
-  if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
-  return action(options, *cabinet);
+  return root ? action(options, *root) : report_error(root.error(), options.json, exit_usage);
 }
 
 }  // namespace
 
+Expected<cache::Cabinet> open_cabinet(const std::string& root) {
+  return cache::Cabinet::open(root, false, {.limits = environment_limits().value_or(cache::default_limits)});
+}
+
 CLI::App* add_cache_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
                             const std::string& details, CacheAction action) {
+  const auto opened = [action = std::move(action)](const CacheOptions& options, const std::string& root) {
+    auto cabinet = open_cabinet(root);
+    return cabinet ? action(options, *cabinet) : report_error(cabinet.error(), options.json, exit_failed);
+  };
+  return add_root_command(cache, exit_code, name, help, details, opened);
+}
+
+CLI::App* add_root_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
+                           const std::string& details, RootAction action) {
   CLI::App* command = cache.add_subcommand(name, help);
   const auto options = std::make_shared<CacheOptions>();
   add_cache_option(*command, options->root);
@@ -54,6 +64,8 @@ void add_cache(CLI::App& app, int& exit_code) {
   add_cache_report(*cache, exit_code);
   add_cache_verify(*cache, exit_code);
   add_cache_rm(*cache, exit_code);
+  add_cache_gc(*cache, exit_code);
+  add_cache_pin(*cache, exit_code);
   add_cache_export(*cache, exit_code);
   add_cache_import(*cache, exit_code);
 }

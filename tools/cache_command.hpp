@@ -8,6 +8,7 @@
 #include "cache/cabinet.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
+#include "util/expected.hpp"
 
 namespace CLI {
 class App;
@@ -21,12 +22,20 @@ struct CacheOptions {
   bool json = false;
 };
 
-// Returns the exit code.
+// Return the exit code.
 using CacheAction = std::function<int(const CacheOptions&, cache::Cabinet&)>;
+using RootAction = std::function<int(const CacheOptions&, const std::string& root)>;
 
-// Adds a command that runs `action` on the cabinet that the user names. The cabinet is opened and never created.
+// The cabinet as these commands open it: never created.
+Expected<cache::Cabinet> open_cabinet(const std::string& root);
+
+// Adds a command that runs `action` on the cabinet that the user names, opened.
 CLI::App* add_cache_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
                             const std::string& details, CacheAction action);
+
+// The same for a command that opens the cabinet itself, if it is to be opened at all.
+CLI::App* add_root_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
+                           const std::string& details, RootAction action);
 
 // Adds an option that names a file; `file` must outlive the command. An empty name, as a script's empty variable gives
 // it, is refused.
@@ -42,6 +51,8 @@ void add_cache_stats(CLI::App& cache, int& exit_code);
 void add_cache_report(CLI::App& cache, int& exit_code);
 void add_cache_verify(CLI::App& cache, int& exit_code);
 void add_cache_rm(CLI::App& cache, int& exit_code);
+void add_cache_gc(CLI::App& cache, int& exit_code);
+void add_cache_pin(CLI::App& cache, int& exit_code);
 void add_cache_export(CLI::App& cache, int& exit_code);
 void add_cache_import(CLI::App& cache, int& exit_code);
 

@@ -19,6 +19,8 @@ std::string age_of(std::int64_t then) {
 
 std::string config_text(const cache::Facts& facts) { return facts.config.empty() ? "-" : one_line(facts.config); }
 
+std::string kept_text(const cache::Entry& entry) { return entry.pinned ? "pinned" : entry.in_use ? "in use" : ""; }
+
 Json entry_object(const cache::Entry& entry, bool use_known) {
   const auto use = [&](std::int64_t value) { return use_known ? Json(value) : Json(); };
   return Json{{"key", entry.key.hex()},
@@ -31,6 +33,8 @@ Json entry_object(const cache::Entry& entry, bool use_known) {
               {"created", entry.facts.created},
               {"last_used", use(entry.last_used)},
               {"hits", use(entry.hits)},
+              {"pinned", entry.pinned},
+              {"in_use", entry.in_use},
               {"registers", entry.facts.registers},
               {"spill_bytes", entry.facts.spill_bytes},
               {"smem_bytes", entry.facts.smem_bytes},

@@ -19,6 +19,9 @@ std::string age_of(std::int64_t then);
 // "-" where there is none.
 std::string config_text(const cache::Facts& facts);
 
+// Why no eviction takes the entry: "pinned", "in use"; empty when one may.
+std::string kept_text(const cache::Entry& entry);
+
 // `use_known`: the index was read, and hits and last_used mean something.
 Json entry_object(const cache::Entry& entry, bool use_known);
 

@@ -76,16 +76,37 @@ int explain_two(const CacheOptions& options, const cache::Entry& first, const ca
   return exit_done;
 }
 
+// The cabinet and the layers that an engine of this environment would search: what can be opened of them, as it would.
+struct Searched {
+  explicit Searched(const std::string& root) {
+    add(open_cabinet(root));
+    const ServiceOptions environment = ServiceOptions::from_environment();
+    for (const std::string& layer : environment.layers) {
+      add(cache::Cabinet::open_stack({}, false, {layer}, {.bundle_key = environment.bundle_key})
+              .map([](cache::Stack&& stack) { return std::move(stack.cabinet); }));
+    }
+  }
+  void add(Expected<cache::Cabinet> opened) {
+    if (!opened) return problems.push_back(std::move(opened.error()));
+    places.push_back(std::move(*opened));
+    cabinets.push_back(&places.back());
+  }
+  std::list<cache::Cabinet> places;
+  std::vector<cache::Cabinet*> cabinets;
+  std::vector<Error> problems;  // of what an engine would do without
+};
+
 // What this build asks for where it once asked for an entry.
 struct Successor {
   warmup::Explanation explanation;
   std::vector<jit::Difference> differences;  // second is this build's
 };
 
-std::optional<Successor> successor_of(const cache::Entry& entry, cache::Cabinet& cabinet, const std::string& nvrtc) {
+std::optional<Successor> successor_of(const cache::Entry& entry, const std::string& root, const std::string& nvrtc) {
   const auto spec = jit::spec_of(entry.record);
   if (!spec) return std::nullopt;
-  return Successor{warmup::Explainer({&cabinet}).explain(*spec, nvrtc),
+  const Searched searched(root);
+  return Successor{warmup::Explainer(searched.cabinets).explain(*spec, nvrtc),
                    jit::differences(entry.record, jit::record_of(*spec, nvrtc))};
 }
 
@@ -102,9 +123,9 @@ void print_successor(const std::optional<Successor>& successor, const std::strin
   }
 }
 
-int explain_one(const CacheOptions& options, const cache::Entry& entry, cache::Cabinet& cabinet) {
+int explain_one(const CacheOptions& options, const cache::Entry& entry, const std::string& root) {
   const std::string nvrtc = open_toolchain().compiler->version();
-  const auto successor = successor_of(entry, cabinet, nvrtc);
+  const auto successor = successor_of(entry, root, nvrtc);
   if (!options.json) {
     print(entry_text(entry) + "\n");
     print_successor(successor, nvrtc);
@@ -119,32 +140,17 @@ int explain_one(const CacheOptions& options, const cache::Entry& entry, cache::C
   return exit_done;
 }
 
-int explain_keys(const CacheOptions& options, const std::vector<std::string>& keys, cache::Cabinet& cabinet) {
+int explain_keys(const CacheOptions& options, const std::vector<std::string>& keys, const std::string& root) {
+  auto cabinet = open_cabinet(root);
+  if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
   std::vector<cache::Entry> entries;
   for (const std::string& key : keys) {
-    auto found = find_typed(key, cabinet);
+    auto found = find_typed(key, *cabinet);
     if (!found) return report_error(found.error().error, options.json, found.error().exit_code);
     entries.push_back(std::move(found->entries.front()));
   }
-  return entries.size() == 2 ? explain_two(options, entries[0], entries[1]) : explain_one(options, entries[0], cabinet);
+  return entries.size() == 2 ? explain_two(options, entries[0], entries[1]) : explain_one(options, entries[0], root);
 }
-
-// The cabinet, and the layers that an engine of this environment would search after it.
-struct Searched {
-  explicit Searched(cache::Cabinet& cabinet) : cabinets{&cabinet} {
-    for (const std::string& layer : ServiceOptions::from_environment().layers) {
-      auto opened = cache::Cabinet::open_stack({}, false, {layer});
-      if (!opened) {
-        note(opened.error().message);
-        continue;
-      }
-      layers.push_back(std::move(opened->cabinet));
-      cabinets.push_back(&layers.back());
-    }
-  }
-  std::list<cache::Cabinet> layers;
-  std::vector<cache::Cabinet*> cabinets;
-};
 
 Json kernel_object(const jit::KernelSpec& spec, const warmup::Explanation& explanation) {
   const auto& nearest = explanation.nearest;
@@ -167,9 +173,11 @@ void print_kernel(const jit::KernelSpec& spec, const warmup::Explanation& explan
   if (explanation.nearest) print(fmt::format("  nearest: {}\n", entry_text(explanation.nearest->entry)));
 }
 
-int explain_plan(const CacheOptions& options, const warmup::Plan& plan, cache::Cabinet& cabinet) {
+int explain_plan(const CacheOptions& options, const warmup::Plan& plan, const std::string& root) {
+  const Searched searched(root);
+  if (searched.cabinets.empty()) return report_error(searched.problems.front(), options.json, exit_failed);
+  for (const Error& problem : searched.problems) note(problem.message);
   const std::string nvrtc = open_toolchain().compiler->version();
-  const Searched searched(cabinet);
   const warmup::Explainer explainer(searched.cabinets);
   std::size_t hits = 0;
   Json kernels = Json::array();
@@ -198,10 +206,10 @@ bool names_problem(const RequestOptions& request) {
   return !request.model.empty() || !request.shapes.empty() || request.generic_only;
 }
 
-int explain(const CacheOptions& options, const ExplainOptions& wanted, cache::Cabinet& cabinet) {
+int explain(const CacheOptions& options, const ExplainOptions& wanted, const std::string& root) {
   const auto refuse = [&](const Error& error) { return report_error(error, options.json, exit_usage); };
   if (!wanted.keys.empty()) {
-    if (!names_problem(wanted.request)) return explain_keys(options, wanted.keys, cabinet);
+    if (!names_problem(wanted.request)) return explain_keys(options, wanted.keys, root);
     return refuse({ErrorCode::invalid_argument, "give keys or a problem, not both", {}});
   }
   if (!names_problem(wanted.request)) {
@@ -214,18 +222,18 @@ int explain(const CacheOptions& options, const ExplainOptions& wanted, cache::Ca
   const auto plan = warmup::make_plan(resolved->plan);
   if (!plan) return refuse(plan.error());
   if (!resolved->note.empty()) note(resolved->note);
-  return explain_plan(options, *plan, cabinet);
+  return explain_plan(options, *plan, root);
 }
 
 }  // namespace
 
 void add_cache_explain(CLI::App& cache, int& exit_code) {
   const auto wanted = std::make_shared<ExplainOptions>();
-  const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
-    return explain(options, *wanted, cabinet);
+  const auto action = [wanted](const CacheOptions& options, const std::string& root) {
+    return explain(options, *wanted, root);
   };
   CLI::App* command =
-      add_cache_command(cache, exit_code, "explain", "Why a look-up hits or misses", explain_help, action);
+      add_root_command(cache, exit_code, "explain", "Why a look-up hits or misses", explain_help, action);
   command->add_option("KEY", wanted->keys, "One key or two, or at least 4 digits of the beginning")->expected(0, 2);
   add_request_options(*command, wanted->request);
   add_number(*command, "--m", wanted->m, 1, warmup::largest_m, "This M alone")

@@ -120,6 +120,9 @@ void print_report(const ExportOptions& options, const cache::ExportReport& repor
 }
 
 int export_entries(const CacheOptions& common, const ExportOptions& options, cache::Cabinet& cabinet) {
+  if (const auto outside = check_outside("FILE", options.file, cabinet.root()); !outside) {
+    return report_error(outside.error(), common.json, exit_usage);
+  }
   std::optional<cache::SigningKey> signing_key;
   if (!options.signing_key.empty()) {
     auto read = cache::SigningKey::read(options.signing_key);

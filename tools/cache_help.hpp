@@ -13,6 +13,8 @@ inline constexpr const char* entry_fields_help =
     "  created       seconds since 1970\n"
     "  last_used     seconds since 1970, 0 = never; null: the index could not be read\n"
     "  hits          how often it was loaded; null: the index could not be read\n"
+    "  pinned        true: never evicted\n"
+    "  in_use        true: a running engine has it loaded; it is not evicted\n"
     "  registers     per thread\n"
     "  spill_bytes, smem_bytes\n"
     "                bytes per thread and per block\n"
@@ -53,7 +55,9 @@ inline constexpr const char* explain_help =
     "With a key: what the entry is, and whether this build with this NVRTC would ask for it again.\n"
     "With two keys: the fields in which their records differ. With a problem, as `cubinet plan` takes\n"
     "it: for each kernel whether a look-up would hit now, in the cabinet or in a layer of\n"
-    "CUBINET_CACHE_PATH, and why it would not. Nothing is compiled, moved or set aside.\n\n"
+    "CUBINET_CACHE_PATH, and why it would not. What an engine would do without is left out and said:\n"
+    "a place that is not there, a bundle that CUBINET_BUNDLE_KEY has not signed. Nothing is compiled,\n"
+    "moved or set aside.\n\n"
     "Examples:\n  cubinet cache explain 3f9a01c2\n  cubinet cache explain 3f9a01c2 77d0be11\n"
     "  cubinet cache explain --shape 4096,7168,8 --m 300\n\n"
     "With --json, for a key:\n"
@@ -66,7 +70,7 @@ inline constexpr const char* explain_help =
     "                second is the other entry's, or what this build would write\n"
     "For a problem:\n"
     "  nvrtc         the version that is asked for\n"
-    "  searched      the cabinet and the layers, in order\n"
+    "  searched      of the cabinet and the layers, in order, those that could be opened\n"
     "  hits, misses  how many kernels\n"
     "  kernels       {key, family, n, k, config, state, where, why, nearest, differences}; state is\n"
     "                hit, damaged, set aside (damaged before), stale (the same kernel of other\n"
@@ -89,6 +93,9 @@ inline constexpr const char* stats_help =
     "  compile_ms    milliseconds that the entries took to compile, together\n"
     "  damaged       files in objects/ that look damaged; they are no entries\n"
     "  index_problem why the index could not be read, else empty\n"
+    "  counters      since the index was made; null: it could not be read. {hits, misses,\n"
+    "                compiles, damage (files that look-ups set aside), evictions,\n"
+    "                evicted_misses (misses of what an eviction had removed)}\n"
     "  coverage      what a warmup has made the cabinet complete for, and nothing is missing of:\n"
     "                a list of {problems, m_range, arch, num_sms, nvrtc, current (made from the\n"
     "                templates of this build), executed (null, or {device, driver}), kernels,\n"
@@ -97,7 +104,7 @@ inline constexpr const char* stats_help =
 inline constexpr const char* report_help =
     "One static HTML page without scripts: what the cabinet holds by family, shape and\n"
     "configuration, resources, age and use, what it is complete for, and damage. Tables show their 50\n"
-    "largest rows. The same state gives the same page.\n\n"
+    "largest rows. The same state gives the same page. FILE lies outside the cabinet.\n\n"
     "Example:\n  cubinet cache report cabinet.html --cache /opt/kernels\n\n"
     "With --json:\n"
     "  file          what was written\n"
@@ -122,6 +129,39 @@ inline constexpr const char* verify_help =
     "  repaired      true: --repair was given and all of the above is mended\n"
     "  unmended      damaged files that --repair could not set aside\n";
 
+inline constexpr const char* gc_help =
+    "Evicts what was not used for --max-age, then what was used least recently until the rest is\n"
+    "within --max-size and --max-entries. Without any of the three the limits are those that every\n"
+    "writer keeps to: CUBINET_CACHE_MAX_SIZE (4GiB) and CUBINET_CACHE_MAX_ENTRIES (100000). 0 and\n"
+    "none are no limit. An entry that was never used counts from its creation. What is pinned, or\n"
+    "loaded by a running engine, stays; exit code 1 when the rest is over a limit by that. Also\n"
+    "removes files that killed writers left a day ago, and damaged ones set aside 30 days ago.\n\n"
+    "Example:\n  cubinet cache gc --max-size 500MiB --max-age 30d --dry-run --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  dry_run       true: nothing was removed, and all of this is what would be\n"
+    "  evicted       a list in the order of removal: fields as in `cache ls`, and reason:\n"
+    "                \"age\", \"entries\" or \"bytes\", the limit that it went for\n"
+    "  bytes         of the evicted files together\n"
+    "  entries_left, bytes_left\n"
+    "                what stays\n"
+    "  over          true: that is over a limit, and pinned or in use\n"
+    "  leftovers     files removed from tmp/\n"
+    "  quarantined   files removed from quarantine/\n"
+    "  problem       why something that was to go is there still, else empty\n"
+    "  index_problem why rows could not be removed, else empty; the next listing drops them\n";
+
+inline constexpr const char* pin_help =
+    "A pin lasts until it is taken back, or its entry is removed by `cache rm`.\n\n"
+    "Example:\n  cubinet cache pin 3f9a01c2 77b0 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  pinned        a list of the keys\n";
+
+inline constexpr const char* unpin_help =
+    "Example:\n  cubinet cache unpin 3f9a01c2 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  unpinned      a list of the keys\n";
+
 inline constexpr const char* remove_help =
     "Example:\n  cubinet cache rm 3f9a01c2 --cache /opt/kernels\n\n"
     "With --json:\n"
@@ -133,7 +173,8 @@ inline constexpr const char* export_help =
     "Without KEY, --arch and --plan: every entry. What a bundle holds decides every byte of it, so\n"
     "the same entries give the same file (with one version of zstd). An engine reads it where it\n"
     "lies, as a layer: CUBINET_CACHE_PATH=/opt/model.cubinet. Exit code 1, and no file, when\n"
-    "an entry is damaged or one of the plan is missing; the missing ones are listed.\n\n"
+    "an entry is damaged or one of the plan is missing; the missing ones are listed. FILE lies outside\n"
+    "the cabinet.\n\n"
     "Example:\n  cubinet cache export model.cubinet --plan --model config.json --ep 8\n"
     "  cubinet cache export model.cubinet --arch sm_90a --sign private.pem\n"
     "  cubinet cache export two.cubinet 3f9a01c2 77b0c1d2 --cache /opt/kernels\n"
@@ -149,7 +190,8 @@ inline constexpr const char* export_help =
 inline constexpr const char* import_help =
     "Reads and checks the whole bundle first: every digest, key and record, and the signature where\n"
     "a key is named. If anything is wrong the exit code is 1 and the cabinet is as it was. Entries\n"
-    "that are there are kept as they are. The cabinet is made when there is none.\n\n"
+    "that are there are kept as they are. The cabinet is made when there is none, and keeps to its\n"
+    "limits: CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES.\n\n"
     "Example:\n  cubinet cache import model.cubinet --cache /var/cache/cubinet\n"
     "  cubinet cache import model.cubinet --verify-key public.pem --require-signature\n"
     "  openssl pkey -in private.pem -pubout -out public.pem       the key that verifies\n\n"

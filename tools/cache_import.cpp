@@ -16,7 +16,6 @@ namespace cubinet::tools {
 namespace {
 
 struct ImportOptions {
-  CacheOptions common;
   std::string file;
   std::string verify_key;
   bool require_signature = false;
@@ -33,8 +32,8 @@ Expected<std::optional<cache::VerifyKey>> wanted_key(const ImportOptions& option
 }
 
 void print_report(const ImportOptions& options, const std::string& root, const cache::BundleContents& contents,
-                  const cache::ImportReport& report, bool verified) {
-  if (options.common.json) {
+                  const cache::ImportReport& report, bool verified, bool json) {
+  if (json) {
     print_object(Json{{"cache", root},
                       {"file", options.file},
                       {"entries", contents.size()},
@@ -54,38 +53,37 @@ void print_report(const ImportOptions& options, const std::string& root, const c
         "\n");
 }
 
-int import_entries(const ImportOptions& options) {
-  const bool json = options.common.json;
-  const auto root = cache_root(options.common.root);
-  if (!root) return report_error(root.error(), json, exit_usage);
+int import_entries(const ImportOptions& options, const std::string& root, bool json) {
+  const auto limits = environment_limits();
+  if (!limits) return report_error(limits.error(), json, exit_usage);
   const auto key = wanted_key(options);
   if (!key) return report_error(key.error(), json, exit_usage);
   const auto bundle = cache::Bundle::open(options.file, *key);
   if (!bundle) return report_error(bundle.error(), json, exit_failed);
-  const auto report = cache::import_bundle(*bundle, *root);
+  const auto report = cache::import_bundle(*bundle, root, {.limits = *limits});
   if (!report) return report_error(report.error(), json, exit_failed);
   if (bundle->contents().is_signed() && !*key) {
     note(options.file + " is signed, and nothing was asked of the signature: --verify-key FILE does");
   }
-  print_report(options, *root, bundle->contents(), *report, key->has_value());
+  print_report(options, root, bundle->contents(), *report, key->has_value(), json);
   return exit_done;
 }
 
 }  // namespace
 
 void add_cache_import(CLI::App& cache, int& exit_code) {
-  CLI::App* command = cache.add_subcommand("import", "Take over the entries of a bundle, all of them or none");
   const auto options = std::make_shared<ImportOptions>();
+  const auto action = [options](const CacheOptions& common, const std::string& root) {
+    return import_entries(*options, root, common.json);
+  };
+  CLI::App* command = add_root_command(cache, exit_code, "import",
+                                       "Take over the entries of a bundle, all of them or none", import_help, action);
   command->add_option("FILE", options->file, "The bundle to read")->required();
-  add_cache_option(*command, options->common.root);
   add_file_option(*command, "--verify-key", options->verify_key,
                   "Refuse what is not signed with the private part of this Ed25519 public key (PEM; default: "
                   "CUBINET_BUNDLE_KEY)");
   command->add_flag("--require-signature", options->require_signature,
                     "Refuse to import where no key is named, too: nothing gets in that was not verified");
-  command->add_flag("--json", options->common.json, "Print one JSON object");
-  command->footer(std::string(import_help) + '\n' + exit_codes_help);
-  command->callback([options, &exit_code] { exit_code = import_entries(*options); });
 }
 
 }  // namespace cubinet::tools

@@ -58,7 +58,7 @@ std::string count_text(const Selected& selected) {
 
 void print_entries(const Selected& selected, const std::string& root, bool use_known) {
   Table table({"KEY", "FAMILY", "ARCH", ">N", ">K", "CONFIG", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE",
-               ">AGE", ">HITS"});
+               ">AGE", ">HITS", "KEPT"});
   std::int64_t bytes = 0;
   for (const cache::Entry& entry : selected.entries) {
     const cache::Facts& facts = entry.facts;
@@ -66,7 +66,7 @@ void print_entries(const Selected& selected, const std::string& root, bool use_k
                size_text(facts.n), size_text(facts.k), config_text(facts), std::to_string(facts.registers),
                format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
                milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
-               use_known ? std::to_string(entry.hits) : "?"});
+               use_known ? std::to_string(entry.hits) : "?", kept_text(entry)});
     bytes += entry.bytes;
   }
   if (!selected.entries.empty()) print(table.text());

@@ -9,12 +9,16 @@
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
+#include "tools/toolchain.hpp"
 #include "util/files.hpp"
 
 namespace cubinet::tools {
 namespace {
 
 int report(const CacheOptions& options, const std::string& file, cache::Cabinet& cabinet) {
+  if (const auto outside = check_outside("FILE", file, cabinet.root()); !outside) {
+    return report_error(outside.error(), options.json, exit_usage);
+  }
   const auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
   const cache::Stats stats = cabinet.stats(*survey);

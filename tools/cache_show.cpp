@@ -46,6 +46,7 @@ void print_entry(const cache::Entry& entry, bool use_known) {
   const std::string last_used = entry.last_used == 0 ? "never" : fmt::format("{} ago", age_of(entry.last_used));
   line("last used", use_known ? last_used : "unknown");
   line("hits", use_known ? std::to_string(entry.hits) : "unknown");
+  line("kept", entry.pinned || entry.in_use ? kept_text(entry) : "until it is evicted");
   line("entry points", one_line(fmt::format("{}", fmt::join(facts.kernel_names, ", "))));
   line("record", jit::record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
 }

@@ -18,36 +18,33 @@ namespace {
 
 using util::format_byte_size;
 
-// What the cabinet is complete for, as far as this build can read it.
 Json coverage_array(const std::vector<cache::Coverage>& coverages) {
   Json array = Json::array();
-  for (const cache::Coverage& one : coverages) {
-    const auto subject = warmup::subject_from_json(one.subject);
-    if (!subject) continue;
+  for (const warmup::CoverageRecord& one : warmup::read_records(coverages)) {
+    const warmup::Subject& subject = one.subject;
     Json executed;
-    if (subject->executed) executed = {{"device", subject->executed->device}, {"driver", subject->executed->driver}};
-    array.push_back(Json{{"problems", subject->problems.size()},
-                         {"m_range", {subject->range.first, subject->range.last}},
-                         {"arch", subject->architecture},
-                         {"num_sms", subject->num_sms},
-                         {"nvrtc", subject->nvrtc},
-                         {"current", subject->templates == warmup::templates_digest()},
+    if (subject.executed) executed = {{"device", subject.executed->device}, {"driver", subject.executed->driver}};
+    array.push_back(Json{{"problems", subject.problems.size()},
+                         {"m_range", {subject.range.first, subject.range.last}},
+                         {"arch", subject.architecture},
+                         {"num_sms", subject.num_sms},
+                         {"nvrtc", subject.nvrtc},
+                         {"current", one.current},
                          {"executed", std::move(executed)},
-                         {"kernels", one.keys.size()},
+                         {"kernels", one.kernels},
                          {"recorded", one.recorded}});
   }
   return array;
 }
 
 void print_coverage(const std::vector<cache::Coverage>& coverages) {
-  for (const cache::Coverage& one : coverages) {
-    const auto subject = warmup::subject_from_json(one.subject);
-    if (!subject) continue;
+  for (const warmup::CoverageRecord& one : warmup::read_records(coverages)) {
+    const warmup::Subject& subject = one.subject;
     std::string text = fmt::format("complete     for {} problems, M {} to {}, {}, NVRTC {}: {} kernels; {} ago",
-                                   subject->problems.size(), subject->range.first, subject->range.last,
-                                   subject->architecture, subject->nvrtc, one.keys.size(), age_of(one.recorded));
-    if (subject->executed) text += "; executed on " + subject->executed->device;
-    if (subject->templates != warmup::templates_digest()) text += "; with the templates of another build";
+                                   subject.problems.size(), subject.range.first, subject.range.last,
+                                   subject.architecture, subject.nvrtc, one.kernels, age_of(one.recorded));
+    if (subject.executed) text += "; executed on " + subject.executed->device;
+    if (!one.current) text += "; with the templates of another build";
     print(one_line(text) + "\n");
   }
 }
@@ -76,7 +73,7 @@ std::string as_time(const Value& value) { return milliseconds_text(std::get<doub
 constexpr Figure figures[] = {
     {"entries", "entries", as_number, "entries", "gauge", "Entries of the cabinet.", 1, &cache::Stats::entries, false},
     {"bytes", "size", as_size, "bytes", "gauge", "Size of the entries' files.", 1, &cache::Stats::bytes, false},
-    {"hits", "hits", as_number, "hits_total", "counter", "Loads of the entries that are there.", 1, &cache::Stats::hits,
+    {"hits", "hits", as_number, "entry_hits", "gauge", "Hits of the entries that are there.", 1, &cache::Stats::hits,
      true},
     {"quarantined", "quarantined", as_number, "quarantined", "gauge", "Damaged files that were set aside.", 1,
      &cache::Stats::quarantined, false},
@@ -92,6 +89,19 @@ Value value_of(const Figure& figure, const cache::Stats& stats) {
 
 bool known(const Figure& figure, const cache::Stats& stats) { return !figure.of_index || stats.index_problem.empty(); }
 
+Json counters_object(const cache::Counters& counters) {
+  Json object;
+  for (const cache::CounterField& field : cache::counter_fields) object[field.name] = counters.*field.value;
+  return object;
+}
+
+void print_counters(const cache::Counters& counters) {
+  print(fmt::format(
+      "look-ups     {} hits, {} misses, {} of them for evictions\ncompiled     {}\ndamaged      {} set aside\n"
+      "evicted      {}\n",
+      counters.hits, counters.misses, counters.evicted_misses, counters.compiles, counters.damage, counters.evictions));
+}
+
 void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   Json object{{"cache", cabinet.root().string()}, {"persist", persist_name(cabinet.persistence())}};
   for (const Figure& figure : figures) {
@@ -102,6 +112,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     }
   }
   object["index_problem"] = stats.index_problem;
+  object["counters"] = stats.index_problem.empty() ? counters_object(stats.counters) : Json();
   object["coverage"] = coverage_array(stats.coverage);
   print_object(object);
 }
@@ -114,6 +125,7 @@ void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     const std::string value = known(figure, stats) ? figure.text(value_of(figure, stats)) : "unknown";
     print(fmt::format("{:<13}{}\n", figure.label, value));
   }
+  if (stats.index_problem.empty()) print_counters(stats.counters);
   print_coverage(stats.coverage);
 }
 
@@ -139,6 +151,10 @@ void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
       return figure.scale == 1 ? as_number(value) : as_number(static_cast<double>(value) * figure.scale);
     };
     metric(figure.metric, figure.type, figure.help, std::visit(scaled, value_of(figure, stats)));
+  }
+  for (const cache::CounterField& field : cache::counter_fields) {
+    if (!stats.index_problem.empty()) break;
+    metric(std::string(field.name) + "_total", "counter", field.meaning, std::to_string(stats.counters.*field.value));
   }
   metric("coverages", "gauge", "Warmups that the cabinet is complete for.", std::to_string(stats.coverage.size()));
   const bool writable = cabinet.persistence() == cache::Persistence::on;

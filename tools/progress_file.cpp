@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,14 +25,6 @@ bool is_final(ProgressState state) { return state != ProgressState::compiling &&
 bool is_taken(const fs::path& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-}
-
-// The path with every link in it followed, as far as there is something.
-fs::path followed(const fs::path& path) {
-  std::error_code trouble;
-  const fs::path absolute = fs::absolute(path, trouble);
-  fs::path canonical = fs::weakly_canonical(absolute, trouble);
-  return trouble ? absolute.lexically_normal() : canonical;
 }
 
 }  // namespace
@@ -86,14 +77,6 @@ Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, 
 
 void remove_progress(util::SystemCalls& calls, const fs::path& path) noexcept {
   if (!is_taken(path)) calls.unlink(path.native());
-}
-
-Expected<void> check_outside(const fs::path& path, const fs::path& root) {
-  const fs::path way = followed(path).lexically_relative(followed(root));
-  if (way.empty() || *way.begin() == "..") return {};
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("--progress-file: {} lies in the cabinet {}; name a file outside", path.native(), root.native()));
 }
 
 }  // namespace cubinet::tools

@@ -32,8 +32,4 @@ Expected<void> replace_progress(util::SystemCalls& calls, const std::filesystem:
 // Removes the file, if it is one that replace_progress replaces. Best effort.
 void remove_progress(util::SystemCalls& calls, const std::filesystem::path& path) noexcept;
 
-// invalid_argument when the file lies in the folder of the cabinet `root`, in whatever spelling and by whatever link:
-// it would be taken for a part of it, or replace one. Neither has to be there.
-Expected<void> check_outside(const std::filesystem::path& path, const std::filesystem::path& root);
-
 }  // namespace cubinet::tools

@@ -1,12 +1,26 @@
 #include "tools/toolchain.hpp"
 
-#include <filesystem>
+#include <system_error>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "cubinet/cubinet.hpp"
 
 namespace cubinet::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The path with every link in it followed, as far as there is something.
+fs::path followed(const fs::path& path) {
+  std::error_code trouble;
+  const fs::path absolute = fs::absolute(path, trouble);
+  fs::path canonical = fs::weakly_canonical(absolute, trouble);
+  return trouble ? absolute.lexically_normal() : canonical;
+}
+
+}  // namespace
 
 Toolchain open_toolchain(const Expected<void>& room) {
   auto nvrtc = room.and_then([] { return jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders); });
@@ -30,8 +44,20 @@ Expected<std::string> cache_root(const std::string& option) {
                 "absolute path");
   }
   std::error_code trouble;  // where the current folder is gone, the name stays as it is
-  const std::filesystem::path absolute = std::filesystem::absolute(root, trouble);
+  const fs::path absolute = fs::absolute(root, trouble);
   return trouble ? root : absolute.string();
+}
+
+Expected<void> check_outside(std::string_view option, const fs::path& file, const fs::path& root) {
+  const fs::path way = followed(file).lexically_relative(followed(root));
+  if (way.empty() || *way.begin() == "..") return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{}: {} lies in the cabinet {}; name a file outside", option, file.native(), root.native()));
+}
+
+Expected<cache::Limits> environment_limits() {
+  const ServiceOptions options = ServiceOptions::from_environment();
+  return cache::limits_from(options.cache_max_size, options.cache_max_entries);
 }
 
 }  // namespace cubinet::tools

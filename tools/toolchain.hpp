@@ -1,9 +1,11 @@
 // The compiler and the cabinet that a command works with, from the environment and its options.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cache/cabinet.hpp"
 #include "jit/compiler.hpp"
@@ -29,5 +31,15 @@ void add_cache_option(CLI::App& app, std::string& folder);
 
 // The folder given, else the environment's, as an absolute path. invalid_argument when neither names one.
 Expected<std::string> cache_root(const std::string& option);
+
+// invalid_argument when a file that a command is to write, the value of `option`, lies in the folder of the cabinet
+// `root`, in whatever spelling and by whatever link: it would be taken for a part of it, or replace one. Neither has to
+// be there.
+Expected<void> check_outside(std::string_view option, const std::filesystem::path& file,
+                             const std::filesystem::path& root);
+
+// What CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES say, by which every command that stores keeps a root.
+// invalid_argument, naming the variable.
+Expected<cache::Limits> environment_limits();
 
 }  // namespace cubinet::tools

@@ -146,6 +146,7 @@ struct Task {
   Request request;
   warmup::Plan plan;
   std::string root;
+  cache::Limits limits;
   std::vector<util::MemoryRoom> rooms;  // before NVRTC took its part
   jit::Jobs jobs;
 
@@ -159,7 +160,7 @@ struct Task {
 Expected<void> check_progress_file(const std::string& file, const std::string& cache) {
   const auto root = cache_root(cache);
   if (file.empty() || !root) return {};
-  return check_outside(file, *root);
+  return check_outside("--progress-file", file, *root);
 }
 
 Expected<Task> understand(const WarmupOptions& options) {
@@ -172,7 +173,9 @@ Expected<Task> understand(const WarmupOptions& options) {
   if (!plan) return tl::make_unexpected(plan.error());
   auto root = cache_root(options.cache);
   if (!root) return tl::make_unexpected(root.error());
-  return Task{std::move(*request), std::move(*plan), std::move(*root), std::move(rooms), std::move(*jobs)};
+  auto limits = environment_limits();
+  if (!limits) return tl::make_unexpected(limits.error());
+  return Task{std::move(*request), std::move(*plan), std::move(*root), *limits, std::move(rooms), std::move(*jobs)};
 }
 
 // The end of a command that does nothing.
@@ -190,7 +193,7 @@ class Warmup {
         stop_(stop),
         display_(display),
         device_(options.execution.execute ? warmup::identify_device() : fail(ErrorCode::driver_missing, "")),
-        cabinet_(cache::Cabinet::open(task.root, false)) {
+        cabinet_(cache::Cabinet::open(task.root, false, {.limits = task.limits})) {
     outcome_.kernels = task.plan.kernels.size();
     outcome_.jobs = task.jobs;
     outcome_.executes = options.execution.execute;
@@ -226,7 +229,7 @@ class Warmup {
 
   // Makes the cabinet, if something could be put into it.
   [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain) const {
-    auto opened = cache::Cabinet::open(task_.root, !toolchain.missing);
+    auto opened = cache::Cabinet::open(task_.root, !toolchain.missing, {.limits = task_.limits});
     const bool absent = !opened && opened.error().code == ErrorCode::not_found;
     if (!absent || !toolchain.missing) return opened;
     return needs_nvrtc(outcome_.kernels, outcome_.kernels, task_.root, *toolchain.missing);

@@ -8,12 +8,25 @@
 namespace cubinet::util {
 namespace {
 
+constexpr std::array<signed char, 256> digit_values = [] {
+  std::array<signed char, 256> values{};
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    const auto from = [c](char first, int value) { return static_cast<signed char>(c) - first + value; };
+    values[c] = static_cast<signed char>(c >= '0' && c <= '9'   ? from('0', 0)
+                                         : c >= 'a' && c <= 'f' ? from('a', 10)
+                                         : c >= 'A' && c <= 'F' ? from('A', 10)
+                                                                : -1);
+  }
+  return values;
+}();
+
 // Value of a hexadecimal digit, -1 for another character. Independent of the locale.
-int digit_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+int digit_value(char c) { return digit_values[static_cast<unsigned char>(c)]; }
+
+// Looked up once: by EVP_sha256() every digest looks it up anew, under locks.
+const EVP_MD* algorithm() {
+  static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return fetched;
 }
 
 }  // namespace
@@ -21,7 +34,7 @@ int digit_value(char c) {
 Sha256 sha256(std::string_view bytes) {
   Sha256 digest{};
   unsigned int length = 0;
-  const int done = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
+  const int done = EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, algorithm(), nullptr);
   if (done != 1 || length != digest.size()) throw std::runtime_error("libcrypto cannot compute SHA-256");
   return digest;
 }

@@ -51,4 +51,9 @@ Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path&
   return std::optional<FileLock>(FileLock(std::move(file)));
 }
 
+bool is_locked(const std::filesystem::path& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), system_calls());
+  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace cubinet::util

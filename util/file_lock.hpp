@@ -37,4 +37,7 @@ class FileLock {
   pid_t owner_;
 };
 
+// Whether somebody holds a lock on the file. False, too, where it cannot be opened.
+bool is_locked(const std::filesystem::path& path);
+
 }  // namespace cubinet::util

@@ -56,14 +56,26 @@ Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std:
 
 bool links_unsupported(int error) { return error == EPERM || error == EOPNOTSUPP || error == ENOSYS; }
 
+// Why a staged file got no name. not_found, with its own name, when it is not there any more; never because of the
+// folder that it was to go into.
+tl::unexpected<Error> fail_to_name(std::string_view verb, const Staged& staged, const std::filesystem::path& target,
+                                   int error) {
+  struct stat status {};
+  const bool gone = error == ENOENT && ::lstat(staged.path().c_str(), &status) != 0;
+  if (gone) return fail(ErrorCode::not_found, system_message(verb, staged.path(), error));
+  return fail_system(verb, target, error);
+}
+
 // Gives the staged file its final name. Without hard links a rename has to do: it replaces a whole file by an equal
 // one.
 Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::filesystem::path& target) {
   if (calls.link(staged.path().native(), target.native()) == 0) return Published::first;
   const int error = errno;
   if (error == EEXIST) return Published::already_there;
-  if (!links_unsupported(error)) return fail_to_find("link", target, error);
-  if (calls.rename(staged.path().native(), target.native()) != 0) return fail_to_find("rename to", target, errno);
+  if (!links_unsupported(error)) return fail_to_name("link", staged, target, error);
+  if (calls.rename(staged.path().native(), target.native()) != 0) {
+    return fail_to_name("rename to", staged, target, errno);
+  }
   staged.gone();
   return Published::first;
 }
@@ -74,7 +86,12 @@ Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path
   auto file = write_staged(calls, staged, pieces, staged.path(), Durability::synced);
   if (!file) return tl::make_unexpected(file.error());
   const auto named = give_name(calls, staged, target);
-  if (!named || *named == Published::already_there) return named;
+  if (!named) return named;
+  if (*named == Published::already_there) {
+    // Whoever gave the name may not have synced it yet, or been killed before.
+    if (auto synced = sync_folder(calls, target.parent_path()); !synced) return tl::make_unexpected(synced.error());
+    return named;
+  }
   // Closing reports a delayed write error (NFS, quota): the name must go again, or it would stand for unknown bytes.
   const bool closed = file->close() == 0;
   const int close_error = errno;
@@ -188,7 +205,8 @@ Expected<void> make_folder(SystemCalls& calls, const std::filesystem::path& fold
   if (calls.mkdir(folder.native(), mode) == 0) return {};
   const int error = errno;
   std::error_code ignored;
-  if (error == EEXIST && std::filesystem::is_directory(folder, ignored)) return {};
+  const auto found = std::filesystem::symlink_status(folder, ignored);
+  if (error == EEXIST && std::filesystem::is_directory(found)) return {};
   return fail_system("create the folder", folder, error);
 }
 

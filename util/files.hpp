@@ -56,7 +56,7 @@ Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, c
 // Makes the folder's entries durable. A file system that cannot (EINVAL) is taken as it is.
 Expected<void> sync_folder(SystemCalls& calls, const std::filesystem::path& folder);
 
-// Makes a folder; success when it is already there (as a folder). `mode` is subject to the umask.
+// Makes a folder; success when it is already there (as a folder, not as a link to one). `mode` is subject to the umask.
 Expected<void> make_folder(SystemCalls& calls, const std::filesystem::path& folder, mode_t mode);
 
 // A name that no other live process or thread uses: `prefix` + process id + counter + random digits.

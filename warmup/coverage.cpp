@@ -121,6 +121,18 @@ std::optional<Subject> subject_from_json(std::string_view json) {
   }
 }
 
+std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages) {
+  const std::string templates = templates_digest();
+  std::vector<CoverageRecord> records;
+  for (const cache::Coverage& one : coverages) {
+    auto subject = subject_from_json(one.subject);
+    if (!subject) continue;
+    const bool current = subject->templates == templates;
+    records.push_back({std::move(*subject), current, one.keys.size(), one.recorded});
+  }
+  return records;
+}
+
 bool covers(const Subject& recorded, const Subject& wanted) {
   const bool executed = !wanted.executed || (recorded.executed && recorded.executed->device == wanted.executed->device);
   return executed && contains(recorded.range, wanted.range) && recorded.architecture == wanted.architecture &&

@@ -48,6 +48,17 @@ std::string to_json(const Subject& subject);
 // Nothing for a text that to_json does not write.
 std::optional<Subject> subject_from_json(std::string_view json);
 
+// A record of a cabinet, as far as this build can read it.
+struct CoverageRecord {
+  Subject subject;
+  bool current = false;  // made from the templates of this build
+  std::size_t kernels = 0;
+  std::int64_t recorded = 0;  // seconds since 1970
+};
+
+// Those whose subject this build can read, in the same order.
+std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages);
+
 // Whether who has what `recorded` takes has what `wanted` takes: its problems and its range of M are among the recorded
 // ones, all else is the same, and where execution is wanted the recorded one was on a device of that name.
 bool covers(const Subject& recorded, const Subject& wanted);

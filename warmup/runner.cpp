@@ -85,13 +85,19 @@ class Run {
     }
   }
 
+  // Tells the cabinet of those that were found. Before the others are made, so that what this run needs is no old use
+  // to a collection which they bring about; and at the end.
+  void record_hits() {
+    if (cabinet_ != nullptr && !hit_keys_.empty()) cabinet_->record_hits(std::exchange(hit_keys_, {}));
+  }
+
   Report finish() {
     std::sort(failures_.begin(), failures_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [index, failure] : failures_) report_.failed.push_back(std::move(failure));
     for (std::size_t index = 0; index < settled_.size(); ++index) {
       if (settled_[index] == 0) report_.remaining.push_back(key_of(index).hex());
     }
-    if (cabinet_ != nullptr && !hit_keys_.empty()) cabinet_->record_hits(hit_keys_);
+    record_hits();
     report_.no_room = no_room_.load();
     report_.persist = persistence();
     return std::move(report_);
@@ -234,6 +240,7 @@ Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, 
   Run run(plan, compiler, cabinet, progress, stop, sharing);
   std::deque<Task> missing = look_up_all(run, longest_first(plan), jobs);
   const std::size_t count = missing.size();
+  if (count > 0) run.record_hits();
   Tasks tasks(std::move(missing));
   const std::size_t workers = std::min(count, static_cast<std::size_t>(std::max(jobs, 1)));
   util::parallel_for(workers, jobs, [&](std::size_t) { run.work(tasks); });

@@ -37,14 +37,21 @@ struct CUBINET_API ServiceOptions {
   int device = 0;                          // CUDA device ordinal
   int jobs = 0;  // compile threads; 0: the cores this process may use, fewer where memory is short, or none
   MissPolicy miss = MissPolicy::compile;
+  // How large cache_root may grow: who brings it over a limit evicts what was used least recently, and nothing that is
+  // pinned or that a running engine has loaded. Empty: "4GiB" and "100000"; "none" or "0": no limit. A text that is
+  // neither is told in the start's warning, and the default holds.
+  std::string cache_max_size;
+  std::string cache_max_entries;
+  // Copy what only a layer holds into cache_root when it is loaded, so that it outlives the layer.
+  bool promote = false;
   std::string bundle_key;  // file of an Ed25519 public key (PEM): bundles among the layers that are not signed with its
                            // private part are left out, with a warning; empty: none need be
 
   // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
   // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet; a relative XDG_CACHE_HOME or HOME counts as unset),
-  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_BUNDLE_KEY (bundle_key), CUBINET_NVRTC_DIR and CUDA_HOME
-  // (nvrtc_folders). The last layer is share/cubinet/kernels of the prefix that this library is installed under, if
-  // that is there.
+  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_BUNDLE_KEY (bundle_key), CUBINET_CACHE_MAX_SIZE,
+  // CUBINET_CACHE_MAX_ENTRIES, CUBINET_CACHE_PROMOTE ("1": promote), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
+  // The last layer is share/cubinet/kernels of the prefix that this library is installed under, if that is there.
   static CUBINET_API ServiceOptions from_environment();
 };
 

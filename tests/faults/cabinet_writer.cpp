@@ -1,25 +1,31 @@
-// cabinet_writer ROOT FIRST COUNT: opens (or makes) the cabinet and publishes COUNT entries, numbered from FIRST.
-// 0: all of them succeeded. 1: one failed, with its message on standard error. 3: one that succeeded is not found.
+// cabinet_writer ROOT FIRST COUNT: opens (or makes) the cabinet, publishes COUNT entries, numbered from FIRST, and
+// repairs what it finds wrong.
+// 0: all of it succeeded. 1: something failed, with its message on standard error. 3: an entry is not found.
 #include <cstdlib>
 #include <iostream>
 
 #include "unit/cache/support.hpp"
 
+namespace {
+
+int failed(const cubinet::Error& error) {
+  std::cerr << error.message << '\n';
+  return 1;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace cubinet;
   if (argc != 4) return 2;
   auto cabinet = cache::Cabinet::open(argv[1], true);
-  if (!cabinet) {
-    std::cerr << cabinet.error().message << '\n';
-    return 1;
-  }
+  if (!cabinet) return failed(cabinet.error());
   const int first = std::atoi(argv[2]);
   for (int number = first; number < first + std::atoi(argv[3]); ++number) {
-    if (const auto published = cabinet->publish(test::key_of(number), test::object_of(number)); !published) {
-      std::cerr << published.error().message << '\n';
-      return 1;
-    }
+    const auto published = cabinet->publish(test::key_of(number), test::object_of(number));
+    if (!published) return failed(published.error());
     if (!cabinet->find(test::key_of(number), test::record_of(number))) return 3;
   }
-  return 0;
+  const auto repaired = cabinet->verify(true);
+  return repaired ? 0 : failed(repaired.error());
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cache/bundle_transfer.hpp"
 #include "gpu/gpu.hpp"
 #include "jit/provide.hpp"
 #include "jit/selector.hpp"
@@ -126,6 +127,29 @@ TEST_CASE("a start with a warm root loads everything and misses nothing", "[miss
   CHECK(second.value().report.missing == 0);
   CHECK(second.value().report.loaded == first.value().report.loaded);
   CHECK(complaint_of_started(gpu, second.value(), some_rows(problem)) == "");
+}
+
+TEST_CASE("a start from a bundle alone loads everything, and the kernels compute", "[miss]") {
+  CUBINET_GPU_AND_TYPE(gpu, type);
+  const FreshRoot root;
+  const FreshRoot bundle;
+  const Problem problem{type, Layout::masked, 1032, 512, 3};
+  REQUIRE(start(options_with(root, MissPolicy::compile), {{problem, {1, 8192}}}));
+  auto cabinet = cache::Cabinet::open(root.path(), false).value();
+  std::vector<cache::Key> keys;
+  const auto entries = cabinet.list().value();
+  for (const auto& entry : entries) keys.push_back(entry.key);
+  REQUIRE(cache::export_bundle(cabinet, keys, bundle.path(), {}));
+  ServiceOptions options;
+  options.layers = {bundle.path()};
+  options.miss = MissPolicy::error;
+  const auto started = start(options, {{problem, {1, 8192}}});
+  REQUIRE(started);
+  CHECK(started.value().report.missing == 0);
+  CHECK(started.value().report.compiled == 0);
+  CHECK(started.value().report.loaded == static_cast<std::int64_t>(keys.size()));
+  CHECK(started.value().report.warning == "");
+  CHECK(complaint_of_started(gpu, started.value(), some_rows(problem)) == "");
 }
 
 TEST_CASE("a strict start on a cold root is refused by key and command", "[miss]") {

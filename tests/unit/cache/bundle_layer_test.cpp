@@ -120,6 +120,69 @@ TEST_CASE("a stack without a root serves from a bundle alone, in the order of it
   CHECK(test::snapshot(folder.path()) == before);
 }
 
+TEST_CASE("a cabinet of a bundle alone loads, lists and counts its entries as one of a folder does") {
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", test::written_bundle({0, 1, 2}));
+  test::Filled same(3);
+  auto stack = Cabinet::open_stack({}, true, {folder / "bundle"});
+  REQUIRE(stack);
+  Cabinet& cabinet = stack->cabinet;
+  for (int i = 0; i < 3; ++i) {
+    const auto object = cabinet.load(test::key_of(i));
+    REQUIRE(object);
+    CHECK(test::equal(*object, test::object_of(i)));
+    CHECK(cabinet.check(test::key_of(i)));
+  }
+  CHECK(cabinet.check(test::key_of(3)).error().code == ErrorCode::not_found);
+  const auto survey = cabinet.survey();
+  REQUIRE(survey);
+  CHECK(test::equal(survey->entries, same.cabinet.list().value()));
+  CHECK(survey->damaged.empty());
+  CHECK(survey->index_problem.empty());
+  CHECK(cabinet.match(test::key_of(1).hex()).value().size() == 1);
+  const auto stats = cabinet.stats().value();
+  CHECK(stats.entries == 3);
+  CHECK(stats.bytes == same.cabinet.stats()->bytes);
+  CHECK(stats.quarantined == 0);
+  CHECK(cabinet.verify(false)->checked == 3);
+  const auto collected = cabinet.collect({.entries = 1}, true);
+  REQUIRE(collected);
+  CHECK(collected->decision.evictions.size() == 2);
+}
+
+TEST_CASE("a damaged entry of a bundle in the first place is told with the bundle's name, and the others are listed") {
+  const test::TempFolder folder;
+  test::RawBundle raw = test::raw_bundle(3);
+  const auto middle = raw.rows[1];
+  raw.blobs[middle.offset + 40] = static_cast<char>(raw.blobs[middle.offset + 40] ^ 1);
+  test::write_file(folder / "bundle", raw.bytes());
+  auto stack = Cabinet::open_stack({}, true, {folder / "bundle"});
+  REQUIRE(stack);
+  const auto survey = stack->cabinet.survey().value();
+  CHECK(survey.entries.size() == 2);
+  REQUIRE(survey.damaged.size() == 1);
+  const auto key = cache::Key::from_hex(survey.damaged.front());
+  REQUIRE(key);
+  const auto checked = stack->cabinet.check(*key);
+  REQUIRE_FALSE(checked);
+  CHECK(checked.error().code == ErrorCode::io);
+  CHECK(checked.error().message.find((folder / "bundle").native() + " is refused: entry " + key->hex()) !=
+        std::string::npos);
+  CHECK(checked.error().message.find("objects/") == std::string::npos);
+  CHECK(stack->cabinet.verify(false)->damaged == survey.damaged);
+}
+
+TEST_CASE("a bundle that is named as a root is refused with the ways to use it") {
+  const test::TempFolder folder;
+  test::write_file(folder / "bundle", test::written_bundle({0}));
+  const auto opened = Cabinet::open(folder / "bundle", true);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == ErrorCode::cache_unusable);
+  CHECK(opened.error().message.find((folder / "bundle").native() + " is not a folder") != std::string::npos);
+  CHECK(opened.error().message.find("CUBINET_CACHE_PATH") != std::string::npos);
+  CHECK(opened.error().message.find("cubinet cache import") != std::string::npos);
+}
+
 TEST_CASE("with a key named, bundles that it has not signed are no layers, and folders are as before") {
   const test::Keys keys;
   const auto& folder = keys.folder;

@@ -6,21 +6,14 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
 using cache::Cabinet;
 namespace fs = std::filesystem;
 
-namespace {
-
-class FixedClock final : public util::Clock {
- public:
-  std::int64_t now = 0;
-  std::int64_t seconds() const override { return now; }
-};
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("a key is 64 hexadecimal digits, and nothing else is a key") {
   const std::string hex(64, 'a');
@@ -121,7 +114,7 @@ TEST_CASE("entries are matched by the first digits of their key, in either case"
 }
 
 TEST_CASE("hits are counted with the time of the last one, whatever the clock says") {
-  FixedClock clock;
+  test::SetClock clock;
   test::Filled root(2, {.clock = clock});
   for (const std::int64_t year : {2037, 2001}) {
     clock.now = (year - 1970) * 31'557'600;

@@ -4,6 +4,7 @@
 #include "cache/sqlite.hpp"
 #include "catch.hpp"
 #include "unit/cache/index_holder.hpp"
+#include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
@@ -15,12 +16,6 @@ namespace {
 const std::string subject = R"({"arch":"sm_90a"})";
 const std::string other = R"({"arch":"other"})";
 
-class SetClock final : public util::Clock {
- public:
-  std::int64_t now = 1'764'000'000;
-  [[nodiscard]] std::int64_t seconds() const override { return now; }
-};
-
 std::vector<cache::Key> keys_of(int count) {
   std::vector<cache::Key> keys;
   for (int i = 0; i < count; ++i) keys.push_back(test::key_of(i));
@@ -28,27 +23,20 @@ std::vector<cache::Key> keys_of(int count) {
   return keys;
 }
 
-void sql(const cache::Layout& layout, const std::string& statements) {
-  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_write, std::chrono::seconds(5));
-  REQUIRE(database);
-  REQUIRE(database->run(statements.c_str()));
-}
-
-std::int64_t version_of(const cache::Layout& layout) {
-  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_only, std::chrono::seconds(5));
-  return database->integer("PRAGMA user_version").value();
-}
+std::int64_t version_of(const cache::Layout& layout) { return test::number(layout, "PRAGMA user_version"); }
 
 // Makes of the index what builds with schema version 2 wrote.
 void turn_back_to_version_2(const cache::Layout& layout) {
-  sql(layout, "DROP TABLE coverage; PRAGMA user_version = 2");
+  test::sql(layout,
+            "DROP TABLE coverage; DROP TABLE evicted; DROP TABLE counters; DROP TRIGGER entry_put; DROP TRIGGER "
+            "entry_resized; DROP TRIGGER entry_dropped; PRAGMA user_version = 2");
 }
 
 }  // namespace
 
 TEST_CASE(
     "what is recorded comes back, the latest first, and a later record of a subject takes the place of the former") {
-  SetClock clock;
+  test::SetClock clock;
   test::Filled root(3, {.clock = clock});
   CHECK(root.cabinet.coverage()->empty());
   auto unsorted = keys_of(3);
@@ -78,7 +66,7 @@ TEST_CASE("what is dropped is gone, the rest stays") {
 }
 
 TEST_CASE("what another process recorded anew since it was read is not dropped") {
-  SetClock clock;
+  test::SetClock clock;
   test::Filled root(2, {.clock = clock});
   REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
   const auto keys = keys_of(1);
@@ -94,7 +82,7 @@ TEST_CASE("what another process recorded anew since it was read is not dropped")
 }
 
 TEST_CASE("the number of records is bounded, and the oldest go") {
-  SetClock clock;
+  test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   for (int i = 0; i < cache::max_coverages + 3; ++i, ++clock.now) {
     REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
@@ -104,12 +92,27 @@ TEST_CASE("the number of records is bounded, and the oldest go") {
   CHECK(kept.back().subject == "3");
 }
 
+TEST_CASE("records that a clock set too far on left make way for those of a clock that is right") {
+  test::SetClock clock;
+  test::Filled root(0, {.clock = clock}, test::memory_place());
+  const std::int64_t right = clock.now;
+  clock.now += std::int64_t{10} * 365 * 86'400;
+  for (int i = 0; i < cache::max_coverages; ++i) REQUIRE(root.cabinet.record_coverage("late " + std::to_string(i), {}));
+  clock.now = right;
+  for (int i = 0; i < 3; ++i, ++clock.now) REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
+  const auto kept = root.cabinet.coverage().value();
+  REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
+  for (const char* subject : {"0", "1", "2"}) {
+    CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& one) { return one.subject == subject; }));
+  }
+}
+
 TEST_CASE("a row that was not written so is passed over") {
   test::Filled root(1);
   for (const char* spoil : {"subject = 'x'", "keys = '[]'", "recorded = recorded + 1", "digest = ''", "keys = '{'"}) {
     INFO(spoil);
     REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
-    sql(root.layout, std::string("UPDATE coverage SET ") + spoil);
+    test::sql(root.layout, std::string("UPDATE coverage SET ") + spoil);
     CHECK(root.cabinet.coverage()->empty());
   }
   REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
@@ -128,7 +131,7 @@ TEST_CASE("a rebuilt index has no coverage") {
 }
 
 TEST_CASE("an index of schema version 2 gains coverage in place, and keeps hits and times of use") {
-  SetClock clock;
+  test::SetClock clock;
   test::Filled root(2, {.clock = clock});
   root.cabinet.record_hits({test::key_of(0)});
   turn_back_to_version_2(root.layout);
@@ -158,7 +161,7 @@ TEST_CASE("an index of schema version 2 is read where it cannot be changed, and 
 
 TEST_CASE("a table of coverage of another make is replaced with the index") {
   test::Filled root(2);
-  sql(root.layout, "DROP TABLE coverage; CREATE TABLE coverage (x)");
+  test::sql(root.layout, "DROP TABLE coverage; CREATE TABLE coverage (x)");
   CHECK(root.cabinet.coverage()->empty());
   REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
   CHECK(root.cabinet.coverage()->size() == 1);
@@ -193,9 +196,10 @@ TEST_CASE("a busy index is an error to those who ask for coverage, and the cover
 
 TEST_CASE("the figures name the coverage of which no entry is missing, in the root or in a layer") {
   test::Filled layer(3);
-  test::Filled root(2);
+  test::Filled root(3);
   REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
   REQUIRE(root.cabinet.record_coverage(other, keys_of(3)));
+  REQUIRE(root.cabinet.remove(test::key_of(2)));
   REQUIRE(root.cabinet.stats()->coverage.size() == 1);
   CHECK(root.cabinet.stats()->coverage.front().subject == subject);
   REQUIRE(root.cabinet.add_layer(layer.layout.root));

@@ -71,6 +71,44 @@ TEST_CASE("a damaged entry is published anew and found") {
   CHECK(root.cabinet.list()->size() == 1);
 }
 
+TEST_CASE("an entry that is stored over a damaged object takes its place, or an error says that it cannot be moved") {
+  struct NoRenames final : util::SystemCalls {
+    int rename(const std::string&, const std::string&) override {
+      errno = EIO;
+      return -1;
+    }
+  };
+  test::Filled root(1);
+  test::write_file(root.layout.object(test::key_of(entry)), "damaged");
+  NoRenames calls;
+  auto unlucky = cache::Cabinet::open(root.layout.root, false, {.calls = calls}).value();
+  const auto refused = unlucky.publish(test::key_of(entry), test::object_of(entry));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("cannot set aside") != std::string::npos);
+  REQUIRE(root.cabinet.publish(test::key_of(entry), test::object_of(entry)));
+  CHECK(found(root.cabinet));
+  CHECK(root.cabinet.stats()->quarantined == 1);
+}
+
+TEST_CASE("a whole object that took the damaged one's place at the last moment is not set aside") {
+  // Another process sets the damaged object aside and publishes anew just before.
+  struct Overtaken final : util::SystemCalls {
+    std::string whole;
+    int rename(const std::string& from, const std::string& to) override {
+      if (!whole.empty()) test::write_file(from, whole);
+      return SystemCalls::rename(from, to);
+    }
+  };
+  Overtaken calls;
+  test::Filled root(1, {.calls = calls});
+  const auto path = root.layout.object(test::key_of(entry));
+  calls.whole = test::contents(path);
+  test::write_file(path, "damaged");
+  CHECK_FALSE(found(root.cabinet));
+  CHECK(found(root.cabinet));
+  CHECK(root.cabinet.stats()->quarantined == 0);
+}
+
 TEST_CASE("the valid object of another kernel under this name makes a miss") {
   test::Filled root(2);
   const std::string other = test::contents(root.layout.object(test::key_of(1)));

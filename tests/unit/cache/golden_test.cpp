@@ -50,6 +50,36 @@ TEST_CASE("this build writes version 1 byte for byte") {
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1.hex"));
 }
 
+TEST_CASE("an index written with schema version 3 keeps its rows, uses and coverage, and gains counters") {
+  test::Filled root(2);
+  test::write_file(root.layout.index(), bytes_of("index-v3.hex"));
+  const auto entries = root.cabinet.list().value();
+  REQUIRE(entries.size() == 2);
+  for (const auto& entry : entries) {
+    CHECK(entry.hits == (entry.key == test::key_of(0) ? 2 : 1));
+    CHECK(entry.last_used == 1'764'000'123);
+  }
+  REQUIRE(root.cabinet.coverage()->size() == 1);
+  CHECK(root.cabinet.coverage()->front().keys.size() == 2);
+  CHECK(root.cabinet.stats()->counters == cache::Counters{.hits = 3});
+  CHECK(root.cabinet.verify(false)->orphans == 0);
+  CHECK(fs::is_empty(root.layout.quarantine()));
+}
+
+TEST_CASE("an index written with schema version 4 is read with its counters and what it remembers of evictions") {
+  test::Filled root(2);
+  test::write_file(root.layout.index(), bytes_of("index-v4.hex"));
+  const auto entries = root.cabinet.list().value();
+  REQUIRE(entries.size() == 2);
+  for (const auto& entry : entries) CHECK(entry.hits == (entry.key == test::key_of(0) ? 2 : 1));
+  REQUIRE(root.cabinet.coverage()->size() == 1);
+  CHECK(root.cabinet.stats()->counters == cache::Counters{.hits = 3, .misses = 4, .compiles = 3, .evictions = 1});
+  REQUIRE(root.cabinet.publish(test::key_of(2), test::object_of(2), cache::Origin::compiled));
+  CHECK(root.cabinet.stats()->counters ==
+        cache::Counters{.hits = 3, .misses = 5, .compiles = 4, .evictions = 1, .evicted_misses = 1});
+  CHECK(fs::is_empty(root.layout.quarantine()));
+}
+
 namespace {
 
 // The other entry of the golden bundle.

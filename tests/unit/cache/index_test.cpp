@@ -5,26 +5,17 @@
 
 #include "cache/sqlite.hpp"
 #include "catch.hpp"
+#include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
+using test::number;
+using test::sql;
 namespace fs = std::filesystem;
 
 namespace {
 
 constexpr int entries = 12;
-
-// Runs SQL on the index as a stranger would.
-void sql(const cache::Layout& layout, const std::string& statements) {
-  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_write, std::chrono::seconds(5));
-  REQUIRE(database);
-  REQUIRE(database->run(statements.c_str()));
-}
-
-std::int64_t number(const cache::Layout& layout, const char* query) {
-  auto database = cache::Database::open(layout.index(), cache::Database::Mode::read_only, std::chrono::seconds(5));
-  return database->integer(query).value();
-}
 
 // Lists before, spoils the index, and expects the same listing and an index that is whole again.
 template <class Spoil>

@@ -1,6 +1,9 @@
 #include "cache/object_format.hpp"
 
 #include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
 
 #include "cache/facts_json.hpp"
 #include "catch.hpp"
@@ -96,6 +99,32 @@ TEST_CASE("what cannot be stored is refused with the reason") {
   CHECK(encode_footer(test::key_of(1), object).error().code == ErrorCode::invalid_argument);
   object.payload.assign(cache::max_payload_bytes + 1, 'x');
   CHECK(encode_footer(test::key_of(1), object).error().message.find("too large") != std::string::npos);
+}
+
+TEST_CASE("facts are written byte by byte as the library for JSON writes them, whatever is in their texts") {
+  for (const std::string& text : {std::string(), std::string("plain, with {} and '"), std::string("\"quoted\" \\"),
+                                  std::string("line\nfeed\ttab\x01\x7f"), std::string("\xC3\xA4 \xF0\x9F\x98\x80"),
+                                  std::string("nul\0byte", 8)}) {
+    for (const double milliseconds : {0.0, 214.125, 0.1, 1e-7, 1e21, 1234567890123.5}) {
+      cache::Facts facts = test::object_of(7).facts;
+      facts.family = facts.arch = facts.config = text;
+      facts.kernel_names = {text, "kernel", text};
+      facts.compile_ms = milliseconds;
+      facts.created = std::numeric_limits<std::int64_t>::min();
+      const std::string json = cache::facts_to_json(facts).value();
+      INFO(json);
+      CHECK(cache::facts_from_json(json) == facts);
+      CHECK(nlohmann::json::parse(json).dump() == json);
+    }
+  }
+  cache::Facts bare = test::object_of(7).facts;
+  bare.kernel_names.clear();
+  CHECK(nlohmann::json::parse(cache::facts_to_json(bare).value()).at("kernel_names") == nlohmann::json::array());
+  for (const char* broken : {"\xFF", "cut \xC3", "\xED\xA0\x80"}) {
+    cache::Facts facts = test::object_of(7).facts;
+    facts.kernel_names = {"kernel", broken};
+    CHECK(cache::facts_to_json(facts).error().code == ErrorCode::invalid_argument);
+  }
 }
 
 TEST_CASE("facts are read only when every field is there with its type and range") {

@@ -44,6 +44,18 @@ bool publish_and_find(Cabinet& cabinet, int number) {
   return object && test::equal(*object, test::object_of(number));
 }
 
+// Publishes, finds and removes a few keys in an order of the seed's, until something fails.
+int write_and_remove(Cabinet& cabinet, unsigned seed) {
+  std::mt19937 random(seed);
+  while (true) {
+    const int number = static_cast<int>(random() % 12);
+    if (!cabinet.publish(test::key_of(number), test::object_of(number))) return 1;
+    if (random() % 3 == 0) static_cast<void>(cabinet.remove(test::key_of(number)));
+    const auto object = cabinet.find(test::key_of(number), test::record_of(number));
+    if (object && !test::equal(*object, test::object_of(number))) return 2;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("sixteen processes create a root and publish the same and different keys at once") {
@@ -124,6 +136,31 @@ TEST_CASE("a writer killed at any moment leaves nothing but files in tmp, and th
   CHECK(after->index_problem.empty());
 }
 
+TEST_CASE("writers of the same keys, all killed at once in round after round, leave a root that is clean") {
+  test::Filled root(0, {}, test::memory_place());
+  std::mt19937 random(23);
+  for (int round = 0; round < 60; ++round) {
+    std::vector<pid_t> children;
+    for (unsigned number = 0; number < 4; ++number) {
+      children.push_back(
+          test::start_child([&] { return write_and_remove(root.cabinet, static_cast<unsigned>(round) * 4 + number); }));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 20'000));
+    for (const pid_t child : children) ::kill(child, SIGKILL);
+    for (const pid_t child : children) REQUIRE(test::wait_for(child) == -1);
+    const auto report = root.cabinet.verify(round % 2 == 0);
+    REQUIRE(report);
+    CHECK(report->damaged.empty());
+    CHECK(report->leftovers <= 8);  // of two rounds at most
+  }
+  REQUIRE(root.cabinet.verify(true));
+  const auto after = root.cabinet.verify(false);
+  CHECK(after->damaged.empty());
+  CHECK(after->orphans + after->missing + after->leftovers == 0);
+  CHECK(after->index_problem.empty());
+  CHECK(root.cabinet.stats()->quarantined == 0);
+}
+
 TEST_CASE("a handle opened before a fork works in parent and child, also while a thread uses the index") {
   test::Filled root(2);
   std::atomic<bool> stop{false};
@@ -143,4 +180,54 @@ TEST_CASE("a handle opened before a fork works in parent and child, also while a
   busy.join();
   CHECK(root.cabinet.list()->size() == 22);
   CHECK(root.cabinet.verify(false)->damaged.empty());
+}
+
+TEST_CASE("sixteen processes evict, publish and look up at once: each finds whole objects or none, and no error") {
+  test::Filled root(12, {.limits = {.entries = 8}});
+  CHECK(all_at_once([&](int number) {
+    for (int round = 0; round < 10; ++round) {
+      const int entry = (number + round) % 12;
+      if (number % 4 == 0 && !root.cabinet.collect({.entries = 4}, false)) return false;
+      if (number % 4 == 1 && !root.cabinet.publish(test::key_of(entry), test::object_of(entry))) return false;
+      if (number % 4 == 2) root.cabinet.record_hits({test::key_of(entry)});
+      const auto object = root.cabinet.find(test::key_of(entry), test::record_of(entry));
+      if (object && !test::equal(*object, test::object_of(entry))) return false;
+    }
+    return true;
+  }));
+  REQUIRE(root.cabinet.collect({.entries = 4}, false));
+  const auto report = root.cabinet.verify(false);
+  CHECK(report->checked == 4);
+  CHECK(report->damaged.empty());
+  CHECK(report->orphans == 0);
+  CHECK(report->missing == 0);
+  CHECK(root.cabinet.stats()->quarantined == 0);
+}
+
+TEST_CASE("of sixteen collections at once each entry is evicted and counted by one") {
+  test::Filled root(20);
+  CHECK(all_at_once([&](int) { return root.cabinet.collect({.entries = 5}, false).has_value(); }));
+  CHECK(root.cabinet.stats()->entries == 5);
+  CHECK(root.cabinet.stats()->counters.evictions == 15);
+}
+
+TEST_CASE(
+    "a collection that is killed at any moment leaves rows that the next listing puts right, and no half entries") {
+  test::Filled root(60);
+  std::mt19937 random(3);
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = test::start_child([&] {
+      for (int left = 59;; left = std::max(left - 1, 1)) {
+        if (!root.cabinet.collect({.entries = left}, false)) return 1;
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 20'000));
+    ::kill(child, SIGKILL);
+    REQUIRE(test::wait_for(child) == -1);
+    CHECK(root.cabinet.verify(false)->damaged.empty());
+    REQUIRE(root.cabinet.list());
+    const auto report = root.cabinet.verify(false);
+    CHECK(report->missing == 0);
+    CHECK(report->orphans == 0);
+  }
 }

@@ -67,8 +67,9 @@ inline bool equal(const std::vector<cache::Entry>& a, const std::vector<cache::E
 
 // A root with entries 0 .. count - 1.
 struct Filled {
-  explicit Filled(int count, cache::Surroundings surroundings = {})
-      : layout{folder / "root"}, cabinet(cache::Cabinet::open(layout.root, true, surroundings).value()) {
+  explicit Filled(int count, cache::Surroundings surroundings = {},
+                  const std::filesystem::path& place = std::filesystem::temp_directory_path())
+      : folder(place), layout{folder / "root"}, cabinet(cache::Cabinet::open(layout.root, true, surroundings).value()) {
     for (int i = 0; i < count; ++i) {
       if (auto done = cabinet.publish(key_of(i), object_of(i)); !done) throw std::runtime_error(done.error().message);
     }

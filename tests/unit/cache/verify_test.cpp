@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <sys/file.h>
 
+#include <random>
+
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
 
@@ -22,6 +24,33 @@ void spoil(test::Filled& root) {
   fs::remove(root.layout.object(test::key_of(3)));
   test::write_file(root.layout.tmp() / "leftover", "half");
   test::write_file(root.layout.objects() / "stranger", "?");
+}
+
+// Flips a bit, cuts the end, adds to it, leaves zeros or noise, or puts another kernel's file in its place.
+void damage(std::mt19937& random, const fs::path& path, const fs::path& other) {
+  std::string bytes = test::contents(path);
+  const std::size_t at = random() % bytes.size();
+  switch (random() % 6) {
+    case 0:
+      bytes[at] = static_cast<char>(bytes[at] ^ (1 << (random() % 8)));
+      break;
+    case 1:
+      bytes.resize(at);
+      break;
+    case 2:
+      bytes += 'x';
+      break;
+    case 3:
+      bytes.assign(bytes.size(), '\0');
+      break;
+    case 4:
+      for (char& byte : bytes) byte = static_cast<char>(random());
+      break;
+    default:
+      // Damaged or not, it is no object of this key.
+      bytes = test::contents(other);
+  }
+  test::write_file(path, bytes);
 }
 
 void is_clean(const cache::VerifyReport& report, std::int64_t checked) {
@@ -69,6 +98,30 @@ TEST_CASE("a repair puts everything right and reports what it found") {
   CHECK(root.cabinet.list()->size() == 2);
   CHECK(fs::is_empty(root.layout.tmp()));
   CHECK(test::count_files(root.layout.quarantine()) == 2);
+}
+
+TEST_CASE("verify finds exactly the objects that were damaged, whichever they are and however it was done") {
+  std::mt19937 random(11);
+  constexpr int count = 24;
+  for (int round = 0; round < 20; ++round) {
+    test::Filled root(count, {}, test::memory_place());
+    std::vector<std::string> expected;
+    for (int number = 0; number < count; ++number) {
+      if (random() % 3 != 0) continue;
+      damage(random, root.layout.object(test::key_of(number)), root.layout.object(test::key_of((number + 1) % count)));
+      expected.push_back(test::key_of(number).hex());
+    }
+    std::sort(expected.begin(), expected.end());
+    INFO("round " << round);
+    CHECK(root.cabinet.verify(false)->damaged == expected);
+    CHECK(root.cabinet.verify(true)->damaged == expected);
+    is_clean(root.cabinet.verify(false).value(), count - static_cast<int>(expected.size()));
+    CHECK(root.cabinet.stats()->quarantined == static_cast<std::int64_t>(expected.size()));
+    for (int number = 0; number < count; ++number) {
+      const bool whole = !std::binary_search(expected.begin(), expected.end(), test::key_of(number).hex());
+      CHECK(root.cabinet.find(test::key_of(number), test::record_of(number)).has_value() == whole);
+    }
+  }
 }
 
 TEST_CASE("a repair that cannot set a damaged file aside says so, and the file is still reported the next time") {

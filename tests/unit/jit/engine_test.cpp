@@ -355,3 +355,45 @@ TEST_CASE("A root with kernels of several architectures gives a device those mad
   REQUIRE(entries);
   CHECK(entries->size() == 2 * static_cast<std::size_t>(report.compiled));
 }
+
+TEST_CASE(
+    "An engine's start counts hits and misses, keeps what it loaded from evictions while it lives, and no longer") {
+  const test::TempFolder folder;
+  World world;
+  const std::int64_t kernels = count_kernels(kProblem, kRange);
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  auto cabinet = cache::Cabinet::open(folder.path() / "root", false).value();
+  CHECK(cabinet.stats()->counters == cache::Counters{.misses = kernels, .compiles = kernels});
+  {
+    jit::Engine engine(parts_with_cabinet(world, folder));
+    check_all_found(engine, kProblem, kernels);
+    const auto kept = cabinet.collect({.bytes = 1}, false);
+    REQUIRE(kept);
+    CHECK(kept->decision.evictions.empty());
+    CHECK(kept->decision.over);
+  }
+  CHECK(cabinet.stats()->counters.hits == kernels);
+  CHECK(cabinet.stats()->hits == kernels);
+  CHECK(cabinet.collect({.bytes = 1}, false)->decision.evictions.size() == static_cast<std::size_t>(kernels));
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  CHECK(cabinet.stats()->counters.evicted_misses == kernels);
+}
+
+TEST_CASE("An engine that refuses what is missing counts the misses") {
+  const test::TempFolder folder;
+  World world;
+  jit::EngineParts parts = parts_with_cabinet(world, folder);
+  parts.miss = MissPolicy::error;
+  { REQUIRE_FALSE(jit::Engine(std::move(parts)).prepare(kProblem, kRange, nullptr)); }
+  auto cabinet = cache::Cabinet::open(folder.path() / "root", false).value();
+  CHECK(cabinet.stats()->counters == cache::Counters{.misses = count_kernels(kProblem, kRange)});
+}
+
+TEST_CASE("A compilation that fails is a miss and no compilation") {
+  const test::TempFolder folder;
+  World world;
+  world.fails = true;
+  { REQUIRE_FALSE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  auto cabinet = cache::Cabinet::open(folder.path() / "root", false).value();
+  CHECK(cabinet.stats()->counters == cache::Counters{.misses = count_kernels(kProblem, kRange)});
+}

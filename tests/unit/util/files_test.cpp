@@ -74,6 +74,54 @@ TEST_CASE("publishing leaves the whole file or nothing, whichever call fails") {
   }
 }
 
+namespace {
+
+// Takes temporary files away before they get their name, so many of them, as a sweeper that came too early does.
+class SweepingCalls final : public util::SystemCalls {
+ public:
+  int sweeps = 0;
+  int opened = 0;  // temporary files
+  int open(const std::string& path, int flags, mode_t mode) override {
+    if ((flags & O_CREAT) != 0) staged_ = path, ++opened;
+    return SystemCalls::open(path, flags, mode);
+  }
+  int link(const std::string& from, const std::string& to) override {
+    if (sweeps-- > 0) SystemCalls::unlink(staged_);
+    return SystemCalls::link(from, to);
+  }
+
+ private:
+  std::string staged_;
+};
+
+}  // namespace
+
+TEST_CASE("a temporary file that a sweeper took is written once more, and the second time is an error that names it") {
+  const test::TempFolder folder;
+  fs::create_directory(folder / "tmp");
+  SweepingCalls calls;
+  calls.sweeps = 1;
+  CHECK(util::publish_file(calls, folder / "tmp", folder / "file", {"bytes"}).value() == util::Published::first);
+  CHECK(calls.opened == 2);
+  calls.sweeps = 2;
+  const auto published = util::publish_file(calls, folder / "tmp", folder / "other", {"bytes"});
+  REQUIRE_FALSE(published);
+  CHECK(published.error().code == ErrorCode::io);
+  CHECK(published.error().message.find((folder / "tmp/other.").native()) != std::string::npos);
+  CHECK_FALSE(fs::exists(folder / "other"));
+}
+
+TEST_CASE("publishing into a folder that is gone is an error at once that names the file") {
+  const test::TempFolder folder;
+  SweepingCalls calls;
+  const auto published = util::publish_file(calls, folder.path(), folder / "gone/file", {"bytes"});
+  REQUIRE_FALSE(published);
+  CHECK(published.error().code == ErrorCode::io);
+  CHECK(published.error().message.find((folder / "gone/file").native()) != std::string::npos);
+  CHECK(calls.opened == 1);
+  CHECK(test::count_files(folder.path()) == 0);
+}
+
 TEST_CASE("a file system without hard links publishes by renaming") {
   const test::TempFolder folder;
   test::FaultyCalls counting;

@@ -17,8 +17,9 @@ namespace cubinet::test {
 // leave it alone.
 class TempFolder {
  public:
-  TempFolder() : owner_(::getpid()) {
-    std::string name = (std::filesystem::temp_directory_path() / "cubinet-test-XXXXXX").string();
+  explicit TempFolder(const std::filesystem::path& place = std::filesystem::temp_directory_path())
+      : owner_(::getpid()) {
+    std::string name = (place / "cubinet-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed for " + name);
     path_ = name;
     std::filesystem::permissions(path_, std::filesystem::perms{0755});
@@ -36,6 +37,12 @@ class TempFolder {
   std::filesystem::path path_;
   pid_t owner_;
 };
+
+// Where files are in memory, for tests that have SQLite sync a thousand times; elsewhere where there is no such place.
+inline std::filesystem::path memory_place() {
+  const std::filesystem::path memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
+}
 
 inline std::string contents(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -148,6 +148,26 @@ TEST_CASE("A warmup from coverage finds everything, records the hits and needs n
   CHECK(root.cabinet.stats()->hits == report->hits);
 }
 
+TEST_CASE("Of a cabinet's records those are read that this build can read, and told which are of its own templates") {
+  const auto own = subject_of(request_of({a, b}), "13.0", warmup::Executed{"a device", "580"});
+  auto other = own;
+  other.templates = std::string(64, '0');
+  const std::vector<cache::Key> keys{test::key_of(0), test::key_of(1)};
+  const auto records = warmup::read_records({{warmup::to_json(other), keys, 30},
+                                             {R"({"arch":"sm_90a"})", keys, 20},
+                                             {"no JSON", keys, 15},
+                                             {warmup::to_json(own), {test::key_of(0)}, 10}});
+  REQUIRE(records.size() == 2);
+  CHECK((records[0].subject == other));
+  CHECK_FALSE(records[0].current);
+  CHECK(records[0].kernels == 2);
+  CHECK(records[0].recorded == 30);
+  CHECK((records[1].subject == own));
+  CHECK(records[1].current);
+  CHECK(records[1].kernels == 1);
+  CHECK(records[1].recorded == 10);
+}
+
 TEST_CASE("An entry that is removed, damaged or gone takes the coverage with it, and the next warmup brings it back") {
   Warmed root;
   const PlanRequest request = request_of({a, c});

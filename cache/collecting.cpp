@@ -1,0 +1,126 @@
+// Keeping a cabinet within its limits.
+#include <fmt/format.h>
+
+#include "cache/cabinet_state.hpp"
+#include "cache/pins.hpp"
+#include "cache/quarantine.hpp"
+#include "cache/retention.hpp"
+#include "util/elapsed.hpp"
+#include "util/file_lock.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+constexpr std::int64_t day = 86'400;
+constexpr std::int64_t leftover_age = day;
+constexpr std::int64_t quarantine_age = 30 * day;
+
+// So many files go before their rows do: what a killed collection leaves for the next listing to put right.
+constexpr std::size_t batch = 256;
+
+std::vector<Key> keys_ahead(const std::vector<Entry>& entries, std::int64_t now) {
+  std::vector<Key> keys;
+  for (const Entry& entry : entries) {
+    if (is_ahead(entry, now)) keys.push_back(entry.key);
+  }
+  return keys;
+}
+
+// A clock that shows a time before there was any cabinet is wrong, and sets nothing right.
+bool is_sane(std::int64_t now) {
+  constexpr std::int64_t year_2025 = 1'735'689'600;
+  return now >= year_2025;
+}
+
+}  // namespace
+
+// Of the evictions, those that can be carried out, file by file and then their rows. The others are there still.
+void Cabinet::State::carry_out(Collection& collection, IndexChange change) const {
+  Decision& decision = collection.decision;
+  std::vector<Eviction> wanted;
+  wanted.swap(decision.evictions);
+  for (Eviction& eviction : wanted) {
+    const Entry& entry = eviction.entry;
+    const auto removed = store.evict(entry.key);
+    if (!removed) {
+      collection.problem = removed.error().message;
+      ++decision.entries_left;
+      decision.bytes_left += entry.bytes;
+      continue;
+    }
+    if (!*removed) continue;  // another one was faster, and counts it
+    change.evicted.push_back(entry.key);
+    decision.evictions.push_back(std::move(eviction));
+    if (change.evicted.size() == batch) write_evictions(collection, std::exchange(change, {}));
+  }
+  write_evictions(collection, std::move(change));
+}
+
+void Cabinet::State::write_evictions(Collection& collection, IndexChange change) const {
+  if (change.evicted.empty() && change.ahead.empty()) return;
+  change.counted = {.evictions = static_cast<std::int64_t>(change.evicted.size())};
+  if (const auto written = write(std::move(change)); !written) collection.index_problem = written.error().message;
+}
+
+Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run) const {
+  auto survey = take_survey();
+  if (!survey) return tl::make_unexpected(survey.error());
+  if (!survey->index_problem.empty()) {
+    return fail(ErrorCode::io,
+                survey->index_problem + "; without it nobody knows what was used last: nothing is evicted");
+  }
+  if (auto marked = mark_kept(survey->entries); !marked) return tl::make_unexpected(marked.error());
+  const std::int64_t now = clock.seconds();
+  Collection collection;
+  collection.decision = decide(survey->entries, within, now);
+  if (!dry_run) {
+    IndexChange change;
+    change.now = now;
+    if (is_sane(now)) change.ahead = keys_ahead(survey->entries, now);
+    carry_out(collection, std::move(change));
+    static_cast<void>(index.recount());
+    sweep_leases(calls, root.layout);
+  }
+  collection.leftovers = store.leftovers(!dry_run, now - leftover_age);
+  collection.quarantined = sweep_quarantine(calls, root.layout, !dry_run, now - quarantine_age);
+  return collection;
+}
+
+void Cabinet::State::keep_within_limits(const Totals& totals) const {
+  const bool over =
+      (limits.bytes > 0 && totals.bytes > limits.bytes) || (limits.entries > 0 && totals.entries > limits.entries);
+  const auto now = util::now().time_since_epoch() / std::chrono::milliseconds(1);
+  if (!over || now < next_collection) return;
+  // Whoever holds it collects for all.
+  const auto lock = util::FileLock::acquire(root.layout.locks() / "collect", std::chrono::milliseconds(0), calls);
+  if (lock && !*lock) return;
+  const auto collected = collect(with_headroom(limits), false);
+  constexpr std::int64_t minute = 60'000;
+  if (!collected || collected->decision.over) next_collection = now + minute;
+}
+
+Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
+  if (!dry_run) {
+    if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+  }
+  return state_->collect(limits, dry_run);
+}
+
+Expected<void> Cabinet::pin(const Key& key) {
+  if (auto writable = state_->require_writable(); !writable) return writable;
+  return add_pin(state_->calls, state_->root.layout, key);
+}
+
+Expected<void> Cabinet::unpin(const Key& key) {
+  if (auto writable = state_->require_writable(); !writable) return writable;
+  const auto dropped = drop_pin(state_->calls, state_->root.layout, key);
+  if (!dropped) return tl::make_unexpected(dropped.error());
+  if (*dropped) return {};
+  return fail(ErrorCode::not_found, fmt::format("the entry {} is not pinned", key.hex()));
+}
+
+std::unique_ptr<Lease> Cabinet::lease() const {
+  return state_->writable() ? std::make_unique<Lease>(state_->root.layout, state_->calls) : nullptr;
+}
+
+}  // namespace cubinet::cache

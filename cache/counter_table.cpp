@@ -1,0 +1,87 @@
+#include "cache/counter_table.hpp"
+
+#include <map>
+#include <string>
+
+namespace cubinet::cache {
+namespace {
+
+using Values = std::map<std::string, std::int64_t>;
+
+SqlExpected<Values> read_values(Database& database) {
+  auto statement = database.prepare("SELECT name, value FROM counters");
+  if (!statement) return tl::make_unexpected(statement.error());
+  Values values;
+  while (true) {
+    const auto row = statement->step();
+    if (!row) return tl::make_unexpected(row.error());
+    if (!*row) return values;
+    values[statement->text(0)] = statement->count(1);
+  }
+}
+
+}  // namespace
+
+SqlExpected<Counters> read_counters(Database& database) {
+  auto values = read_values(database);
+  if (!values) return tl::make_unexpected(values.error());
+  Counters counters;
+  for (const CounterField& field : counter_fields) counters.*field.value = (*values)[field.name];
+  return counters;
+}
+
+SqlExpected<void> add_counters(Database& database, const Counters& counted) {
+  auto statement = database.prepare(
+      "INSERT INTO counters (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + "
+      "excluded.value");
+  if (!statement) return tl::make_unexpected(statement.error());
+  for (const CounterField& field : counter_fields) {
+    if (counted.*field.value == 0) continue;
+    statement->reset();
+    if (auto done = statement->bind(std::string_view(field.name)).bind(counted.*field.value).run(); !done) return done;
+  }
+  return {};
+}
+
+SqlExpected<Totals> read_totals(Database& database) {
+  auto values = read_values(database);
+  if (!values) return tl::make_unexpected(values.error());
+  return Totals{(*values)["entries"], (*values)["bytes"]};
+}
+
+SqlExpected<void> recount(Database& database) {
+  return database.run(
+      "INSERT OR REPLACE INTO counters SELECT 'entries', count(*) FROM entries UNION ALL SELECT 'bytes', "
+      "coalesce(sum(bytes), 0) FROM entries");
+}
+
+SqlExpected<void> remember_evicted(Database& database, const std::vector<Key>& keys) {
+  const auto latest = database.integer("SELECT coalesce(max(turn), 0) FROM evicted");
+  if (!latest) return tl::make_unexpected(latest.error());
+  auto insert = database.prepare("INSERT OR REPLACE INTO evicted (key, turn) VALUES (?, ?)");
+  if (!insert) return tl::make_unexpected(insert.error());
+  std::int64_t turn = *latest;
+  for (const Key& key : keys) {
+    const std::string hex = key.hex();
+    insert->reset();
+    if (auto done = insert->bind(hex).bind(++turn).run(); !done) return done;
+  }
+  auto trim = database.prepare("DELETE FROM evicted WHERE turn <= ?");
+  if (!trim) return tl::make_unexpected(trim.error());
+  return trim->bind(turn - max_evicted).run();
+}
+
+SqlExpected<std::int64_t> forget_evicted(Database& database, const std::vector<Key>& keys) {
+  auto forget = database.prepare("DELETE FROM evicted WHERE key = ?");
+  if (!forget) return tl::make_unexpected(forget.error());
+  std::int64_t forgotten = 0;
+  for (const Key& key : keys) {
+    const std::string hex = key.hex();
+    forget->reset();
+    if (auto done = forget->bind(hex).run(); !done) return tl::make_unexpected(done.error());
+    forgotten += database.changes();
+  }
+  return forgotten;
+}
+
+}  // namespace cubinet::cache

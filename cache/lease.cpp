@@ -1,0 +1,76 @@
+#include "cache/lease.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <system_error>
+
+#include "util/files.hpp"
+
+namespace cubinet::cache {
+namespace {
+
+constexpr std::uint64_t max_lease_bytes = std::uint64_t{64} << 20;
+constexpr std::size_t key_digits = 64;
+
+// One key a line. What follows the last line feed is a line that is being written.
+void add_keys(std::string_view text, std::set<Key>& keys) {
+  for (std::size_t at = 0; at + key_digits < text.size(); at += key_digits + 1) {
+    if (const auto key = Key::from_hex(text.substr(at, key_digits))) keys.insert(*key);
+  }
+}
+
+}  // namespace
+
+// Who sweeps may take the file away between its making and its locking: then another one is made.
+void Lease::open() {
+  if (!util::make_folder(calls_, layout_.in_use(), 0755)) return;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto path = layout_.in_use() / util::unique_name("");
+    auto lock = util::FileLock::acquire(path, std::chrono::milliseconds(0), calls_);
+    if (!lock || !*lock) return;
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) continue;
+    path_ = path;
+    lock_ = std::move(*lock);
+    owner_ = ::getpid();
+    return;
+  }
+}
+
+void Lease::add(const std::vector<Key>& keys) {
+  if (keys.empty()) return;
+  if (!lock_) open();
+  if (!lock_) return;
+  for (const Key& key : keys) text_ += key.hex() + '\n';
+  lock_->write(text_);
+}
+
+Lease::~Lease() {
+  if (lock_ && owner_ == ::getpid()) calls_.unlink(path_.native());
+}
+
+Expected<std::set<Key>> read_leases(const Layout& layout) {
+  const auto names = names_in(layout.in_use());
+  if (!names) return tl::make_unexpected(names.error());
+  std::set<Key> keys;
+  for (const std::string& name : *names) {
+    const auto path = layout.in_use() / name;
+    if (!util::is_locked(path)) continue;
+    const auto text = util::read_file(path, max_lease_bytes, false);
+    if (text) add_keys(*text, keys);
+    if (!text && text.error().code != ErrorCode::not_found) return tl::make_unexpected(text.error());
+  }
+  return keys;
+}
+
+void sweep_leases(util::SystemCalls& calls, const Layout& layout) {
+  const auto names = names_in(layout.in_use());
+  if (!names) return;
+  for (const std::string& name : *names) {
+    const auto path = layout.in_use() / name;
+    if (!util::is_locked(path)) calls.unlink(path.native());
+  }
+}
+
+}  // namespace cubinet::cache

@@ -1,0 +1,57 @@
+#include "cache/retention.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace cubinet::cache {
+namespace {
+
+constexpr std::int64_t day = 86'400;
+
+std::int64_t recorded_use(const Entry& entry) { return entry.last_used != 0 ? entry.last_used : entry.facts.created; }
+
+bool is_over(std::int64_t value, std::int64_t limit) { return limit > 0 && value > limit; }
+
+// Those that may go, the least recently used first. Among those of one moment the recorded times tell, then the keys:
+// who decides again decides the same.
+std::vector<const Entry*> candidates(const std::vector<Entry>& entries, std::int64_t now) {
+  std::vector<const Entry*> chosen;
+  for (const Entry& entry : entries) {
+    if (!entry.pinned && !entry.in_use) chosen.push_back(&entry);
+  }
+  std::sort(chosen.begin(), chosen.end(), [&](const Entry* a, const Entry* b) {
+    return std::make_tuple(last_use(*a, now), recorded_use(*a), a->key) <
+           std::make_tuple(last_use(*b, now), recorded_use(*b), b->key);
+  });
+  return chosen;
+}
+
+}  // namespace
+
+std::int64_t last_use(const Entry& entry, std::int64_t now) {
+  return std::clamp<std::int64_t>(recorded_use(entry), 0, std::max<std::int64_t>(now, 0));
+}
+
+bool is_ahead(const Entry& entry, std::int64_t now) { return recorded_use(entry) - day > now; }
+
+Decision decide(const std::vector<Entry>& entries, const Limits& limits, std::int64_t now) {
+  Decision decision;
+  for (const Entry& entry : entries) {
+    ++decision.entries_left;
+    decision.bytes_left += entry.bytes;
+  }
+  const auto too_many = [&] { return is_over(decision.entries_left, limits.entries); };
+  const auto too_large = [&] { return is_over(decision.bytes_left, limits.bytes); };
+  for (const Entry* entry : candidates(entries, now)) {
+    const bool too_old = is_over(now - last_use(*entry, now), limits.age);
+    if (!too_old && !too_many() && !too_large()) break;
+    const auto reason = too_old ? EvictionReason::age : too_many() ? EvictionReason::entries : EvictionReason::bytes;
+    decision.evictions.push_back({*entry, reason});
+    --decision.entries_left;
+    decision.bytes_left -= entry->bytes;
+  }
+  decision.over = too_many() || too_large();
+  return decision;
+}
+
+}  // namespace cubinet::cache

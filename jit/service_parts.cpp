@@ -1,0 +1,45 @@
+#include "jit/service_parts.hpp"
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cubinet::jit {
+namespace {
+
+void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
+  if (options.cache_root.empty() && options.layers.empty()) return;
+  const std::vector<std::filesystem::path> layers(options.layers.begin(), options.layers.end());
+  const auto tell = [&parts](const std::string& problem) {
+    parts.cabinet_problem += (parts.cabinet_problem.empty() ? "" : "; ") + problem;
+  };
+  const auto limits = cache::limits_from(options.cache_max_size, options.cache_max_entries);
+  if (!limits) tell(limits.error().message);
+  cache::Surroundings surroundings;
+  surroundings.limits = limits.value_or(cache::default_limits);
+  surroundings.promote = options.promote;
+  surroundings.bundle_key = options.bundle_key;
+  auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
+  if (!stack) return tell(stack.error().message);
+  for (const std::string& problem : stack->problems) tell(problem);
+  parts.cabinet = std::move(stack->cabinet);
+}
+
+}  // namespace
+
+EngineParts parts_of(const ServiceOptions& options, std::shared_ptr<const DeviceContext> device) {
+  EngineParts parts;
+  parts.device = std::move(device);
+  parts.expected_nvrtc = configured_nvrtc_version();
+  parts.jobs = options.jobs;
+  parts.miss = options.miss;
+  parts.cache_root = options.cache_root;
+  parts.open_compiler = [folders = options.nvrtc_folders]() -> Expected<std::unique_ptr<Compiler>> {
+    return NvrtcCompiler::open(folders);
+  };
+  open_cabinet(options, parts);
+  return parts;
+}
+
+}  // namespace cubinet::jit

@@ -1,0 +1,70 @@
+// What a look-up asks of the system, as strace sees it: from a program's start to its end.
+#include <regex>
+#include <sstream>
+
+#include "catch.hpp"
+#include "faults/traced.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+constexpr int entries = 20;
+
+// The calls that reading the entries took, one a line.
+std::string calls_of(const std::string& how, const test::Filled& root) {
+  const auto log = root.folder / "log";
+  const std::vector<std::string> reader = {CABINET_READER, how, root.layout.root.native(), std::to_string(entries)};
+  const auto outcome = test::run(test::traced({}, log, reader), root.folder / "err");
+  INFO(outcome.said);
+  REQUIRE(outcome.status == 0);
+  return test::contents(log);
+}
+
+// The lines in which `what` is found.
+std::string lines_with(const std::string& calls, const std::string& what) {
+  const std::regex pattern(what);
+  std::string found;
+  std::istringstream in(calls);
+  for (std::string line; std::getline(in, line);) {
+    if (std::regex_search(line, pattern)) found += line + "\n";
+  }
+  return found;
+}
+
+constexpr const char* changes =
+    R"(O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|\b(write|pwrite64|writev|mkdir|mkdirat|rename|renameat2?|link|linkat|symlink|)"
+    R"(unlink|unlinkat|ftruncate|truncate|chmod|fchmod|chown|utimensat|fsync|fdatasync)\()";
+constexpr const char* locks = R"(\bflock\(|F_(OFD_)?SETLK)";
+
+}  // namespace
+
+TEST_CASE("a hit takes no lock, opens no index and changes nothing, in a root and in a layer") {
+  if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
+  const test::Filled root(entries);
+  for (const char* how : {"root", "layer"}) {
+    INFO(how);
+    const std::string calls = calls_of(how, root);
+    CHECK(lines_with(calls, changes) == "");
+    CHECK(lines_with(calls, locks) == "");
+    CHECK(lines_with(calls, "index\\.db") == "");
+    // One file is opened for each entry, and the trace holds what it should.
+    const std::string opened = lines_with(calls, R"(openat\(.*\.cubin".*O_RDONLY)");
+    CHECK(std::count(opened.begin(), opened.end(), '\n') == entries);
+  }
+}
+
+TEST_CASE("the patterns for changes and locks find what a writer does") {
+  if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
+  const test::TempFolder folder;
+  const auto log = folder / "log";
+  const std::vector<std::string> writer = {CABINET_WRITER, folder / "root", "0", "1"};
+  REQUIRE(test::run(test::traced({}, log, writer), folder / "err").status == 0);
+  const std::string calls = test::contents(log);
+  for (const char* call : {"openat", "mkdir", "link", "unlink", "fsync", "write", "ftruncate"}) {
+    INFO(call);
+    CHECK(lines_with(lines_with(calls, changes), std::string("\\b") + call + "\\(") != "");
+  }
+  CHECK(lines_with(calls, locks) != "");
+  CHECK(lines_with(calls, "index\\.db") != "");
+}

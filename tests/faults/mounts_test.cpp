@@ -1,0 +1,124 @@
+// File systems of a test's own: a small one that fills up, and one that cannot be written. In a mount namespace, so
+// that nobody else sees them.
+#include <sched.h>
+#include <sys/mount.h>
+
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+using test::hit;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int no_namespace = 90;
+constexpr const char* needs_mounts = "needs to be root, to mount";
+
+// Runs `work` in a child with mounts of its own. What it returns, or no_namespace.
+template <class Work>
+int with_mounts(Work work) {
+  return test::in_child([&] {
+    if (::unshare(CLONE_NEWNS) != 0) return no_namespace;
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return no_namespace;
+    return work();
+  });
+}
+
+bool mount_bind_readonly(const fs::path& folder) {
+  return ::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND, nullptr) == 0 &&
+         ::mount(nullptr, folder.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
+}
+
+// Publishes until the disk is full. How many were stored; -1 when an error does not name the reason.
+int fill(Cabinet& cabinet) {
+  for (int number = 0; number < 1000; ++number) {
+    const auto published = cabinet.publish(test::key_of(number), test::object_of(number));
+    if (published) continue;
+    return published.error().message.find("No space left on device") != std::string::npos ? number : -1;
+  }
+  return -1;
+}
+
+// 0: all is as it should be on a full disk; else the number of what is not.
+int use_full_disk(const fs::path& root) {
+  auto cabinet = Cabinet::open(root, true);
+  if (!cabinet) return 2;
+  const int stored = fill(*cabinet);
+  if (stored < 3) return 3;
+  for (int number = 0; number < stored; ++number) {
+    if (!hit(*cabinet, number)) return 4;
+  }
+  if (cabinet->find(test::key_of(stored), test::record_of(stored))) return 5;
+  // The index may have failed before the objects did; they answer without it.
+  if (cabinet->list()->size() != static_cast<std::size_t>(stored)) return 6;
+  const auto report = cabinet->verify(false);
+  if (!report || !report->damaged.empty() || report->leftovers != 0) return 7;
+  // Opened anew it still serves, and once there is room it stores.
+  auto again = Cabinet::open(root, true);
+  if (!again || !hit(*again, 0)) return 8;
+  for (int number = 0; number < 2; ++number) {
+    if (!again->remove(test::key_of(number))) return 9;
+  }
+  return again->publish(test::key_of(1000), test::object_of(1000)) && hit(*again, 1000) ? 0 : 10;
+}
+
+}  // namespace
+
+TEST_CASE("a disk that fills up keeps what was stored, says why it takes no more, and goes on once there is room") {
+  const test::TempFolder folder;
+  const int outcome = with_mounts([&] {
+    if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=160k") != 0) return no_namespace;
+    return use_full_disk(folder / "root");
+  });
+  if (outcome == no_namespace) CUBINET_SKIP(needs_mounts);
+  CHECK(outcome == 0);
+}
+
+TEST_CASE("a root on a full disk is opened to be read when its parts cannot be made") {
+  test::TempFolder folder;
+  const int outcome = with_mounts([&] {
+    if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k,nr_inodes=4") != 0) return no_namespace;
+    fs::create_directory(folder / "root");
+    test::write_file(folder / "root/FORMAT", "cubinet cabinet 1\n");
+    const auto cabinet = Cabinet::open(folder / "root", true);
+    const bool told = cabinet && cabinet->persistence() == cache::Persistence::readonly &&
+                      cabinet->readonly_reason().find("No space left on device") != std::string::npos;
+    return told ? 0 : 1;
+  });
+  if (outcome == no_namespace) CUBINET_SKIP(needs_mounts);
+  CHECK(outcome == 0);
+}
+
+TEST_CASE("a read-only mount serves every look-up and listing, stores nothing and says why") {
+  test::Filled root(3);
+  const auto before = test::snapshot(root.layout.root);
+  const int outcome = with_mounts([&] {
+    if (!mount_bind_readonly(root.layout.root)) return no_namespace;
+    auto cabinet = Cabinet::open(root.layout.root, true);
+    if (!cabinet || cabinet->persistence() != cache::Persistence::readonly) return 1;
+    if (!hit(*cabinet, 0) || cabinet->list()->size() != 3 || !cabinet->verify(false)->damaged.empty()) return 2;
+    cabinet->record_hits({test::key_of(0)});
+    const auto published = cabinet->publish(test::key_of(9), test::object_of(9));
+    if (published || published.error().message.find("Read-only file system") == std::string::npos) return 3;
+    test::Filled writable(0);
+    return writable.cabinet.add_layer(root.layout.root) && hit(writable.cabinet, 2) ? 0 : 4;
+  });
+  if (outcome == no_namespace) CUBINET_SKIP(needs_mounts);
+  CHECK(outcome == 0);
+  CHECK(test::snapshot(root.layout.root) == before);
+}
+
+TEST_CASE("a journal that a killed writer left makes a read-only mount no less useful") {
+  test::Filled root(3);
+  test::write_file(root.layout.index_journal(),
+                   std::string("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7") + std::string(504, 'x'));
+  const int outcome = with_mounts([&] {
+    if (!mount_bind_readonly(root.layout.root)) return no_namespace;
+    auto cabinet = Cabinet::open(root.layout.root, false);
+    return cabinet && hit(*cabinet, 1) && cabinet->list()->size() == 3 ? 0 : 1;
+  });
+  if (outcome == no_namespace) CUBINET_SKIP(needs_mounts);
+  CHECK(outcome == 0);
+}

@@ -1,0 +1,324 @@
+// Keeping a root within its limits: what goes, what stays, and what the figures say then.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+
+#include <utime.h>
+
+#include "catch.hpp"
+#include "unit/cache/index_holder.hpp"
+#include "unit/cache/set_clock.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Of an object with a number of one digit.
+std::int64_t object_bytes() {
+  static const std::int64_t bytes = test::Filled(1).cabinet.stats()->bytes;
+  return bytes;
+}
+
+bool there(const test::Filled& root, int number) { return fs::exists(root.layout.object(test::key_of(number))); }
+
+// A file system that does not let go of one file.
+class StubbornCalls final : public util::SystemCalls {
+ public:
+  std::string path;
+  int unlink(const std::string& name) override {
+    if (name != path) return SystemCalls::unlink(name);
+    errno = EPERM;
+    return -1;
+  }
+};
+
+// Entries 0 .. 9, used one after the other, a minute apart, the highest number first.
+struct Used {
+  Used() {
+    for (int i = 9; i >= 0; --i) {
+      clock.now += 60;
+      root.cabinet.record_hits({test::key_of(i)});
+    }
+  }
+  test::SetClock clock;
+  test::Filled root{10, {.clock = clock}};
+};
+
+}  // namespace
+
+TEST_CASE("a collection evicts what was used least recently, with its rows, and nothing else") {
+  Used used;
+  const auto done = used.root.cabinet.collect({.entries = 7}, false);
+  REQUIRE(done);
+  REQUIRE(done->decision.evictions.size() == 3);
+  CHECK(done->problem.empty());
+  for (int i = 0; i < 10; ++i) CHECK(there(used.root, i) == (i < 7));
+  const auto report = used.root.cabinet.verify(false);
+  CHECK(report->checked == 7);
+  CHECK(report->missing == 0);
+  CHECK(report->orphans == 0);
+  CHECK(used.root.cabinet.stats()->counters.evictions == 3);
+}
+
+TEST_CASE("a dry run decides the same and changes nothing on disk") {
+  Used used;
+  REQUIRE(used.root.cabinet.list());
+  const auto before = test::snapshot(used.root.layout.root);
+  const auto planned = used.root.cabinet.collect({.bytes = 4 * object_bytes()}, true);
+  CHECK(test::snapshot(used.root.layout.root) == before);
+  const auto done = used.root.cabinet.collect({.bytes = 4 * object_bytes()}, false);
+  REQUIRE(planned->decision.evictions.size() == 6);
+  REQUIRE(done->decision.evictions.size() == 6);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(planned->decision.evictions[i].entry.key == done->decision.evictions[i].entry.key);
+  }
+  CHECK(used.root.cabinet.stats()->bytes <= 4 * object_bytes());
+}
+
+TEST_CASE(
+    "a writer that brings the root over its limit collects to nine tenths of it, and one that does not leaves all") {
+  test::SetClock clock;
+  test::Filled root(0, {.clock = clock, .limits = {.entries = 10}});
+  for (int i = 0; i < 10; ++i) REQUIRE(root.cabinet.publish(test::key_of(i), test::object_of(i)));
+  CHECK(root.cabinet.stats()->entries == 10);
+  REQUIRE(root.cabinet.publish(test::key_of(10), test::object_of(10)));
+  CHECK(root.cabinet.stats()->entries == 9);
+  CHECK(there(root, 10));
+  CHECK_FALSE(there(root, 0));  // created first, and never used
+  CHECK(root.cabinet.stats()->counters.evictions == 2);
+}
+
+TEST_CASE("a root is limited by its size as well, and without limits it grows") {
+  test::Filled limited(20, {.limits = {.bytes = 10 * object_bytes()}});
+  CHECK(limited.cabinet.stats()->bytes <= 10 * object_bytes());
+  CHECK(limited.cabinet.stats()->entries >= 9);
+  test::Filled free(20, {.limits = {}});
+  CHECK(free.cabinet.stats()->entries == 20);
+}
+
+TEST_CASE("the size of the root is known from sums, which rows that are rebuilt, removed and resized keep right") {
+  test::Filled root(5, {.limits = {.entries = 6}});
+  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  REQUIRE(root.cabinet.publish(test::key_of(5), test::object_of(5)));
+  CHECK(root.cabinet.stats()->entries == 5);
+  fs::remove(root.layout.index());
+  REQUIRE(root.cabinet.list());
+  REQUIRE(root.cabinet.publish(test::key_of(6), test::object_of(6)));
+  CHECK(root.cabinet.stats()->entries == 6);
+  REQUIRE(root.cabinet.publish(test::key_of(7), test::object_of(7)));
+  CHECK(root.cabinet.stats()->entries == 6);  // nine tenths of 6, rounded up
+}
+
+TEST_CASE("a sum that noise made too large costs one collection, which evicts nothing and sets it right") {
+  test::Filled root(3, {.limits = {.entries = 6}});
+  test::sql(root.layout, "UPDATE counters SET value = 1000 WHERE name = 'entries'");
+  REQUIRE(root.cabinet.publish(test::key_of(3), test::object_of(3)));
+  CHECK(root.cabinet.stats()->entries == 4);
+  CHECK(test::number(root.layout, "SELECT value FROM counters WHERE name = 'entries'") == 4);
+}
+
+TEST_CASE("pinned entries are never evicted, also after the index is lost, until the pin is taken back") {
+  test::Filled root(4);
+  REQUIRE(root.cabinet.pin(test::key_of(0)));
+  REQUIRE(root.cabinet.pin(test::key_of(0)));
+  fs::remove(root.layout.index());
+  const auto listed = root.cabinet.match(test::key_of(0).hex());
+  REQUIRE(listed->size() == 1);
+  CHECK(listed->front().pinned);
+  const auto kept = root.cabinet.collect({.bytes = 1}, false);
+  CHECK(kept->decision.over);
+  CHECK(there(root, 0));
+  CHECK(root.cabinet.stats()->entries == 1);
+  REQUIRE(root.cabinet.unpin(test::key_of(0)));
+  CHECK(root.cabinet.unpin(test::key_of(0)).error().code == ErrorCode::not_found);
+  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  CHECK_FALSE(there(root, 0));
+}
+
+TEST_CASE("an entry that is removed by name loses its pin") {
+  test::Filled root(1);
+  REQUIRE(root.cabinet.pin(test::key_of(0)));
+  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  CHECK_FALSE(fs::exists(root.layout.pin(test::key_of(0))));
+}
+
+TEST_CASE("pins that cannot be read stop a collection") {
+  test::Filled root(2);
+  test::write_file(root.layout.pins(), "no folder");
+  const auto done = root.cabinet.collect({.bytes = 1}, false);
+  REQUIRE_FALSE(done);
+  CHECK(done.error().code == ErrorCode::io);
+  CHECK(there(root, 0));
+}
+
+TEST_CASE("what a living process has loaded is not evicted, and what one has that is gone is") {
+  test::Filled root(2);
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = test::start_child([&] {
+    const auto lease = root.cabinet.lease();
+    lease->add({test::key_of(0)});
+    if (::write(ready[1], "x", 1) != 1) return 1;
+    while (true) ::pause();
+    return 0;
+  });
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  CHECK(root.cabinet.match(test::key_of(0).hex())->front().in_use);
+  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  CHECK(there(root, 0));
+  CHECK_FALSE(there(root, 1));
+  ::kill(child, SIGKILL);
+  CHECK(test::wait_for(child) == -1);
+  CHECK_FALSE(root.cabinet.match(test::key_of(0).hex())->front().in_use);
+  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  CHECK_FALSE(there(root, 0));
+  CHECK(fs::is_empty(root.layout.in_use()));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_CASE("a lease grows, is taken back at its end, and not by a child that shares it") {
+  test::Filled root(2);
+  const auto in_use = [&](int number) { return root.cabinet.match(test::key_of(number).hex())->front().in_use; };
+  {
+    const auto lease = root.cabinet.lease();
+    CHECK_FALSE(fs::exists(root.layout.in_use()));
+    lease->add({});
+    lease->add({test::key_of(0)});
+    CHECK(in_use(0));
+    CHECK_FALSE(in_use(1));
+    lease->add({test::key_of(1)});
+    CHECK(test::in_child([&] {
+            lease->~Lease();
+            return 0;
+          }) == 0);
+    CHECK(in_use(0));
+    CHECK(in_use(1));
+  }
+  CHECK_FALSE(in_use(0));
+  CHECK(fs::is_empty(root.layout.in_use()));
+}
+
+TEST_CASE(
+    "a use that a wrong clock recorded for 2037 is set right by the first collection, so that nothing is immortal") {
+  test::SetClock clock;
+  test::Filled root(3, {.clock = clock});
+  const std::int64_t now = clock.now;
+  clock.now = 2'114'380'800;
+  root.cabinet.record_hits({test::key_of(0)});
+  clock.now = now;
+  REQUIRE(root.cabinet.collect({.entries = 3}, true));
+  CHECK(root.cabinet.match(test::key_of(0).hex())->front().last_used == 2'114'380'800);
+  REQUIRE(root.cabinet.collect({.entries = 3}, false));
+  CHECK(root.cabinet.match(test::key_of(0).hex())->front().last_used == now);
+  clock.now += 60;
+  root.cabinet.record_hits({test::key_of(1), test::key_of(2)});
+  REQUIRE(root.cabinet.collect({.entries = 2}, false));
+  CHECK_FALSE(there(root, 0));
+}
+
+TEST_CASE(
+    "a clock that shows 2001 and 2037 by turns evicts nothing from a root within its limits, and forgets no use") {
+  Used used;
+  const auto before = used.root.cabinet.list().value();
+  for (const std::int64_t now : {978'307'200, 2'114'380'800, 978'307'200}) {
+    used.clock.now = now;
+    REQUIRE(used.root.cabinet.collect(cache::default_limits, false));
+    const auto after = used.root.cabinet.list().value();
+    REQUIRE(after.size() == before.size());
+    for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i].last_used == before[i].last_used);
+  }
+}
+
+TEST_CASE("old leftovers and what was set aside long ago go, and young ones and those of writers stay") {
+  test::SetClock clock;
+  clock.now = util::system_clock().seconds();
+  test::Filled root(1, {.clock = clock});
+  const auto old = root.layout.tmp() / "old";
+  const auto held = root.layout.tmp() / "held";
+  const auto young = root.layout.tmp() / "young";
+  for (const auto& path : {old, held, young}) test::write_file(path, "x");
+  for (const auto& path : {old, held}) {
+    const utimbuf times{clock.now - 90'000, clock.now - 90'000};
+    REQUIRE(::utime(path.c_str(), &times) == 0);
+  }
+  const int file = ::open(held.c_str(), O_RDONLY | O_CLOEXEC);
+  REQUIRE(::flock(file, LOCK_EX) == 0);
+  test::write_file(root.layout.quarantine() / "damaged.1", "x");
+  CHECK(root.cabinet.collect({}, true)->leftovers == 1);
+  CHECK(fs::exists(old));
+  const auto done = root.cabinet.collect({}, false);
+  CHECK(done->leftovers == 1);
+  CHECK(done->quarantined == 0);
+  CHECK_FALSE(fs::exists(old));
+  CHECK(fs::exists(held));
+  CHECK(fs::exists(young));
+  clock.now += 31 * 86'400;
+  CHECK(root.cabinet.collect({}, false)->quarantined == 1);
+  CHECK(fs::is_empty(root.layout.quarantine()));
+  ::close(file);
+}
+
+TEST_CASE(
+    "coverage that names an evicted entry is gone, the rest stays, and none is recorded for entries that are gone") {
+  Used used;
+  Cabinet& cabinet = used.root.cabinet;
+  REQUIRE(cabinet.record_coverage("a", {test::key_of(0), test::key_of(9)}));
+  REQUIRE(cabinet.record_coverage("b", {test::key_of(0), test::key_of(1)}));
+  REQUIRE(cabinet.collect({.entries = 9}, false));
+  REQUIRE(cabinet.coverage()->size() == 1);
+  CHECK(cabinet.coverage()->front().subject == "b");
+  const auto recorded = cabinet.record_coverage("a", {test::key_of(0), test::key_of(9)});
+  REQUIRE_FALSE(recorded);
+  CHECK(recorded.error().code == ErrorCode::not_found);
+  CHECK(recorded.error().message.find(test::key_of(9).hex()) != std::string::npos);
+}
+
+TEST_CASE("an index that another process holds stops a collection, since nobody knows then what was used last") {
+  test::Filled root(2, {.index_patience = std::chrono::milliseconds(50)});
+  {
+    const test::IndexHolder holder(root.layout.index());
+    const auto done = root.cabinet.collect({.bytes = 1}, false);
+    REQUIRE_FALSE(done);
+    CHECK(done.error().code == ErrorCode::io);
+  }
+  CHECK(there(root, 0));
+}
+
+TEST_CASE("a file that cannot be removed is no eviction, the others are, and the report says why") {
+  StubbornCalls calls;
+  test::Filled root(3, {.calls = calls});
+  calls.path = root.layout.object(test::key_of(0)).native();
+  const auto done = root.cabinet.collect({.bytes = 1}, false);
+  REQUIRE(done);
+  REQUIRE(done->decision.evictions.size() == 2);
+  for (const auto& eviction : done->decision.evictions) CHECK(eviction.entry.key != test::key_of(0));
+  CHECK(done->decision.entries_left == 1);
+  CHECK(done->problem.find(calls.path) != std::string::npos);
+  CHECK(root.cabinet.stats()->counters.evictions == 2);
+  CHECK(root.cabinet.verify(false)->checked == 1);
+  CHECK(root.cabinet.verify(false)->orphans == 0);
+}
+
+TEST_CASE("what layers alone have is copied into the root when it was used, if that is asked for") {
+  test::Filled lower(2);
+  for (const bool promote : {false, true}) {
+    test::Filled root(0, {.promote = promote});
+    REQUIRE(root.cabinet.add_layer(lower.layout.root));
+    REQUIRE(root.cabinet.find(test::key_of(0), test::record_of(0)));
+    CHECK_FALSE(there(root, 0));
+    root.cabinet.record_hits({test::key_of(0)});
+    CHECK(there(root, 0) == promote);
+    CHECK_FALSE(there(root, 1));
+    if (!promote) continue;
+    const auto entry = root.cabinet.match(test::key_of(0).hex());
+    REQUIRE(entry->size() == 1);
+    CHECK(entry->front().hits == 1);
+    CHECK(root.cabinet.verify(false)->orphans == 0);
+    CHECK(root.cabinet.stats()->counters.compiles == 0);
+  }
+}

@@ -1,0 +1,96 @@
+// Links that somebody planted in a root lead nobody out of it.
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int entry = 0;
+
+// A root of one entry, and a folder and a file of somebody else beside it.
+struct Planted : test::Filled {
+  Planted() : Filled(1) {
+    fs::create_directory(outside);
+    test::write_file(outside / "precious", "data");
+  }
+  // Puts a link in the place of a part of the root, after moving the part out of it.
+  void plant(const fs::path& part, const fs::path& target) const {
+    if (fs::exists(fs::symlink_status(part))) fs::rename(part, folder / "moved");
+    fs::create_symlink(target, part);
+  }
+  fs::path outside = folder / "outside";
+};
+
+bool stores_and_finds(Cabinet& cabinet) {
+  if (!cabinet.publish(test::key_of(entry), test::object_of(entry))) return false;
+  const auto object = cabinet.find(test::key_of(entry), test::record_of(entry));
+  return object && test::equal(*object, test::object_of(entry));
+}
+
+}  // namespace
+
+TEST_CASE("a link in the place of a part that is gone through is refused by name, and nothing behind it is touched") {
+  for (const char* part : {"FORMAT", "objects", "tmp", "quarantine", "locks"}) {
+    INFO(part);
+    const Planted root;
+    root.plant(root.layout.root / part, root.outside);
+    const auto before = test::snapshot(root.folder.path());
+    const auto opened = Cabinet::open(root.layout.root, true);
+    REQUIRE_FALSE(opened);
+    CHECK(opened.error().code == ErrorCode::cache_unusable);
+    CHECK(opened.error().message.find(part) != std::string::npos);
+    CHECK(test::snapshot(root.folder.path()) == before);
+  }
+}
+
+TEST_CASE("a link in the place of an object's folder is set aside by a writer, which makes the folder anew") {
+  Planted root;
+  const fs::path shard = root.layout.object(test::key_of(entry)).parent_path();
+  root.plant(shard, root.outside);
+  const auto before = test::snapshot(root.outside);
+  CHECK(root.cabinet.verify(false)->damaged == std::vector<std::string>{shard.filename().native()});
+  CHECK(stores_and_finds(root.cabinet));
+  CHECK(fs::is_directory(fs::symlink_status(shard)));
+  CHECK(test::snapshot(root.outside) == before);
+  CHECK(root.cabinet.verify(true)->damaged.empty());
+}
+
+TEST_CASE("a damaged object behind a link in the place of its folder stays where it is") {
+  Planted root;
+  const fs::path object = root.layout.object(test::key_of(entry));
+  test::write_file(root.outside / object.filename(), "damaged");
+  root.plant(object.parent_path(), root.outside);
+  const auto before = test::snapshot(root.outside);
+  CHECK_FALSE(root.cabinet.find(test::key_of(entry), test::record_of(entry)));
+  static_cast<void>(root.cabinet.remove(test::key_of(entry)));  // of the row alone
+  CHECK(test::snapshot(root.outside) == before);
+}
+
+TEST_CASE("links in the places of single files are set aside, and what they lead to is not touched") {
+  for (const char* part : {"index.db", "index.db-journal", "CACHEDIR.TAG"}) {
+    INFO(part);
+    Planted root;
+    root.plant(root.layout.root / part, root.outside / "precious");
+    fs::remove_all(root.folder / "moved");
+    auto cabinet = Cabinet::open(root.layout.root, false);
+    REQUIRE(cabinet);
+    cabinet->record_hits({test::key_of(entry)});
+    CHECK(cabinet->list()->size() == 1);
+    CHECK(cabinet->publish(test::key_of(1), test::object_of(1)));
+    CHECK(cabinet->verify(true));
+    CHECK(test::contents(root.outside / "precious") == "data");
+  }
+}
+
+TEST_CASE("links and folders in tmp are leftovers, which a repair removes without following them") {
+  Planted root;
+  fs::create_symlink(root.outside / "precious", root.layout.tmp() / "link");
+  fs::create_symlink(root.outside, root.layout.tmp() / "folder-link");
+  fs::create_directories(root.layout.tmp() / "folder/inside");
+  CHECK(root.cabinet.verify(true)->leftovers == 3);
+  CHECK(root.cabinet.verify(false)->leftovers == 0);
+  CHECK(test::contents(root.outside / "precious") == "data");
+}

@@ -1,0 +1,164 @@
+// cubinet cache gc: brings the cabinet within limits. cubinet cache pin and unpin: what it keeps in any case.
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tools/cache_command.hpp"
+#include "tools/cache_entries.hpp"
+#include "tools/cache_help.hpp"
+#include "tools/toolchain.hpp"
+#include "util/text.hpp"
+
+namespace cubinet::tools {
+namespace {
+
+using util::format_byte_size;
+
+struct GcOptions {
+  std::string max_size, max_entries, max_age;
+  bool dry_run = false;
+};
+
+// What is given, else the limits that writers keep to.
+Expected<cache::Limits> limits_of(const GcOptions& options) {
+  if (options.max_size.empty() && options.max_entries.empty() && options.max_age.empty()) return environment_limits();
+  const auto given = [](const std::string& text, auto parse, const char* name) -> Expected<std::int64_t> {
+    if (text.empty()) return 0;
+    auto limit = parse(text);
+    if (!limit) limit.error().message = fmt::format("{}: {}", name, limit.error().message);
+    return limit;
+  };
+  const auto bytes = given(options.max_size, cache::parse_size_limit, "--max-size");
+  if (!bytes) return tl::make_unexpected(bytes.error());
+  const auto entries = given(options.max_entries, cache::parse_count_limit, "--max-entries");
+  if (!entries) return tl::make_unexpected(entries.error());
+  const auto age = given(options.max_age, cache::parse_age_limit, "--max-age");
+  if (!age) return tl::make_unexpected(age.error());
+  return cache::Limits{*bytes, *entries, *age};
+}
+
+const char* reason_name(cache::EvictionReason reason) {
+  switch (reason) {
+    case cache::EvictionReason::age:
+      return "age";
+    case cache::EvictionReason::entries:
+      return "entries";
+    case cache::EvictionReason::bytes:
+      return "bytes";
+  }
+  return "bytes";
+}
+
+Json gc_object(const cache::Collection& collection, const std::string& root, bool dry_run) {
+  Json evicted = Json::array();
+  std::int64_t bytes = 0;
+  for (const cache::Eviction& eviction : collection.decision.evictions) {
+    Json entry = entry_object(eviction.entry, true);
+    entry["reason"] = reason_name(eviction.reason);
+    evicted.push_back(std::move(entry));
+    bytes += eviction.entry.bytes;
+  }
+  return Json{{"cache", root},
+              {"dry_run", dry_run},
+              {"evicted", std::move(evicted)},
+              {"bytes", bytes},
+              {"entries_left", collection.decision.entries_left},
+              {"bytes_left", collection.decision.bytes_left},
+              {"over", collection.decision.over},
+              {"leftovers", collection.leftovers},
+              {"quarantined", collection.quarantined},
+              {"problem", collection.problem},
+              {"index_problem", collection.index_problem}};
+}
+
+void print_collection(const cache::Collection& collection, bool dry_run) {
+  std::int64_t bytes = 0;
+  for (const auto& [entry, reason] : collection.decision.evictions) {
+    const std::string used = entry.last_used == 0 ? "never used" : fmt::format("used {} ago", age_of(entry.last_used));
+    print(fmt::format("{}  {} N={} K={} {}  {}, {}: {}\n", entry.key.hex().substr(0, shown_digits),
+                      one_line(entry.facts.family), size_text(entry.facts.n), size_text(entry.facts.k),
+                      config_text(entry.facts), format_byte_size(entry.bytes), used, reason_name(reason)));
+    bytes += entry.bytes;
+  }
+  print(fmt::format("{} {} entries ({}), {} leftovers, {} from quarantine; {} entries, {} {}\n",
+                    dry_run ? "would remove" : "removed", collection.decision.evictions.size(), format_byte_size(bytes),
+                    collection.leftovers, collection.quarantined, collection.decision.entries_left,
+                    format_byte_size(collection.decision.bytes_left), dry_run ? "would stay" : "stay"));
+}
+
+int collect(const CacheOptions& options, const GcOptions& gc, cache::Cabinet& cabinet) {
+  const auto limits = limits_of(gc);
+  if (!limits) return report_error(limits.error(), options.json, exit_usage);
+  const auto done = cabinet.collect(*limits, gc.dry_run);
+  if (!done) return report_error(done.error(), options.json, exit_failed);
+  if (options.json) {
+    print_object(gc_object(*done, cabinet.root().string(), gc.dry_run));
+  } else {
+    print_collection(*done, gc.dry_run);
+  }
+  if (done->decision.over) note("the cabinet is over a limit still: what is left is pinned or in use");
+  if (!done->problem.empty()) note(done->problem);
+  if (!done->index_problem.empty()) note(done->index_problem + "; the next listing drops the rows");
+  return done->decision.over || !done->problem.empty() ? exit_failed : exit_done;
+}
+
+// The key that a word of the command line means. A whole one whose pin is taken back needs no entry.
+tl::expected<cache::Key, Refusal> find_key(const std::string& word, cache::Cabinet& cabinet, bool pin) {
+  if (const auto key = cache::Key::from_hex(word); key && !pin) return *key;
+  return find_typed(word, cabinet).map([](const cache::Survey& found) { return found.entries.front().key; });
+}
+
+// Finds all of them before it changes one.
+int set_pins(const CacheOptions& options, const std::vector<std::string>& texts, cache::Cabinet& cabinet, bool pin) {
+  std::vector<cache::Key> keys;
+  for (const std::string& text : texts) {
+    const auto key = find_key(text, cabinet, pin);
+    if (!key) return report_error(key.error().error, options.json, key.error().exit_code);
+    keys.push_back(*key);
+  }
+  Json done = Json::array();
+  for (const cache::Key& key : keys) {
+    const auto set = pin ? cabinet.pin(key) : cabinet.unpin(key);
+    if (!set) return report_error(set.error(), options.json, exit_failed);
+    done.push_back(key.hex());
+    if (!options.json) print(fmt::format("{} {}\n", pin ? "pinned" : "unpinned", key.hex()));
+  }
+  if (options.json) print_object(Json{{pin ? "pinned" : "unpinned", std::move(done)}});
+  return exit_done;
+}
+
+void add_pin_command(CLI::App& cache, int& exit_code, const char* name, const char* help, const char* details,
+                     bool pin) {
+  const auto keys = std::make_shared<std::vector<std::string>>();
+  const auto action = [keys, pin](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return set_pins(options, *keys, cabinet, pin);
+  };
+  add_cache_command(cache, exit_code, name, help, details, action)
+      ->add_option("KEY", *keys, "Keys, or at least 4 digits of their beginnings")
+      ->required();
+}
+
+}  // namespace
+
+void add_cache_gc(CLI::App& cache, int& exit_code) {
+  const auto gc = std::make_shared<GcOptions>();
+  const auto action = [gc](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return collect(options, *gc, cabinet);
+  };
+  CLI::App* command = add_cache_command(cache, exit_code, "gc", "Evict what was used least recently", gc_help, action);
+  command->add_option("--max-size", gc->max_size, "The most that the objects may take, as in 500MiB; none: any")
+      ->type_name("SIZE");
+  command->add_option("--max-entries", gc->max_entries, "The most entries; none: any")->type_name("N");
+  command->add_option("--max-age", gc->max_age, "Evict what was not used for longer, as in 12h or 30d")
+      ->type_name("AGE");
+  command->add_flag("--dry-run", gc->dry_run, "Say what would go, and remove nothing");
+}
+
+void add_cache_pin(CLI::App& cache, int& exit_code) {
+  add_pin_command(cache, exit_code, "pin", "Keep entries from every eviction", pin_help, true);
+  add_pin_command(cache, exit_code, "unpin", "Take pins back", unpin_help, false);
+}
+
+}  // namespace cubinet::tools
