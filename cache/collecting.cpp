@@ -100,10 +100,13 @@ void Cabinet::State::keep_within_limits(const Totals& totals) const {
 }
 
 Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
-  if (!dry_run) {
-    if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
-  }
-  return state_->collect(limits, dry_run);
+  if (dry_run) return state_->collect(limits, true);
+  if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+  // Two that list the root at once evict too much between them. One that is stuck, or a file system without locks, is
+  // no reason to evict nothing.
+  const auto turn = util::FileLock::acquire(state_->root.layout.locks() / "collect",
+                                            state_->surroundings.index_patience, state_->calls);
+  return state_->collect(limits, false);
 }
 
 Expected<void> Cabinet::pin(const Key& key) {

@@ -130,7 +130,8 @@ Expected<Layer::Listing> ObjectStore::list() const {
     }
     const auto files = names_in(folder);
     if (!files) return tl::make_unexpected(files.error());
-    const util::File opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), calls_);
+    const util::File opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                            util::system_calls());
     for (const std::string& file : *files) {
       if (const auto key = Layout::object_key(shard, file)) {
         listing.objects.emplace(*key, size_of(opened.get(), file));

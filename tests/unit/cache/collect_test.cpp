@@ -5,10 +5,14 @@
 
 #include <utime.h>
 
+#include <chrono>
+#include <future>
+
 #include "catch.hpp"
 #include "unit/cache/index_holder.hpp"
 #include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
+#include "util/file_lock.hpp"
 
 using namespace cubinet;
 using cache::Cabinet;
@@ -287,6 +291,23 @@ TEST_CASE("an index that another process holds stops a collection, since nobody 
     CHECK(done.error().code == ErrorCode::io);
   }
   CHECK(there(root, 0));
+}
+
+TEST_CASE("a collection waits for one that goes on, so that they do not both make room, and for none that is stuck") {
+  for (const bool stuck : {false, true}) {
+    INFO(stuck);
+    test::Filled root(3, {.index_patience = std::chrono::milliseconds(stuck ? 50 : 60'000)});
+    auto other = util::FileLock::acquire(root.layout.locks() / "collect", std::chrono::milliseconds(0));
+    REQUIRE((other && *other));
+    auto collecting = std::async(std::launch::async, [&] { return root.cabinet.collect({.entries = 1}, false); });
+    const auto ended = collecting.wait_for(std::chrono::milliseconds(stuck ? 30'000 : 300));
+    CHECK((ended == std::future_status::ready) == stuck);
+    CHECK(root.cabinet.collect({.entries = 2}, true).has_value());  // a dry run does not wait
+    if (!stuck) other->reset();
+    const auto collected = collecting.get();
+    REQUIRE(collected);
+    CHECK(collected->decision.evictions.size() == 2);
+  }
 }
 
 TEST_CASE("a file that cannot be removed is no eviction, the others are, and the report says why") {

@@ -53,8 +53,11 @@ TEST_CASE("so many evicted keys are remembered and no more, the latest") {
   REQUIRE(root.cabinet.list());
   std::vector<cache::Key> keys;
   for (int i = 0; i < cache::max_evicted + 5; ++i) keys.push_back(test::key_of(i));
+  auto transaction = cache::Transaction::begin(database);  // else each of 10,000 is synced
+  REQUIRE(transaction);
   REQUIRE(cache::remember_evicted(database, {keys.begin(), keys.begin() + 8}));
   REQUIRE(cache::remember_evicted(database, {keys.begin() + 8, keys.end()}));
+  REQUIRE(transaction->commit());
   CHECK(database.integer("SELECT count(*) FROM evicted").value() == cache::max_evicted);
   CHECK(cache::forget_evicted(database, {keys.begin(), keys.begin() + 5}).value() == 0);
   CHECK(cache::forget_evicted(database, {keys[5], keys.back()}).value() == 2);
