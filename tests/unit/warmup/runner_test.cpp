@@ -266,9 +266,10 @@ TEST_CASE("Without a cabinet everything is compiled and nothing persists") {
 
 TEST_CASE("A kernel that cannot be stored is compiled all the same, and the report says why it is lost") {
   TemporaryCabinet temporary;
-  fs::remove_all(temporary.cabinet->root());
+  const fs::path objects = cache::Layout{temporary.cabinet->root()}.objects();
+  fs::remove_all(objects);
   {
-    const int file = creat(temporary.cabinet->root().c_str(), 0600);
+    const int file = creat(objects.c_str(), 0600);
     REQUIRE(file >= 0);
     close(file);
   }
@@ -282,7 +283,7 @@ TEST_CASE("A kernel that cannot be stored is compiled all the same, and the repo
 }
 
 TEST_CASE("A run begins no further kernel once one finds no room, and goes on after any other trouble with storing") {
-  for (const int error : {ENOSPC, EDQUOT, EROFS, EFBIG, EIO}) {
+  for (const int error : {ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, EIO}) {
     INFO("error " << error);
     const test::TempFolder folder;
     test::FaultyCalls calls;
