@@ -126,9 +126,9 @@ void explain(const warmup::Report& report) {
                      report.persist_problem));
   }
   if (report.remaining.empty()) return;
-  note(report.no_room
-           ? "the rest was not begun, as it could not be stored either; make room, and run the same command again"
-           : "interrupted; run the same command again for the rest");
+  note(report.no_room ? "the rest was not begun, as it could not be stored either; mend that (make room, where it is "
+                        "full), and run the same command again"
+                      : "interrupted; run the same command again for the rest");
 }
 
 void remark(const WarmupOutcome& outcome) {

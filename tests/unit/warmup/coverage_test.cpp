@@ -232,10 +232,12 @@ TEST_CASE("A complete warmup that cannot be recorded says why, and one that is n
   fs::rename(root.layout.index(), root.folder / "index");
   fs::create_directories(root.layout.index() / "a folder in its place");
   fs::remove_all(root.layout.quarantine());
+  test::write_file(root.layout.quarantine(), "no folder");
   const auto unwritable = root.try_to_record(request, report);
   REQUIRE_FALSE(unwritable);
   CHECK(unwritable.error().message.find(root.layout.index().native()) != std::string::npos);
 
+  fs::remove(root.layout.quarantine());
   auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   root.cabinet = std::move(stack->cabinet);
   report = root.warm(request);
