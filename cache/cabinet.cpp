@@ -16,6 +16,10 @@ Expected<void> Cabinet::State::require_writable() const {
               fmt::format("the cabinet {} is read-only: {}", root.layout.root.native(), root.readonly_reason));
 }
 
+Expected<void> Cabinet::State::require_whole() const {
+  return require_writable().and_then([this] { return restore_root(root.layout, calls); });
+}
+
 std::optional<Object> Cabinet::State::read(const Key& key) const {
   auto object = first().read(key);
   if (object) return std::move(*object);
@@ -111,7 +115,7 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
     change.missed = {key};
     change.counted = {.misses = 1, .compiles = 1};
   }
-  const auto published = state_->store.publish(key, object);
+  const auto published = state_->require_whole().and_then([&] { return state_->store.publish(key, object); });
   if (!published) {
     state_->tally.add(change.counted);
     return tl::make_unexpected(published.error());
@@ -146,7 +150,7 @@ Expected<std::vector<Coverage>> Cabinet::coverage() {
 }
 
 Expected<void> Cabinet::record_coverage(const std::string& subject, std::vector<Key> keys) {
-  if (auto writable = state_->require_writable(); !writable) return writable;
+  if (auto whole = state_->require_whole(); !whole) return whole;
   std::sort(keys.begin(), keys.end());
   const auto gone = std::find_if_not(keys.begin(), keys.end(), [&](const Key& key) { return state_->exists(key); });
   if (gone != keys.end()) {

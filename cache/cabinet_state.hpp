@@ -36,6 +36,8 @@ struct Cabinet::State {
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
   // cache_unusable with the reason when nothing can be written here.
   [[nodiscard]] Expected<void> require_writable() const;
+  // The same before something is stored, with all of the root in its place: see restore_root.
+  [[nodiscard]] Expected<void> require_whole() const;
   // What is searched first.
   [[nodiscard]] const Layer& first() const {
     if (bundle) return *bundle;

@@ -36,7 +36,13 @@ tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cac
 Expected<void> check_owner(const fs::path& root) {
   struct stat folder {};
   if (::stat(root.c_str(), &folder) != 0) {
-    return unusable(util::system_message("examine the cabinet", root, errno));
+    std::error_code no_link;
+    const fs::path target = fs::read_symlink(root, no_link);
+    if (no_link) return unusable(util::system_message("examine the cabinet", root, errno));
+    return unusable(
+        fmt::format("the cabinet {} is a link to {}, where nothing can be found: make that folder, or name "
+                    "another",
+                    root.native(), target.native()));
   }
   if (!S_ISDIR(folder.st_mode)) {
     return unusable(
@@ -97,13 +103,21 @@ Expected<void> check_parts(const Layout& layout) {
   return {};
 }
 
+std::array<fs::path, 4> parts_of(const Layout& layout) {
+  return {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine()};
+}
+
+bool has_parts(const Layout& layout) {
+  const auto parts = parts_of(layout);
+  return std::all_of(parts.begin(), parts.end(), is_there);
+}
+
 // The tag comes last, after a sync of all the rest: a root that has everything needs no sync when it is opened.
 Expected<void> make_parts(const Layout& layout, util::SystemCalls& calls) {
-  const std::array parts{layout.objects(), layout.locks(), layout.tmp(), layout.quarantine()};
-  if (is_there(layout.tag()) && std::all_of(parts.begin(), parts.end(), is_there)) return {};
+  if (is_there(layout.tag()) && has_parts(layout)) return {};
   // Nothing of ours may outlast a loss of power without the mark.
   if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
-  for (const auto& part : parts) {
+  for (const auto& part : parts_of(layout)) {
     if (auto made = util::make_folder(calls, part, 0755); !made) return made;
   }
   if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
@@ -167,6 +181,19 @@ Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
   return root;
 }
 
+// Of a folder with other things in it than a mark. Our tag tells that it had one.
+std::string why_no_cabinet(const Layout& layout) {
+  const auto tag = util::read_file(layout.tag(), tag_text.size(), false);
+  if (!tag || *tag != tag_text) {
+    return fmt::format("the folder {} holds other things and no cabinet: name an empty or a new folder",
+                       layout.root.native());
+  }
+  return fmt::format(
+      "the cabinet {} has lost its mark, the file FORMAT: if nothing else was changed there, put it back "
+      "with `echo {} > {}`; or name another folder",
+      layout.root.native(), format_text.substr(0, format_text.size() - 1), layout.format().native());
+}
+
 // The text of FORMAT, after marking the folder if it is empty and that is wanted.
 Expected<std::string> read_or_make_format(const Layout& layout, bool create, util::SystemCalls& calls) {
   auto format = read_format(layout);
@@ -178,8 +205,7 @@ Expected<std::string> read_or_make_format(const Layout& layout, bool create, uti
     // Another creator may have marked the folder between the two looks.
     format = read_format(layout);
     if (format && *format) return std::move(**format);
-    return unusable(fmt::format("the folder {} holds other things and no cabinet: name an empty or a new folder",
-                                layout.root.native()));
+    return unusable(why_no_cabinet(layout));
   }
   if (!create) return fail(ErrorCode::not_found, fmt::format("{} is empty, not a cabinet", layout.root.native()));
   if (auto marked = mark(layout, calls); !marked) return tl::make_unexpected(marked.error());
@@ -236,6 +262,16 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
   auto root = open_marked(layout, makers);
   if (root) root->giving = std::move(giving);
   return root;
+}
+
+Expected<void> restore_root(const Layout& layout, util::SystemCalls& calls) {
+  const bool marked = is_there(layout.format());
+  const bool has_all = has_parts(layout);
+  if (marked && has_all) return {};
+  if (!marked && !has_all) {
+    return fail(ErrorCode::no_room, fmt::format("the cabinet {} was removed meanwhile", layout.root.native()));
+  }
+  return marked ? make_parts(layout, calls) : mark(layout, calls);
 }
 
 Expected<Root> open_layer(const fs::path& path) {

@@ -28,6 +28,11 @@ struct Root {
 // Safe when several processes create the same root at once, and after a creator was killed. `calls` must outlive it.
 Expected<Root> open_root(const std::filesystem::path& path, bool create, util::SystemCalls& calls);
 
+// Puts back what has vanished from a root that open_root made or accepted: its mark where all folders are there, its
+// folders where the mark is. no_room where neither is whole: whoever removed a cabinet gets no new one from those who
+// still write. Else as a write into the root fails.
+Expected<void> restore_root(const Layout& layout, util::SystemCalls& calls);
+
 // Accepts what open_root does without `create`, and changes nothing: no part is made, and the root is read-only
 // whatever its modes say.
 Expected<Root> open_layer(const std::filesystem::path& path);

@@ -54,7 +54,7 @@ std::string loader_reason(const std::string& name) {
 
 // What came of the search so far.
 struct Search {
-  std::string tried;    // a line for each place
+  std::string tried;    // a line for each library that the loader did not take
   std::string refused;  // why the first NVRTC that is there could not be loaded; empty when none is there
 };
 
@@ -75,16 +75,13 @@ struct Opened {
 };
 
 Opened open_in(const std::string& folder, Search& search) {
-  bool there = false;
   for (const char* name : kNames) {
     std::error_code ignored;
     const fs::path path = fs::path(folder) / name;
     if (!fs::exists(path, ignored)) continue;
-    there = true;
     load_builtins(folder);
     if (void* handle = load(path.string(), true, search)) return {handle, path.string()};
   }
-  if (!there) search.tried += folder + ": has no libnvrtc.so.13, .12 or libnvrtc.so\n";
   return {};
 }
 

@@ -119,9 +119,16 @@ void print_report(const ExportOptions& options, const cache::ExportReport& repor
       "\n");
 }
 
+// Neither a part of the cabinet nor what is read may be replaced.
+Expected<void> check_file(const ExportOptions& options, const cache::Cabinet& cabinet) {
+  return check_outside("FILE", options.file, cabinet.root())
+      .and_then([&] { return check_apart("FILE", options.file, "--sign", options.signing_key); })
+      .and_then([&] { return check_apart("FILE", options.file, "--model", options.request.model); });
+}
+
 int export_entries(const CacheOptions& common, const ExportOptions& options, cache::Cabinet& cabinet) {
-  if (const auto outside = check_outside("FILE", options.file, cabinet.root()); !outside) {
-    return report_error(outside.error(), common.json, exit_usage);
+  if (const auto allowed = check_file(options, cabinet); !allowed) {
+    return report_error(allowed.error(), common.json, exit_usage);
   }
   std::optional<cache::SigningKey> signing_key;
   if (!options.signing_key.empty()) {

@@ -29,8 +29,14 @@ void add_warmup(CLI::App& app, int& exit_code);
 void add_cache(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 
-// Says in the progress file (empty: there is none) that the command line of a warmup was refused. `cache` is what it
-// gives as --cache.
-void tell_refused_warmup(const std::string& progress_file, const std::string& cache, const std::string& message);
+// What the command line of a warmup gives as --progress-file, --cache and --model; empty where it gives none.
+struct WarmupPaths {
+  std::string progress_file;
+  std::string cache;
+  std::string model;
+};
+
+// Says in the progress file, if it may be written, that the command line of a warmup was refused.
+void tell_refused_warmup(const WarmupPaths& paths, const std::string& message);
 
 }  // namespace cubinet::tools

@@ -69,32 +69,11 @@ Check absent(const char* name, const Error& error, const std::string& purpose = 
   return {name, State::absent, error.message.substr(0, end), purpose.empty() ? advice : purpose + ": " + advice, ""};
 }
 
-// Whether `file` is a library that NvrtcCompiler::open takes from `folder`.
-bool is_taken_from(const fs::path& file, const std::string& folder) {
-  for (const char* below : {"", "/lib64", "/lib"}) {
-    if (file.parent_path() == fs::path(folder + below)) return true;
-  }
-  return false;
-}
-
-// The folders that the environment names before the one whose NVRTC was taken: they were passed over.
-std::string passed_over(const std::string& library) {
-  std::string text;
-  for (const std::string& folder : ServiceOptions::from_environment().nvrtc_folders) {
-    if (is_taken_from(library, folder)) break;
-    text += (text.empty() ? "" : ", ") + folder;
-  }
-  return text;
-}
-
 Check check_nvrtc(const Toolchain& toolchain) {
   if (toolchain.missing) return absent("NVRTC", *toolchain.missing);
-  const auto& nvrtc = static_cast<const jit::NvrtcCompiler&>(*toolchain.compiler);
-  const std::string over = passed_over(nvrtc.location().path);
-  const std::string& refused = nvrtc.location().refused;
-  const std::string fault = refused.empty() ? "without an NVRTC" : "not to be used (" + refused + ")";
-  return {"NVRTC", State::ok, fmt::format("version {}, from {}", nvrtc.version(), nvrtc.location().path), "",
-          over.empty() ? "" : fmt::format("named by CUBINET_NVRTC_DIR or CUDA_HOME, but {}: {}", fault, over)};
+  const jit::NvrtcLocation& location = location_of(toolchain);
+  return {"NVRTC", State::ok, fmt::format("version {}, from {}", location.version, location.path), "",
+          passed_over(toolchain)};
 }
 
 // What mends a probe that NVRTC `version` refused. The templates are for NVRTC 13: an older one may not know them, and

@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -46,6 +47,20 @@ Json note_object(const warmup::KernelNote& note) {
               {"n", note.spec.n},
               {"k", note.spec.k},
               {"config", jit::config_name(note.spec)}};
+}
+
+// Each state and reason once, before the kernels that it is true of.
+std::string not_executed_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation) {
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const warmup::KernelNote& note : execution.not_executed) {
+    std::string why = fmt::format("{}: {}", state_of(note, compilation), one_line(note.reason));
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == why; });
+    if (group == groups.end()) group = groups.emplace(groups.end(), std::move(why), std::string());
+    group->second += fmt::format("  {} {}\n", note.key.substr(0, 12), jit::describe(note.spec));
+  }
+  std::string text;
+  for (const auto& [why, kernels] : groups) text += why + '\n' + kernels;
+  return text;
 }
 
 }  // namespace
@@ -130,11 +145,7 @@ std::string execution_text(const warmup::ExecutionReport& execution, const warmu
                         util::format_byte_size(execution.budget), milliseconds_text(execution.seconds * 1000));
   }
   text += '\n';
-  for (const warmup::KernelNote& note : execution.not_executed) {
-    text += fmt::format("{} {}: {}: {}\n", note.key.substr(0, 12), jit::describe(note.spec),
-                        state_of(note, compilation), one_line(note.reason));
-  }
-  return text;
+  return text + not_executed_text(execution, compilation);
 }
 
 void explain_execution(const warmup::ExecutionReport& execution) {

@@ -45,7 +45,7 @@ bool execution_complete(const warmup::ExecutionReport& execution, const Executio
 // Sets the fields of the execution in the object of a warmup; `compilation` tells which kernels there are.
 void add_execution(Json& object, const warmup::ExecutionReport& execution, const warmup::Report& compilation);
 
-// A line on what was executed, and one for each kernel that was not.
+// A line on what was executed, and one for each kernel that was not, below the reason.
 std::string execution_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation);
 
 // The failures, as text on standard error.

@@ -67,7 +67,8 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const std::string message = complaint(app, error);
     if (app.got_subcommand("warmup")) {
-      tell_refused_warmup(given(argc, argv, "--progress-file"), given(argc, argv, "--cache"), message);
+      const auto path = [&](std::string_view option) { return given(argc, argv, option); };
+      tell_refused_warmup({path("--progress-file"), path("--cache"), path("--model")}, message);
     }
     return report_error({ErrorCode::invalid_argument, message, {}}, wants_json(argc, argv), exit_usage);
   }

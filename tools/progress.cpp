@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <utility>
 
 #include "tools/output.hpp"
@@ -51,7 +52,9 @@ void attempt(Tell tell) noexcept {
 
 ProgressStyle progress_style(bool quiet) {
   if (quiet) return ProgressStyle::none;
-  return isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar : ProgressStyle::lines;
+  const char* terminal = std::getenv("TERM");
+  const bool moves = terminal == nullptr || std::string_view(terminal) != "dumb";  // its cursor
+  return moves && isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
 void ProgressBook::begin(Phase phase, std::int64_t total) {
@@ -60,6 +63,7 @@ void ProgressBook::begin(Phase phase, std::int64_t total) {
   counts_.total = total;
   counts_.done = 0;
   counts_.worked = 0;
+  counts_.waited_seconds = 0;
   begin_ = now_();
 }
 
@@ -71,28 +75,42 @@ void ProgressBook::finish(Finish how) {
   counts_.failed += how == Finish::failed ? 1 : 0;
   counts_.worked += how == Finish::hit || how == Finish::skipped ? 0 : 1;
   waiting_.reset();
+  end_idling();
 }
 
 ProgressBook::Work ProgressBook::start(std::string what) {
   const std::lock_guard lock(mutex_);
+  end_idling();
   return work_.emplace(work_.end(), std::move(what), now_());
 }
 
 void ProgressBook::stop(Work work) {
   const std::lock_guard lock(mutex_);
   work_.erase(work);
+  begin_idling();
 }
 
 bool ProgressBook::wait(std::int64_t holder) {
   const std::lock_guard lock(mutex_);
   if (!waiting_) waiting_ = Waiting{holder, now_()};
   if (waiting_->holder == 0) waiting_->holder = holder;  // it has named itself meanwhile
+  begin_idling();
   return waited_for_.insert(holder).second;
 }
 
 void ProgressBook::end_waiting() {
   const std::lock_guard lock(mutex_);
   waiting_.reset();
+  end_idling();
+}
+
+void ProgressBook::begin_idling() {
+  if (waiting_ && work_.empty() && !idle_since_) idle_since_ = now_();
+}
+
+void ProgressBook::end_idling() {
+  if (idle_since_) counts_.waited_seconds += seconds_between(*idle_since_, now_());
+  idle_since_.reset();
 }
 
 ProgressCounts ProgressBook::counts() const {
@@ -100,6 +118,7 @@ ProgressCounts ProgressBook::counts() const {
   ProgressCounts counts = counts_;
   const util::Moment now = now_();
   counts.seconds = seconds_between(begin_, now);
+  if (idle_since_) counts.waited_seconds += seconds_between(*idle_since_, now);
   if (!work_.empty()) {
     counts.current = work_.front().first;
     counts.current_seconds = seconds_between(work_.front().second, now);
@@ -131,7 +150,7 @@ void ProgressScreen::tick(const ProgressCounts& counts) {
 void ProgressScreen::end(const ProgressCounts& counts) {
   if (!drawn_.empty()) print_("\r\033[K");
   drawn_.clear();
-  if (style_ == ProgressStyle::lines) print_(line_text(counts) + '\n');
+  if (style_ == ProgressStyle::lines) print_(last_line_text(counts) + '\n');
 }
 
 void ProgressScreen::draw(const ProgressCounts& counts) {
@@ -157,14 +176,21 @@ bool ProgressBeat::write(const ProgressCounts& counts, ProgressState state, cons
 }
 
 void ProgressBeat::withdraw() noexcept {
-  if (wanted()) remove_progress(surroundings_.calls, path_);
+  const std::lock_guard lock(mutex_);
+  if (wanted() && !left_) remove_progress(surroundings_.calls, path_);
 }
 
 bool ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {
-  if (!wanted()) return true;
+  if (!wanted() || left_) return true;
+  const double now = surroundings_.time_of_day();
+  if (const auto mine = check_progress(path_, now); !mine && mine.error().code == ErrorCode::invalid_argument) {
+    left_ = true;
+    problem_ = mine.error().message;
+    return true;
+  }
   last_ = surroundings_.now();
   written_ = counts;
-  const std::string text = progress_object(counts, state, message, getpid(), surroundings_.time_of_day());
+  const std::string text = progress_object(counts, state, message, getpid(), now);
   const auto replaced = replace_progress(surroundings_.calls, path_, text);
   if (!replaced && problem_.empty()) problem_ = replaced.error().message;
   return replaced.has_value();

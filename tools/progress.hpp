@@ -24,7 +24,7 @@ namespace cubinet::tools {
 
 enum class ProgressStyle { none, lines, bar };
 
-// A bar if standard error is a terminal, else lines; none when `quiet`.
+// A bar if standard error is a terminal that can draw over a line, else lines; none when `quiet`.
 ProgressStyle progress_style(bool quiet);
 
 // What the display needs of the world outside; tests bring their own. The references must outlive it.
@@ -63,12 +63,17 @@ class ProgressBook {
     util::Moment since;
   };
 
+  // Of the time in which there was nothing to do but to wait. Precondition: mutex_ is held.
+  void begin_idling();
+  void end_idling();
+
   std::function<util::Moment()> now_;
   mutable std::mutex mutex_;  // guards everything below
   ProgressCounts counts_;
   util::Moment begin_;
   std::list<std::pair<std::string, util::Moment>> work_;  // what began first stands first
   std::optional<Waiting> waiting_;
+  std::optional<util::Moment> idle_since_;  // while nothing is in work and something is waited for
   std::set<std::int64_t> waited_for_;
 };
 
@@ -99,7 +104,7 @@ class ProgressBeat {
   [[nodiscard]] bool wanted() const { return !path_.empty(); }
   // Writes when it is due.
   void tick(const ProgressCounts& counts);
-  // False: it could not be written.
+  // False: it could not be written. A file that check_progress is against is left to others from then on.
   bool write(const ProgressCounts& counts, ProgressState state, const std::string& message);
   // Takes away the file, where what it says is not true any more.
   void withdraw() noexcept;
@@ -116,6 +121,7 @@ class ProgressBeat {
   ProgressCounts written_;
   std::string problem_;
   bool told_ = false;
+  bool left_ = false;  // to whom it belongs
 };
 
 // All of it together: begin() each phase, finish() each kernel, end() once. Screen and file have a thread each, so that

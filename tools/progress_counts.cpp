@@ -11,15 +11,20 @@ namespace {
 
 std::string seconds_text(double seconds) { return milliseconds_text(seconds * 1000); }
 
-// "12/34 kernels, 3.1/s, 4.0 s elapsed, about 7.3 s left", with what is known of it.
+// "12/34 kernels, 3.1/s, 4.0 s elapsed", with what is known of it.
 std::string figures_text(const ProgressCounts& counts) {
   std::string text = fmt::format("{}/{} kernels", counts.done, counts.total);
   if (counts.phase == Phase::executing) text += " executed";
   if (const auto speed = rate(counts)) text += fmt::format(", {:.1f}/s", *speed);
   text += fmt::format(", {} elapsed", seconds_text(counts.seconds));
-  const auto left = seconds_left(counts);
-  if (left && counts.done < counts.total) text += fmt::format(", about {} left", seconds_text(*left));
   return text;
+}
+
+// ", about 7.3 s left"; empty when all is done, and while it is not known.
+std::string left_text(const ProgressCounts& counts) {
+  const auto left = seconds_left(counts);
+  if (!left || counts.done >= counts.total) return {};
+  return fmt::format(", about {} left", seconds_text(*left));
 }
 
 }  // namespace
@@ -31,8 +36,9 @@ std::string waiting_text(std::int64_t holder) {
 }
 
 std::optional<double> rate(const ProgressCounts& counts) {
-  if (counts.worked <= 0 || counts.seconds <= 0) return std::nullopt;
-  return static_cast<double>(counts.worked) / counts.seconds;
+  const double seconds = counts.seconds - counts.waited_seconds;
+  if (counts.worked <= 0 || seconds <= 0) return std::nullopt;
+  return static_cast<double>(counts.worked) / seconds;
 }
 
 std::optional<double> seconds_left(const ProgressCounts& counts) {
@@ -45,7 +51,7 @@ std::optional<double> seconds_left(const ProgressCounts& counts) {
 std::string bar_text(const ProgressCounts& counts, std::size_t columns) {
   constexpr std::size_t widest = 30;
   constexpr std::size_t narrowest = 5;
-  const std::string text = figures_text(counts);
+  const std::string text = figures_text(counts) + left_text(counts);
   // The last column stays free: a terminal may begin a new line when it is filled.
   const std::size_t room = columns > 0 ? columns - 1 : 0;
   constexpr std::size_t frame = 4;  // the brackets, and two blanks
@@ -59,11 +65,15 @@ std::string bar_text(const ProgressCounts& counts, std::size_t columns) {
 
 std::string line_text(const ProgressCounts& counts) {
   constexpr double long_seconds = 5;
-  std::string text = fmt::format("{}: {}", phase_name(counts.phase), figures_text(counts));
+  std::string text = last_line_text(counts) + left_text(counts);
   if (!counts.current.empty() && counts.current_seconds >= long_seconds) {
     text += fmt::format("; {} for {}", counts.current, seconds_text(counts.current_seconds));
   }
   return text;
+}
+
+std::string last_line_text(const ProgressCounts& counts) {
+  return fmt::format("{}: {}", phase_name(counts.phase), figures_text(counts));
 }
 
 }  // namespace cubinet::tools

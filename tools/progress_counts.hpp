@@ -23,6 +23,7 @@ struct ProgressCounts {
   std::int64_t failed = 0;
   std::int64_t worked = 0;     // of `done`, what took work: all but the hits
   double seconds = 0;          // since the phase began
+  double waited_seconds = 0;   // of these, with nothing to do but to wait for another process
   std::string current;         // of what is in work, what began first; or who is waited for; may be empty
   double current_seconds = 0;  // since it began
 };
@@ -31,6 +32,7 @@ struct ProgressCounts {
 std::string waiting_text(std::int64_t holder);
 
 // Kernels per second, of those that took work: hits come at once, and those of an earlier, interrupted run come first.
+// The time spent waiting is left out, too: it tells nothing of those that follow.
 // nullopt before there is one.
 std::optional<double> rate(const ProgressCounts& counts);
 
@@ -43,5 +45,8 @@ std::string bar_text(const ProgressCounts& counts, std::size_t columns);
 
 // "compiling: 12/34 kernels, 3.1/s, 4.0 s elapsed, about 7.3 s left". What has been in work for long is named, too.
 std::string line_text(const ProgressCounts& counts);
+
+// The same when the phase is over: no time is left, whatever was not done.
+std::string last_line_text(const ProgressCounts& counts);
 
 }  // namespace cubinet::tools

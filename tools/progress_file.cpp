@@ -1,7 +1,11 @@
 #include "tools/progress_file.hpp"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -26,6 +30,30 @@ bool is_taken(const fs::path& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
+
+// The number that follows `name`.
+template <class Number>
+std::optional<Number> number_behind(std::string_view text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return std::nullopt;
+  Number number{};
+  const auto parsed = std::from_chars(text.data() + at + name.size(), text.data() + text.size(), number);
+  return parsed.ec == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+// Of the text that progress_object begins with: all that is looked for stands before the first text of another's.
+std::optional<ProgressMark> parse_mark(std::string_view text) {
+  constexpr std::string_view first = "{\"pid\":";
+  const auto process = text.starts_with(first) ? number_behind<std::int64_t>(text, first) : std::nullopt;
+  const auto heartbeat = number_behind<double>(text, "\"heartbeat\":");
+  if (!process || !heartbeat) return std::nullopt;
+  const auto is = [text](ProgressState state) {
+    return text.find(fmt::format("\"state\":\"{}\"", state_name(state))) != std::string_view::npos;
+  };
+  return ProgressMark{*process, !is(ProgressState::compiling) && !is(ProgressState::executing), *heartbeat};
+}
+
+bool is_alive(std::int64_t process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM; }
 
 }  // namespace
 
@@ -69,6 +97,36 @@ bool progress_due(double since_last, bool changed) {
   constexpr double soonest = 0.25;
   constexpr double latest = 0.75;  // leaves time for the writing
   return since_last >= (changed ? soonest : latest);
+}
+
+Expected<std::optional<ProgressMark>> read_progress(const fs::path& path) {
+  constexpr std::size_t enough = 1024;
+  if (is_taken(path)) return std::nullopt;
+  const auto opened = util::open_file(path, false);
+  if (!opened && opened.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!opened) return tl::make_unexpected(opened.error());
+  const auto text = util::read_at(opened->file, 0, enough, path);
+  if (!text) return tl::make_unexpected(text.error());
+  if (text->empty()) return std::nullopt;
+  if (auto mark = parse_mark(*text)) return mark;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} is there, and is no progress file of a warmup; it is left alone: name another file",
+                          path.native()));
+}
+
+bool kept_by_another(const ProgressMark& mark, double now) {
+  constexpr double old = 10;  // as for a watchdog
+  if (mark.is_final || mark.process <= 0 || mark.process == getpid()) return false;
+  return std::abs(now - mark.heartbeat) < old && is_alive(mark.process);
+}
+
+Expected<void> check_progress(const fs::path& path, double now) {
+  const auto mark = read_progress(path);
+  if (!mark) return tl::make_unexpected(mark.error());
+  if (!*mark || !kept_by_another(**mark, now)) return {};
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("{} is kept by process {}, which is at work; name a file for each", path.native(), (*mark)->process));
 }
 
 Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "tools/progress_counts.hpp"
@@ -25,6 +26,24 @@ std::string progress_object(const ProgressCounts& counts, ProgressState state, c
 // Whether the file is due `since_last` seconds after it was last written: a change is told at most four times a second,
 // and without one the heartbeat is no more than a second old. Pure.
 bool progress_due(double since_last, bool changed);
+
+// What a progress file says of the run that wrote it.
+struct ProgressMark {
+  std::int64_t process = 0;
+  bool is_final = false;
+  double heartbeat = 0;
+};
+
+// Of the file that is there; nullopt where nothing is, an empty file, or what replace_progress refuses. What a run
+// wrote is known by its beginning. invalid_argument: the file holds something else, which nobody has said may go.
+Expected<std::optional<ProgressMark>> read_progress(const std::filesystem::path& path);
+
+// Whether another process of this machine keeps the file up to date at `now`, seconds since 1970.
+bool kept_by_another(const ProgressMark& mark, double now);
+
+// Whether this process may write the file: invalid_argument, with the reason, where read_progress or kept_by_another is
+// against it. Any other error of read_progress.
+Expected<void> check_progress(const std::filesystem::path& path, double now);
 
 // util::replace_file, not synced: a heartbeat is worth nothing after a power failure.
 Expected<void> replace_progress(util::SystemCalls& calls, const std::filesystem::path& path, const std::string& text);

@@ -108,9 +108,6 @@ Expected<void> check_shape(const std::string& text, const Problem& problem) {
 Expected<std::vector<Problem>> problems_of_shapes(const RequestOptions& options, const std::vector<Layout>& layouts,
                                                   std::vector<DataType> types) {
   if (types.empty()) types = {DataType::bf16};
-  if (options.expert_parallel != 1 || options.tensor_parallel != 1) {
-    return fail(ErrorCode::invalid_argument, "--ep and --tp divide a --model; a --shape is already what one rank sees");
-  }
   std::vector<Problem> problems;
   for (const std::string& text : options.shapes) {
     auto problem = parse_shape(text);
@@ -248,6 +245,12 @@ Expected<Request> resolve(const RequestOptions& options) {
   if (options.model.empty() && options.shapes.empty() && !options.generic_only) {
     return fail(ErrorCode::invalid_argument,
                 "nothing to plan for: give --model FILE, --shape N,K,GROUPS or --generic-only");
+  }
+  if (options.model.empty() && (options.expert_parallel != 1 || options.tensor_parallel != 1)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--ep and --tp divide a --model; {}",
+                            options.generic_only ? "the kernels of --generic-only are the same on every rank"
+                                                 : "a --shape is already what one rank sees"));
   }
   const auto types = parse_types(options.dtype);
   if (!types) return tl::make_unexpected(types.error());

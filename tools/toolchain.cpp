@@ -20,12 +20,37 @@ fs::path followed(const fs::path& path) {
   return trouble ? absolute.lexically_normal() : canonical;
 }
 
+// Whether `file` is a library that NvrtcCompiler::open takes from `folder`.
+bool is_taken_from(const fs::path& file, const std::string& folder) {
+  for (const char* below : {"", "/lib64", "/lib"}) {
+    if (file.parent_path() == fs::path(folder + below)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Toolchain open_toolchain(const Expected<void>& room) {
   auto nvrtc = room.and_then([] { return jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders); });
   if (nvrtc) return {*std::move(nvrtc), std::nullopt};
   return {std::make_unique<jit::AbsentCompiler>(nvrtc.error()), nvrtc.error()};
+}
+
+const jit::NvrtcLocation& location_of(const Toolchain& toolchain) {
+  return static_cast<const jit::NvrtcCompiler&>(*toolchain.compiler).location();
+}
+
+std::string passed_over(const Toolchain& toolchain) {
+  if (toolchain.missing) return {};
+  const jit::NvrtcLocation& taken = location_of(toolchain);
+  std::string folders;
+  for (const std::string& folder : ServiceOptions::from_environment().nvrtc_folders) {
+    if (is_taken_from(taken.path, folder)) break;
+    folders += (folders.empty() ? "" : ", ") + folder;
+  }
+  if (folders.empty()) return {};
+  const std::string fault = taken.refused.empty() ? "without an NVRTC" : "not to be used (" + taken.refused + ")";
+  return fmt::format("named by CUBINET_NVRTC_DIR or CUDA_HOME, but {}: {}", fault, folders);
 }
 
 void add_cache_option(CLI::App& app, std::string& folder) {
@@ -53,6 +78,14 @@ Expected<void> check_outside(std::string_view option, const fs::path& file, cons
   if (way.empty() || *way.begin() == "..") return {};
   return fail(ErrorCode::invalid_argument,
               fmt::format("{}: {} lies in the cabinet {}; name a file outside", option, file.native(), root.native()));
+}
+
+Expected<void> check_apart(std::string_view option, const fs::path& file, std::string_view input_option,
+                           const fs::path& input) {
+  std::error_code none_there;
+  if (input.empty() || (followed(file) != followed(input) && !fs::equivalent(file, input, none_there))) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{}: {} is the file that {} gives; name another", option, file.native(), input_option));
 }
 
 Expected<cache::Limits> environment_limits() {

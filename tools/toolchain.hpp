@@ -26,6 +26,13 @@ struct Toolchain {
 // `room`: whether there is memory for NVRTC to compile in (jit::check_memory); it is not opened where there is none.
 Toolchain open_toolchain(const Expected<void>& room = {});
 
+// Of the NVRTC that was opened. Precondition: it is not missing.
+const jit::NvrtcLocation& location_of(const Toolchain& toolchain);
+
+// The folders that the environment names before the one whose NVRTC was taken, and why they were passed over; empty
+// where there are none, or no NVRTC at all.
+std::string passed_over(const Toolchain& toolchain);
+
 // Adds --cache DIR.
 void add_cache_option(CLI::App& app, std::string& folder);
 
@@ -37,6 +44,11 @@ Expected<std::string> cache_root(const std::string& option);
 // be there.
 Expected<void> check_outside(std::string_view option, const std::filesystem::path& file,
                              const std::filesystem::path& root);
+
+// invalid_argument when that file is `input`, which `input_option` gives, under whatever name. An empty `input` is
+// none.
+Expected<void> check_apart(std::string_view option, const std::filesystem::path& file, std::string_view input_option,
+                           const std::filesystem::path& input);
 
 // What CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES say, by which every command that stores keeps a root.
 // invalid_argument, naming the variable.

@@ -2,7 +2,9 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,7 +12,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "tools/number.hpp"
+#include "cache/layout.hpp"
+#include "tools/jobs.hpp"
 #include "tools/observed_compiler.hpp"
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
@@ -18,10 +21,8 @@
 #include "tools/signals.hpp"
 #include "tools/toolchain.hpp"
 #include "tools/warmup_report.hpp"
-#include "util/cores.hpp"
 #include "util/elapsed.hpp"
 #include "util/memory.hpp"
-#include "util/text.hpp"
 #include "warmup/coverage.hpp"
 #include "warmup/device_identity.hpp"
 
@@ -37,8 +38,6 @@ struct WarmupOptions {
   bool json = false;
   bool quiet = false;
 };
-
-constexpr int most_jobs = 1024;
 
 constexpr const char* warmup_example =
     "Example:\n"
@@ -58,10 +57,15 @@ constexpr const char* warmup_help =
     "--strict alone. A wrong result is exit code 1 in every case. The kernels that check are kept in the\n"
     "cabinet, too.\n";
 
+// "3 of 7 kernels are not in /opt/kernels", or why they cannot be read there.
+std::string missing_text(const warmup::Missing& missing, std::size_t kernels, const std::string& root) {
+  const std::string text = fmt::format("{} of {} kernels are not in {}", missing.kernels, kernels, root);
+  return missing.unreadable.empty() ? text : fmt::format("{}, or cannot be read ({})", text, missing.unreadable);
+}
+
 // What to say where kernels are to be compiled and there is no NVRTC.
-tl::unexpected<Error> needs_nvrtc(std::size_t missing, std::size_t kernels, const std::string& root, Error reason) {
-  reason.message =
-      fmt::format("NVRTC is needed, since {} of {} kernels are not in {}: {}", missing, kernels, root, reason.message);
+tl::unexpected<Error> needs_nvrtc(const std::string& missing, Error reason) {
+  reason.message = fmt::format("NVRTC is needed, since {}: {}", missing, reason.message);
   return tl::make_unexpected(std::move(reason));
 }
 
@@ -70,49 +74,14 @@ tl::unexpected<Error> needs_nvrtc(std::size_t missing, std::size_t kernels, cons
 Expected<void> check_ready(const warmup::Plan& plan, const Toolchain& toolchain, const cache::Cabinet& cabinet) {
   const bool writable = cabinet.persistence() == cache::Persistence::on;
   if (writable && !toolchain.missing) return {};
-  const auto missing = static_cast<std::size_t>(warmup::count_missing(plan, toolchain.compiler->version(), cabinet));
-  if (missing == 0) return {};
-  if (toolchain.missing) {
-    return needs_nvrtc(missing, plan.kernels.size(), cabinet.root().string(), *toolchain.missing);
-  }
-  return fail(
-      ErrorCode::cache_unusable,
-      fmt::format("{} cannot be written, and {} of {} kernels are not in it; nothing was compiled ({}); make it "
-                  "writable, or name another folder with --cache or CUBINET_CACHE_DIR",
-                  cabinet.root().string(), missing, plan.kernels.size(), cabinet.readonly_reason()));
-}
-
-Expected<jit::Jobs> parse_jobs(const std::string& text, const std::vector<util::MemoryRoom>& rooms) {
-  if (text == "auto") return jit::choose_jobs(util::usable_cores(), rooms);
-  const auto jobs = parse_number(text);
-  if (jobs && *jobs >= 1 && *jobs <= most_jobs) {
-    return jit::Jobs{static_cast<int>(*jobs), jit::JobsReason::given, {}};
-  }
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
-}
-
-std::string room_text(const util::MemoryRoom& room) {
-  return fmt::format("{} of memory are left by {}", util::format_byte_size(room.bytes), room.limit);
-}
-
-// Of jobs that were given and memory does not hold: whoever gave them may know better.
-void tell_given_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
-  constexpr const char* risk = "NVRTC may fail for want of memory, or end the process";
-  const jit::Jobs held = jit::choose_jobs(jobs.count, rooms);
-  if (const auto room = jit::check_memory(rooms); !room) {
-    note(fmt::format("{}; tried all the same, as --jobs says: {}", room.error().message, risk));
-  } else if (held.count < jobs.count) {
-    note(fmt::format("{} at a time, as --jobs says, though {}, enough for {}: {}", jobs.count, room_text(held.tightest),
-                     held.count, risk));
-  }
-}
-
-void tell_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
-  if (jobs.reason == jit::JobsReason::given) return tell_given_jobs(jobs, rooms);
-  if (jobs.reason != jit::JobsReason::memory || !jit::check_memory(rooms)) return;
-  note(fmt::format("{} at a time, fewer than there are cores: {}; --jobs N overrules that", jobs.count,
-                   room_text(jobs.tightest)));
+  const auto missing = warmup::look_for_missing(plan, toolchain.compiler->version(), cabinet);
+  if (missing.kernels == 0) return {};
+  const std::string text = missing_text(missing, plan.kernels.size(), cabinet.root().string());
+  if (toolchain.missing) return needs_nvrtc(text, *toolchain.missing);
+  return fail(ErrorCode::cache_unusable,
+              fmt::format("{}, which cannot be written ({}); nothing was compiled; make it readable and writable, or "
+                          "name another folder with --cache or CUBINET_CACHE_DIR",
+                          text, cabinet.readonly_reason()));
 }
 
 // An arena of 64 MiB for each thread that allocates, as those of the progress do, would be most of what is left to one
@@ -156,11 +125,17 @@ struct Task {
   }
 };
 
-// Before anything is written there: no part of the cabinet may be replaced.
-Expected<void> check_progress_file(const std::string& file, const std::string& cache) {
-  const auto root = cache_root(cache);
-  if (file.empty() || !root) return {};
-  return check_outside("--progress-file", file, *root);
+// Before anything is written there: no part of the cabinet may be replaced, nor what is read, nor what others made.
+// A file that another warmup keeps is no mistake that costs the work: the display leaves it alone.
+Expected<void> check_progress_file(const WarmupPaths& paths) {
+  if (paths.progress_file.empty()) return {};
+  if (const auto root = cache_root(paths.cache)) {
+    if (auto outside = check_outside("--progress-file", paths.progress_file, *root); !outside) return outside;
+  }
+  if (auto apart = check_apart("--progress-file", paths.progress_file, "--model", paths.model); !apart) return apart;
+  const auto there = read_progress(paths.progress_file);
+  if (there) return {};
+  return fail(ErrorCode::invalid_argument, "--progress-file: " + there.error().message);
 }
 
 Expected<Task> understand(const WarmupOptions& options) {
@@ -176,6 +151,12 @@ Expected<Task> understand(const WarmupOptions& options) {
   auto limits = environment_limits();
   if (!limits) return tl::make_unexpected(limits.error());
   return Task{std::move(*request), std::move(*plan), std::move(*root), *limits, std::move(rooms), std::move(*jobs)};
+}
+
+// That the environment names an NVRTC, and another one compiles.
+void tell_passed_over(const Toolchain& toolchain) {
+  const std::string over = passed_over(toolchain);
+  if (!over.empty()) note(fmt::format("{}; this is compiled by {}", over, location_of(toolchain).path));
 }
 
 // The end of a command that does nothing.
@@ -207,6 +188,7 @@ class Warmup {
     if (!cabinet_) cabinet_ = open_root(toolchain);
     if (!cabinet_) return fail_with(cabinet_.error());
     outcome_.root = cabinet_->root().string();
+    if (!options_.quiet) tell_passed_over(toolchain);
     if (const auto ready = check_ready(task_.plan, toolchain, *cabinet_); !ready) return fail_with(ready.error());
     const std::string version = toolchain.compiler->version();
     if (version != expected && look_up(version)) return say_found();
@@ -232,7 +214,8 @@ class Warmup {
     auto opened = cache::Cabinet::open(task_.root, !toolchain.missing, {.limits = task_.limits});
     const bool absent = !opened && opened.error().code == ErrorCode::not_found;
     if (!absent || !toolchain.missing) return opened;
-    return needs_nvrtc(outcome_.kernels, outcome_.kernels, task_.root, *toolchain.missing);
+    const warmup::Missing all{static_cast<std::int64_t>(outcome_.kernels), {}};
+    return needs_nvrtc(missing_text(all, outcome_.kernels, task_.root), *toolchain.missing);
   }
 
   // Whether the cabinet is known to be complete for all that is asked; the report says so then. With --execute it may
@@ -283,8 +266,17 @@ class Warmup {
   void record(const std::string& version, const Executed& executed) {
     const auto subject = warmup::subject_of(task_.request.plan, version, executed);
     const auto recorded = warmup::record_coverage(*cabinet_, task_.plan, subject, outcome_.report);
-    if (!recorded) outcome_.coverage_problem = recorded.error().message;
     if (recorded && *recorded) outcome_.coverage = Coverage::recorded;
+    if (recorded) return;
+    outcome_.coverage_problem = recorded.error().message;
+    if (outcome_.coverage == Coverage::none && hides_records()) outcome_.coverage = Coverage::unknown;
+  }
+
+  // Whether there is an index, in which an earlier run may have recorded this, and it cannot be read.
+  bool hides_records() {
+    std::error_code ignored;
+    const auto index = cache::Layout{cabinet_->root()}.index();
+    return std::filesystem::is_regular_file(index, ignored) && !cabinet_->coverage();
   }
 
   // The last word of the progress file. `said`: the report was printed.
@@ -353,7 +345,7 @@ class Warmup {
 };
 
 int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
-  if (const auto apart = check_progress_file(options.progress_file, options.cache); !apart) {
+  if (const auto apart = check_progress_file({options.progress_file, options.cache, options.request.model}); !apart) {
     return report_error(apart.error(), options.json, exit_usage);
   }
   ProgressDisplay display(progress_style(options.quiet), options.progress_file);
@@ -403,9 +395,9 @@ void add_warmup(CLI::App& app, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = run_watched(*options); });
 }
 
-void tell_refused_warmup(const std::string& progress_file, const std::string& cache, const std::string& message) {
-  if (!check_progress_file(progress_file, cache)) return;
-  ProgressDisplay(ProgressStyle::none, progress_file).end(ProgressState::failed, message);
+void tell_refused_warmup(const WarmupPaths& paths, const std::string& message) {
+  if (!check_progress_file(paths)) return;
+  ProgressDisplay(ProgressStyle::none, paths.progress_file).end(ProgressState::failed, message);
 }
 
 }  // namespace cubinet::tools

@@ -10,8 +10,17 @@ namespace cubinet::tools {
 namespace {
 
 const char* coverage_name(Coverage coverage) {
-  if (coverage == Coverage::found) return "found";
-  return coverage == Coverage::recorded ? "recorded" : "none";
+  switch (coverage) {
+    case Coverage::found:
+      return "found";
+    case Coverage::recorded:
+      return "recorded";
+    case Coverage::none:
+      return "none";
+    case Coverage::unknown:
+      return "unknown";
+  }
+  return "none";
 }
 
 Json failures_array(const warmup::Report& report) {
@@ -41,8 +50,8 @@ const char* const warmup_fields_help =
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
-    "persist_problem, damaged, coverage (found|recorded|none), coverage_problem, cache, jobs, jobs_reason\n"
-    "(cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
+    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache, jobs,\n"
+    "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
     "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
     "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
     "without --execute they are 0. seconds are those of the whole command. damaged entries were found and\n"
@@ -50,7 +59,8 @@ const char* const warmup_fields_help =
     "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
     "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all was\n"
     "compiled before, every kernel was looked at and is whole, and nothing was compiled; nor was anything\n"
-    "launched, if the record said that it was executed, too. recorded: this run made a record.\n"
+    "launched, if the record said that it was executed, too. recorded: this run made a record. unknown:\n"
+    "all of it is done, and the index, where that may be recorded, could not be read.\n"
     "coverage_problem: all of it is done, and why that could not be recorded; empty otherwise.\n";
 
 const char* const progress_fields_help =
@@ -60,7 +70,9 @@ const char* const progress_fields_help =
     "time of day in seconds since 1970: where it is old and state says compiling or executing, the\n"
     "process hangs or is gone. rate is kernels per second, and it and eta_seconds are null until known;\n"
     "current is in work, or says for which process this one is waiting, for current_seconds. A state\n"
-    "that is neither of the two is final, and eta_seconds is null then. FILE lies outside the cabinet.\n";
+    "that is neither of the two is final, and eta_seconds is null then. FILE lies outside the cabinet, one\n"
+    "for each process: one that another keeps gets a note, and is left to it. A file with anything else in\n"
+    "it is refused.\n";
 
 bool complete(const warmup::Report& report) {
   return report.failed.empty() && report.remaining.empty() && report.persist_problem.empty();
@@ -125,7 +137,10 @@ void remark(const WarmupOutcome& outcome) {
                      outcome.damaged == 1 ? "entry was" : "entries were",
                      cache::Layout{outcome.root}.quarantine().string()));
   }
-  if (!outcome.coverage_problem.empty()) note("complete, but not recorded: " + outcome.coverage_problem);
+  if (outcome.coverage_problem.empty()) return;
+  const bool unknown = outcome.coverage == Coverage::unknown;
+  note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +
+       outcome.coverage_problem);
 }
 
 }  // namespace cubinet::tools

@@ -11,8 +11,9 @@
 
 namespace cubinet::tools {
 
-// Of a record that the cabinet is complete for the request: the one of an earlier run, or one that this run has made.
-enum class Coverage { found, recorded, none };
+// Of a record that the cabinet is complete for the request: the one of an earlier run, or one that this run has made;
+// unknown where the index could not be read.
+enum class Coverage { found, recorded, none, unknown };
 
 // The memory of this process, in bytes.
 struct HostMemory {

@@ -128,7 +128,8 @@ std::string system_message(std::string_view verb, const std::filesystem::path& n
 }
 
 tl::unexpected<Error> fail_system(std::string_view verb, const std::filesystem::path& name, int error) {
-  const bool no_room = error == ENOSPC || error == EDQUOT || error == EROFS || error == EFBIG;
+  const bool no_room =
+      error == ENOSPC || error == EDQUOT || error == EROFS || error == EFBIG || error == EMFILE || error == ENFILE;
   return fail(no_room ? ErrorCode::no_room : ErrorCode::io, system_message(verb, name, error));
 }
 

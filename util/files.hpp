@@ -84,7 +84,7 @@ Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& tar
 // "cannot VERB NAME: the system's words for errno".
 std::string system_message(std::string_view verb, const std::filesystem::path& name, int error);
 
-// The error with that message: no_room where a disk is full, over quota, read-only or takes no file so large; else io.
+// The error with that message: no_room where the next write fails, too: a disk full or read-only, a limit; else io.
 tl::unexpected<Error> fail_system(std::string_view verb, const std::filesystem::path& name, int error);
 
 }  // namespace cubinet::util

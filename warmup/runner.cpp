@@ -249,10 +249,16 @@ Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, 
   return report;
 }
 
-std::int64_t count_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
-  return std::count_if(plan.kernels.begin(), plan.kernels.end(), [&](const PlannedKernel& kernel) {
-    return !jit::find(kernel.spec, nvrtc_version, cabinet).has_value();
-  });
+Missing look_for_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
+  Missing missing;
+  for (const PlannedKernel& kernel : plan.kernels) {
+    if (jit::find(kernel.spec, nvrtc_version, cabinet)) continue;
+    ++missing.kernels;
+    if (!missing.unreadable.empty()) continue;
+    const auto there = cabinet.check(jit::key_of(jit::record_of(kernel.spec, nvrtc_version)));
+    if (!there && there.error().code != ErrorCode::not_found) missing.unreadable = there.error().message;
+  }
+  return missing;
 }
 
 }  // namespace cubinet::warmup

@@ -28,8 +28,8 @@ struct Report {
   std::int64_t hits = 0;
   std::int64_t shared = 0;      // of `hits`: what another process, or thread, made during this run
   std::vector<Failure> failed;  // in the order of the plan
-  // Keys of the kernels that were not begun, or not waited for, because `stop` was set or there was no room, and of those
-  // that were not booked for want of memory; in the order of the plan.
+  // Keys of the kernels that were not begun, or not waited for, because `stop` was set or there was no room, and of
+  // those that were not booked for want of memory; in the order of the plan.
   std::vector<std::string> remaining;
   double seconds = 0;
   // What became of the kernels that were compiled. on: all were stored; readonly: the cabinet takes none; off: there is
@@ -72,7 +72,13 @@ struct Sharing {
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
 
-// How many kernels of the plan the cabinet does not hold whole, under the NVRTC version that their keys name.
-std::int64_t count_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
+// What of a plan a cabinet does not hold whole.
+struct Missing {
+  std::int64_t kernels = 0;
+  std::string unreadable;  // why the first of them that is there cannot be read, or is damaged; empty when none is
+};
+
+// Under the NVRTC version that their keys name.
+Missing look_for_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
 
 }  // namespace cubinet::warmup

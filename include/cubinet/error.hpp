@@ -21,7 +21,7 @@ enum class ErrorCode {
   not_prepared,      // a kernel that is not ready, where nothing may be compiled; the message names its key, and the
                      // command that warms it
   capturing,         // a launch would have to load or compile a kernel while its stream is captured into a graph
-  no_room,           // io that the next write meets as well: a full or read-only disk, a quota, a limit on files
+  no_room,           // io that the next write meets, too: a full or read-only disk, a quota, a limit, a cabinet gone
   out_of_memory,     // the host has no memory for a compilation, or too little for one to begin
 };
 

@@ -160,6 +160,12 @@ TEST_CASE("An export that makes no sense is refused before any work, and one tha
   check_refused(sandbox, {"export", file, "--arch", "sm_100a"}, 1, "sm_100a");
   check_refused(sandbox, {"export", file, "--sign", ""}, 2, "--sign");
   check_refused(sandbox, {"export", file, "--sign", sandbox.path("absent.pem")}, 2, "absent.pem");
+  const std::string key = sandbox.file("private.pem", test::private_pem);
+  const std::string model = sandbox.file("model.json", "model");
+  check_refused(sandbox, {"export", key, "--sign", key}, 2, "--sign");
+  check_refused(sandbox, {"export", model, "--plan", "--model", model}, 2, "--model gives");
+  CHECK(test::contents(key) == test::private_pem);
+  CHECK(test::contents(model) == "model");
   check_refused(sandbox, {"export", sandbox.path("none/file")}, 1, "none");
   check_refused(sandbox, {"export", file, "--cache", sandbox.path("none")}, 1, "none");
   test::write_file(cubinet::cache::Layout{home_root(sandbox)}.object(test::key_of(1)), "damaged");

@@ -1,6 +1,7 @@
 // How a warmup tells what it does, with the real NVRTC: lines, and the file for other programs.
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +18,17 @@ namespace {
 using namespace cubinet::cli;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
+
+// What a run of another process leaves.
+std::string progress_text(std::int64_t process, const std::string& state, double heartbeat) {
+  return R"({"pid":)" + std::to_string(process) + R"(,"state":")" + state +
+         R"(","done":1,"total":9,"compiled":1,"hits":0,"failed":0,"seconds":1.0,"rate":1.0,"eta_seconds":null,"heartbeat":)" +
+         std::to_string(heartbeat) + R"(,"current":"","current_seconds":0.0,"message":""})" + "\n";
+}
+
+double time_of_day() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 // One kernel.
 const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"};
@@ -160,7 +172,7 @@ TEST_CASE("A warmup that is refused leaves a progress file that says failed and 
       {{"warmup", "--progress-file", "p", "--model", sandbox.path("absent.json")}, "absent.json"},
       {{"warmup", "--progress-file", "p"}, "--model"}};
   for (const auto& [arguments, why] : refused) {
-    sandbox.file("p", R"({"state": "done", "pid": 1})");
+    sandbox.file("p", progress_text(1, "done", 1e9));
     const pid_t process = sandbox.start(arguments);
     const Outcome outcome = sandbox.finish(process);
     INFO(outcome.err);
@@ -201,4 +213,80 @@ TEST_CASE("A progress file in the cabinet is refused, and the cabinet stays as i
     }
   }
   CHECK(sandbox.run(with(small, {"--cache", "cabinet", "--progress-file", "cabinet.p"})).exit_code == 0);
+}
+
+TEST_CASE("A file that holds anything but the progress of a run is refused as a progress file, and stays as it is") {
+  const Sandbox sandbox;
+  const std::vector<std::string> texts = {"precious", R"({"pid": 12, "state": "mine"})", R"({"pid":12})",
+                                          std::string(1 << 20, ' ')};
+  for (const std::string& text : texts) {
+    for (const Arguments& more : {Arguments{}, Arguments{"--bogus"}, Arguments{"--jobs", "0"}}) {
+      const std::string file = sandbox.file("p", text);
+      const Outcome outcome = sandbox.run(with(small, with({"--progress-file", file}, more)));
+      INFO(outcome.err);
+      CHECK(outcome.exit_code == 2);
+      if (more.empty()) CHECK(outcome.err.find("--progress-file: " + file) != std::string::npos);
+      CHECK(cubinet::test::contents(file) == text);
+      CHECK(contents(sandbox.folder()) == std::vector<std::string>{"p"});
+    }
+  }
+  for (const std::string& text : {std::string(), progress_text(1, "failed", 1e9)}) {
+    const std::string file = sandbox.file("p", text);
+    CHECK(sandbox.run(with(small, {"--progress-file", file})).exit_code == 0);
+    CHECK(progress_of(sandbox, "p").at("state") == "done");
+  }
+}
+
+TEST_CASE("The model is refused as a progress file under each of its names, there or not, and stays as it is") {
+  const Sandbox sandbox;
+  const std::string text = cubinet::test::contents(example_model("deepseek-v3"));
+  const std::string model = sandbox.file("config.json", text);
+  fs::create_symlink(model, sandbox.path("link"));
+  fs::create_hard_link(model, sandbox.path("hard"));
+  sandbox.file("empty", "");
+  fs::create_hard_link(sandbox.path("empty"), sandbox.path("other"));
+  const std::vector<std::pair<std::string, std::string>> same = {
+      {model, model},         {model, "./config.json"}, {model, "link"},  {"link", model},
+      {"link", "link"},       {model, "hard"},          {"hard", model},  {"empty", "other"},
+      {"absent", "./absent"}, {"absent", "absent"},     {"link", "hard"}, {"empty", "empty"}};
+  for (const auto& [read, written] : same) {
+    for (const Arguments& more : {Arguments{}, Arguments{"--bogus"}}) {
+      const Outcome outcome = sandbox.run(with({"warmup", "--model", read, "--progress-file", written}, more));
+      INFO(read << ", " << written << ": " << outcome.err);
+      CHECK(outcome.exit_code == 2);
+      if (more.empty()) CHECK(outcome.err.find("--progress-file: " + written) != std::string::npos);
+      CHECK(cubinet::test::contents(model) == text);
+      CHECK(contents(sandbox.folder()).size() == 5);
+    }
+  }
+}
+
+TEST_CASE("A progress file that another living process keeps is left to it with one note, and the warmup goes on") {
+  const Sandbox sandbox;
+  const std::string kept = sandbox.file("p", progress_text(getpid(), "compiling", time_of_day()));
+  const std::string text = cubinet::test::contents(kept);
+  const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  const std::size_t note =
+      outcome.err.find("note: progress cannot be told: p is kept by process " + std::to_string(getpid()));
+  CHECK(note != std::string::npos);
+  CHECK(outcome.err.find("note: ", note + 1) == std::string::npos);
+  CHECK(cubinet::test::contents(kept) == text);
+  CHECK(sandbox.run(with(small, {"--progress-file", "p", "--bogus"})).exit_code == 2);
+  CHECK(cubinet::test::contents(kept) == text);
+}
+
+TEST_CASE("A progress file whose process has ended, is gone or hangs is taken over") {
+  const Sandbox sandbox;
+  const pid_t gone = sandbox.start({"--version"});
+  REQUIRE(sandbox.finish(gone).exit_code == 0);
+  for (const std::string& text :
+       {progress_text(getpid(), "done", time_of_day()), progress_text(getpid(), "interrupted", time_of_day()),
+        progress_text(gone, "compiling", time_of_day()), progress_text(getpid(), "executing", time_of_day() - 11)}) {
+    sandbox.file("p", text);
+    const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
+    CHECK(outcome.err.empty());
+    CHECK(progress_of(sandbox, "p").at("state") == "done");
+  }
 }

@@ -154,3 +154,14 @@ TEST_CASE("On a terminal the bar names its times, fits the width and leaves noth
     }
   }
 }
+
+TEST_CASE("On a terminal that only goes forward there are lines, and no bar") {
+  Sandbox sandbox;
+  Terminal terminal(80);
+  sandbox.error_device = terminal.name();
+  sandbox.environment["TERM"] = "dumb";
+  CHECK(sandbox.run(two).exit_code == 0);
+  const std::string text = terminal.text();
+  CHECK(text.find('\033') == std::string::npos);
+  CHECK(text.find("compiling: 2 kernels") != std::string::npos);
+}

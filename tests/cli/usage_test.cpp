@@ -66,6 +66,8 @@ TEST_CASE("A wrong value is refused by the name of its flag, and nothing is writ
       {{"--shape", shape, "--dtype", ""}, "--dtype: no type is named"},
       {{"--shape", shape, "--layout", "ragged"}, "ragged"},
       {{"--shape", shape, "--ep", "8"}, "--ep"},
+      {{"--generic-only", "--ep", "8"}, "--ep"},
+      {{"--generic-only", "--tp", "2"}, "--tp"},
       {{"--shape", shape, "--unknown"}, "--unknown"},
       {{}, "--model FILE, --shape N,K,GROUPS or --generic-only"},
   };

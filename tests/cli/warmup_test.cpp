@@ -22,16 +22,17 @@ constexpr fs::perms all_write = fs::perms::owner_write | fs::perms::group_write 
 const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"};
 
 // A warmup that has nothing to do and could not record that, for a reason in which `reason` occurs.
-void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const std::string& reason) {
+void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const std::string& reason,
+                      const std::string& coverage = "none", const std::string& words = "complete, but not recorded: ") {
   const Outcome outcome = sandbox.run(arguments);
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
   const auto report = object_of(outcome);
   CHECK(report.at("hits") == 1);
   CHECK(report.at("compiled") == 0);
-  CHECK(report.at("coverage") == "none");
+  CHECK(report.at("coverage") == coverage);
   CHECK(report.at("coverage_problem").get<std::string>().find(reason) != std::string::npos);
-  CHECK(outcome.err.find("complete, but not recorded: ") != std::string::npos);
+  CHECK(outcome.err.find(words) != std::string::npos);
   CHECK(outcome.err.find(reason) != std::string::npos);
   CHECK(sandbox.run(with(arguments, {"--quiet"})).err.empty());
 }
@@ -204,7 +205,7 @@ TEST_CASE("A warmup waits once for an index that another process holds, tells it
     CHECK(seconds < 2 * patience);
     CHECK(report.at("seconds") >= patience);
     CHECK(report.at("seconds") <= seconds);
-    check_unrecorded(sandbox, arguments, "is busy");
+    check_unrecorded(sandbox, arguments, "is busy", "unknown", "complete; whether that is recorded cannot be read: ");
   }
   CHECK(object_of(sandbox.run(arguments)).at("coverage") == "found");
 }
@@ -268,4 +269,62 @@ TEST_CASE("Damaged entries that a warmup finds are counted once, with the folder
   const Outcome again = sandbox.run(two);
   CHECK(object_of(again).at("damaged") == 0);
   CHECK(again.err.find("damaged") == std::string::npos);
+}
+
+TEST_CASE("An object that cannot be read is told with the reason where the cabinet takes no other in its place") {
+  Sandbox sandbox;
+  sandbox.unprivileged = true;
+  const std::string cabinet = sandbox.path("cabinet");
+  const Arguments arguments = with(small, {"--cache", cabinet});
+  REQUIRE(sandbox.run(arguments).exit_code == 0);
+  set_writable(cabinet, false);
+  std::string object;
+  for (const auto& entry : fs::recursive_directory_iterator(cabinet + "/objects")) {
+    if (entry.is_regular_file()) object = entry.path();
+  }
+  REQUIRE_FALSE(object.empty());
+  fs::permissions(object, fs::perms::none);
+  const Outcome outcome = sandbox.run(arguments);
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.err.find("1 of 1 kernels") != std::string::npos);
+  CHECK(outcome.err.find("cannot open " + object + ": Permission denied") != std::string::npos);
+  set_writable(cabinet, true);
+}
+
+TEST_CASE("A cabinet that is removed while a warmup runs ends it early, and is not made again") {
+  const Sandbox sandbox;
+  const std::string cabinet = sandbox.path("cabinet");
+  const pid_t process = sandbox.start({"warmup", "--model", example_model("deepseek-v3"), "--jobs", "1",
+                                       "--progress-file", "p", "--cache", cabinet, "--json"});
+  REQUIRE(await_progress(sandbox, "p", [](const auto& object) { return object.at("current") != ""; }));
+  fs::remove_all(cabinet);
+  const Outcome outcome = sandbox.finish(process);
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 1);
+  const auto report = object_of(outcome);
+  CHECK(report.at("compiled") <= 2);
+  CHECK(report.at("remaining") > 0);
+  CHECK(report.at("persist_problem").get<std::string>().find(cabinet + " was removed") != std::string::npos);
+  CHECK_FALSE(fs::exists(cabinet));
+}
+
+TEST_CASE("A cabinet at a link to nothing is refused as that") {
+  const Sandbox sandbox;
+  fs::create_symlink(sandbox.path("absent"), sandbox.path("link"));
+  const Outcome outcome = sandbox.run(with(small, {"--cache", sandbox.path("link")}));
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.err.find(sandbox.path("link") + " is a link to " + sandbox.path("absent")) != std::string::npos);
+}
+
+TEST_CASE("A folder that CUBINET_NVRTC_DIR names in vain is told in one note, and not with --quiet") {
+  Sandbox sandbox;
+  sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("absent");
+  const Outcome outcome = sandbox.run(small);
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  const std::size_t note = outcome.err.find("without an NVRTC: " + sandbox.path("absent"));
+  CHECK(note != std::string::npos);
+  CHECK(outcome.err.find(sandbox.path("absent"), note + 30) == std::string::npos);
+  CHECK(sandbox.run(with(small, {"--shape", "256,128,2", "--quiet"})).err.empty());
 }

@@ -1,6 +1,8 @@
 // What is accepted as a root, what is made, what is refused.
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
 
@@ -129,4 +131,50 @@ TEST_CASE("a relative root stays where it was when the working folder changes") 
   REQUIRE(cabinet);
   CHECK(cabinet->publish(test::key_of(1), test::object_of(1)));
   CHECK(fs::exists(cache::Layout{folder / "root"}.object(test::key_of(1))));
+}
+
+TEST_CASE("a folder or the mark that vanishes under a writer is put back") {
+  for (const char* part : {"tmp", "locks", "quarantine", "objects", "FORMAT"}) {
+    INFO(part);
+    const test::TempFolder folder;
+    auto cabinet = Cabinet::open(folder / "root", true);
+    REQUIRE(cabinet);
+    REQUIRE(fs::remove_all(folder / "root" / part) == 1);
+    REQUIRE(cabinet->publish(test::key_of(1), test::object_of(1)));
+    CHECK(fs::exists(folder / "root" / part));
+    auto again = Cabinet::open(folder / "root", false);
+    REQUIRE(again);
+    CHECK(again->holds(test::key_of(1)));
+  }
+}
+
+TEST_CASE("a root that was removed under a writer is not made again, and says that nothing more can be stored") {
+  const test::TempFolder folder;
+  auto cabinet = Cabinet::open(folder / "root", true);
+  REQUIRE(cabinet);
+  fs::remove_all(folder / "root");
+  const auto published = cabinet->publish(test::key_of(1), test::object_of(1));
+  REQUIRE_FALSE(published);
+  CHECK(published.error().code == ErrorCode::no_room);
+  CHECK(published.error().message.find((folder / "root").native()) != std::string::npos);
+  CHECK_FALSE(fs::exists(folder / "root"));
+}
+
+TEST_CASE("a root that has lost its mark is refused with what puts it back") {
+  const test::TempFolder folder;
+  REQUIRE(Cabinet::open(folder / "root", true));
+  fs::remove(folder / "root/FORMAT");
+  const std::string message = refusal(folder / "root").message;
+  const std::size_t begin = message.find('`') + 1;
+  REQUIRE(begin != 0);
+  REQUIRE(std::system(message.substr(begin, message.find('`', begin) - begin).c_str()) == 0);
+  CHECK(Cabinet::open(folder / "root", false));
+}
+
+TEST_CASE("a root at a link to nothing is refused as that") {
+  const test::TempFolder folder;
+  fs::create_symlink(folder / "absent", folder / "link");
+  CHECK(refusal(folder / "link")
+            .message.find((folder / "link").native() + " is a link to " + (folder / "absent").native()) !=
+        std::string::npos);
 }

@@ -25,6 +25,19 @@ TEST_CASE("The rate is that of the kernels that took work, and is not known befo
   CHECK_FALSE(rate(counts(4, 8, 4, 0)).has_value());
 }
 
+TEST_CASE("Time spent waiting for another process is left out of the rate and of what it promises") {
+  ProgressCounts waited = counts(4, 10, 4, 22);
+  waited.waited_seconds = 20;
+  CHECK(rate(waited) == 2.0);
+  CHECK(seconds_left(waited) == 3.0);
+  waited.seconds = 20;
+  CHECK_FALSE(rate(waited).has_value());
+}
+
+TEST_CASE("The last line promises no time for what was not done") {
+  CHECK(last_line_text(counts(4, 10, 4, 2)) == "compiling: 4/10 kernels, 2.0/s, 2.0 s elapsed");
+}
+
 TEST_CASE("The time left is that of the rest at the rate, nothing at the end, and not known without a rate") {
   CHECK(seconds_left(counts(4, 10, 4, 2)) == 3.0);
   CHECK(seconds_left(counts(6, 10, 4, 2)) == 2.0);

@@ -339,3 +339,42 @@ TEST_CASE("The heartbeat begins with the display, before there is a phase") {
   for (int i = 0; i < 20'000 && heartbeat() == first; ++i) std::this_thread::sleep_for(1ms);
   CHECK(heartbeat() > first);
 }
+
+TEST_CASE("While nothing can be done but wait, the rate stays as it was") {
+  Shown shown(ProgressStyle::lines, true);
+  shown.display.begin(Phase::compiling, 4);
+  for (const bool waits : {false, true, false}) {
+    if (waits) {
+      shown.display.wait(12);
+      shown.pass(20);
+      CHECK(shown.object().at("rate") == 1.0);
+    }
+    const ProgressDisplay::InWork work(shown.display, "gemm");
+    shown.pass(1);
+    shown.display.finish(Finish::compiled);
+  }
+  shown.display.wait(12);
+  {
+    const ProgressDisplay::InWork work(shown.display, "gemm");  // of another thread
+    shown.pass(3);
+  }
+  shown.display.end(ProgressState::interrupted);
+  CHECK(shown.object().at("rate") == 0.5);
+  CHECK(shown.object().at("seconds") == 26.0);
+  CHECK(shown.text().ends_with("compiling: 3/4 kernels, 0.5/s, 26.0 s elapsed\n"));
+}
+
+TEST_CASE("A file that another process or program writes meanwhile is left to it from then on") {
+  for (const bool progress : {true, false}) {
+    Shown shown(ProgressStyle::none, true);
+    shown.display.begin(Phase::compiling, 4);
+    const auto file = shown.folder / "p";
+    // The first process lives as long as the machine; its heartbeat is of this moment.
+    const std::string text = progress ? progress_object({}, ProgressState::compiling, "", 1, 1e9) : "precious";
+    test::write_file(file, text);
+    shown.pass(2);
+    CHECK(test::contents(file) == text);
+    shown.display.end(ProgressState::failed);
+    CHECK(test::contents(file) == text);
+  }
+}

@@ -134,14 +134,14 @@ TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(5);
   FakeCompiler compiler;
-  CHECK(warmup::count_missing(plan, "13.0", *temporary.cabinet) == 5);
+  CHECK(warmup::look_for_missing(plan, "13.0", *temporary.cabinet).kernels == 5);
   const Report first = warm(plan, compiler, &*temporary.cabinet, 2, {});
   CHECK(first.compiled == 5);
   CHECK(first.hits == 0);
   CHECK(first.persist == cache::Persistence::on);
   CHECK(first.persist_problem.empty());
-  CHECK(warmup::count_missing(plan, "13.0", *temporary.cabinet) == 0);
-  CHECK(warmup::count_missing(plan, "12.9", *temporary.cabinet) == 5);
+  CHECK(warmup::look_for_missing(plan, "13.0", *temporary.cabinet).kernels == 0);
+  CHECK(warmup::look_for_missing(plan, "12.9", *temporary.cabinet).kernels == 5);
 
   const Report second = warm(plan, compiler, &*temporary.cabinet, 2, {});
   CHECK(second.compiled == 0);
@@ -172,7 +172,7 @@ TEST_CASE("A kernel that does not compile is reported with its log, stored nowhe
     CHECK(report.failed[1].key == key_of(plan.kernels[3]).hex());
     CHECK(report.failed[1].error.message == plan.kernels[3].spec.family + ": out of paper");
   }
-  CHECK(warmup::count_missing(plan, "13.0", *temporary.cabinet) == 2);
+  CHECK(warmup::look_for_missing(plan, "13.0", *temporary.cabinet).kernels == 2);
   const auto entries = temporary.cabinet->list();
   REQUIRE(entries);
   CHECK(entries->size() == 3);
@@ -266,9 +266,10 @@ TEST_CASE("Without a cabinet everything is compiled and nothing persists") {
 
 TEST_CASE("A kernel that cannot be stored is compiled all the same, and the report says why it is lost") {
   TemporaryCabinet temporary;
-  fs::remove_all(temporary.cabinet->root());
+  const fs::path objects = cache::Layout{temporary.cabinet->root()}.objects();
+  fs::remove_all(objects);
   {
-    const int file = creat(temporary.cabinet->root().c_str(), 0600);
+    const int file = creat(objects.c_str(), 0600);
     REQUIRE(file >= 0);
     close(file);
   }
@@ -282,7 +283,7 @@ TEST_CASE("A kernel that cannot be stored is compiled all the same, and the repo
 }
 
 TEST_CASE("A run begins no further kernel once one finds no room, and goes on after any other trouble with storing") {
-  for (const int error : {ENOSPC, EDQUOT, EROFS, EFBIG, EIO}) {
+  for (const int error : {ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, EIO}) {
     INFO("error " << error);
     const test::TempFolder folder;
     test::FaultyCalls calls;
