@@ -49,7 +49,7 @@ bench: build
 sanitize:
 	ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) test BUILD=$(BUILD)-sanitize WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="-DCUBINET_SANITIZE=ON -DCUBINET_BENCH=OFF $(CMAKE_FLAGS)"
+	  CMAKE_FLAGS="-DCUBINET_SANITIZE=ON -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"
 
 # The tests whose code runs in several threads, under the thread sanitizer. Some of them fork while threads run, and the
 # child starts threads of its own.

@@ -75,11 +75,11 @@ struct Stats {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;
   std::int64_t hits = 0;
-  std::int64_t quarantined = 0;    // damaged files that were set aside
-  double compile_ms = 0;           // what the entries cost to make, together
-  std::int64_t damaged = 0;        // files in objects/ that look damaged, see Survey
-  std::string index_problem;       // not empty: hits are not known, and 0
-  Counters counters;               // not known when index_problem is not empty
+  std::int64_t quarantined = 0;  // damaged files that were set aside
+  double compile_ms = 0;         // what the entries cost to make, together
+  std::int64_t damaged = 0;      // files in objects/ that look damaged, see Survey
+  std::string index_problem;     // why the index could not be read, else empty: hits and counters are not known then
+  Counters counters;
   std::vector<Coverage> coverage;  // those of whose entries none is missing, the latest first
 };
 

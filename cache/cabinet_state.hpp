@@ -58,7 +58,7 @@ struct Cabinet::State {
   // Changes the index, and adds what was counted meanwhile. Where that fails the counts are kept for the next time.
   Expected<Totals> write(IndexChange change) const;
   // What the index has counted, after adding what this process has.
-  [[nodiscard]] Counters counters() const;
+  [[nodiscard]] Expected<Counters> counters() const;
   // The object in the root; with `promote` else from a layer, after storing it in the root.
   [[nodiscard]] std::optional<Object> read_or_promote(const Key& key) const;
   void carry_out(Collection& collection, IndexChange change) const;

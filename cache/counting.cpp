@@ -23,10 +23,10 @@ Expected<Totals> Cabinet::State::write(IndexChange change) const {
   return totals;
 }
 
-Counters Cabinet::State::counters() const {
-  if (!writable()) return index.counters_unchanged().value_or(Counters());
+Expected<Counters> Cabinet::State::counters() const {
+  if (!writable()) return index.counters_unchanged();
   static_cast<void>(write({}));
-  return index.counters().value_or(Counters());
+  return index.counters();
 }
 
 void Cabinet::record_hits(const std::vector<Key>& keys) {

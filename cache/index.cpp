@@ -241,14 +241,16 @@ Expected<bool> Index::erase(const Key& key) const {
 
 Expected<std::vector<Coverage>> Index::coverage() const { return translate(with_database(read_coverage)); }
 
-// Reads what the file has since `version`; nothing of it where it is older.
+// Reads what the file has since version `first`; nothing of it where it is older, or missing.
 template <class T>
 Expected<T> Index::read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const {
-  return translate(with_database_unchanged([&](Database& database) -> SqlExpected<T> {
+  auto found = with_database_unchanged([&](Database& database) -> SqlExpected<T> {
     const auto version = database.integer("PRAGMA user_version");
     if (!version) return tl::make_unexpected(version.error());
     return *version >= first ? read(database) : T();
-  }));
+  });
+  if (!found && found.error().failure == SqlFailure::absent) return T();
+  return translate(std::move(found));
 }
 
 Expected<std::vector<Coverage>> Index::coverage_unchanged() const {

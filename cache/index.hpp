@@ -69,7 +69,7 @@ class Index {
   [[nodiscard]] Expected<std::vector<Coverage>> coverage() const;
   // The same with no change on disk of any kind.
   [[nodiscard]] Expected<std::vector<Coverage>> coverage_unchanged() const;
-  // All 0 where the file is of a version that knew none.
+  // All 0 where the file is of a version that knew none, or missing where nothing may be changed.
   [[nodiscard]] Expected<Counters> counters() const;
   [[nodiscard]] Expected<Counters> counters_unchanged() const;
   Expected<void> put_coverage(const Coverage& coverage) const;

@@ -113,7 +113,11 @@ Stats Cabinet::stats(const Survey& survey) {
     stats.hits += entry.hits;
     stats.compile_ms += entry.facts.compile_ms;
   }
-  if (stats.index_problem.empty()) stats.counters = state_->counters();
+  if (stats.index_problem.empty()) {
+    const auto counters = state_->counters();
+    if (counters) stats.counters = *counters;
+    if (!counters) stats.index_problem = counters.error().message;
+  }
   stats.quarantined = count_quarantined_objects(state_->root.layout);
   for (Coverage& one : coverage().value_or(std::vector<Coverage>())) {
     const bool whole =

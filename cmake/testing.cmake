@@ -43,6 +43,8 @@ function(cubinet_test name)
   target_compile_definitions(${name} PRIVATE CUBINET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   cubinet_warnings(${name})
   cubinet_portable(${name})
+  # A test is compiled more often than it is run; what it tests is optimised.
+  target_compile_options(${name} PRIVATE -O0)
   set(properties TIMEOUT ${ARG_TIMEOUT} ${CUBINET_TEST_PROPERTIES})
   if(ARG_LABELS)
     list(APPEND properties LABELS ${ARG_LABELS})

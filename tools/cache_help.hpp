@@ -80,7 +80,8 @@ inline constexpr const char* explain_help =
 inline constexpr const char* stats_help =
     "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
     "counters cubinet_cache_..., each with the cabinet's folder as label cache; what is not known is\n"
-    "left out. A node exporter's textfile collector takes it as it is.\n\n"
+    "left out. A node exporter's textfile collector takes it as it is. A line `complete for` names the\n"
+    "problems of a warmup by type, layout, N x K and groups, of many the first four.\n\n"
     "Example:\n  cubinet cache stats --cache /opt/kernels\n"
     "  cubinet cache stats --prometheus > /var/lib/node_exporter/cubinet.prom\n\n"
     "With --json:\n"
@@ -98,8 +99,9 @@ inline constexpr const char* stats_help =
     "                evicted_misses (misses of what an eviction had removed)}\n"
     "  coverage      what a warmup has made the cabinet complete for, and nothing is missing of:\n"
     "                a list of {problems, m_range, arch, num_sms, nvrtc, current (made from the\n"
-    "                templates of this build), executed (null, or {device, driver}), kernels,\n"
-    "                recorded (seconds since 1970)}\n";
+    "                templates of this build), executed (null, or {device, driver}), kernels (how\n"
+    "                many), recorded (seconds since 1970)}; problems is a list of {dtype, layout, n, k,\n"
+    "                groups}, whose n, k and groups are 0 where it is the generic kernels alone\n";
 
 inline constexpr const char* report_help =
     "One static HTML page without scripts: what the cabinet holds by family, shape and\n"

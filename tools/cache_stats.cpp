@@ -9,6 +9,7 @@
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
+#include "tools/coverage_text.hpp"
 #include "tools/table.hpp"
 #include "util/text.hpp"
 #include "warmup/coverage.hpp"
@@ -18,13 +19,15 @@ namespace {
 
 using util::format_byte_size;
 
-Json coverage_array(const std::vector<cache::Coverage>& coverages) {
+using Records = std::vector<warmup::CoverageRecord>;
+
+Json coverage_array(const Records& records) {
   Json array = Json::array();
-  for (const warmup::CoverageRecord& one : warmup::read_records(coverages)) {
+  for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
     Json executed;
     if (subject.executed) executed = {{"device", subject.executed->device}, {"driver", subject.executed->driver}};
-    array.push_back(Json{{"problems", subject.problems.size()},
+    array.push_back(Json{{"problems", problems_array(subject.problems)},
                          {"m_range", {subject.range.first, subject.range.last}},
                          {"arch", subject.architecture},
                          {"num_sms", subject.num_sms},
@@ -37,12 +40,13 @@ Json coverage_array(const std::vector<cache::Coverage>& coverages) {
   return array;
 }
 
-void print_coverage(const std::vector<cache::Coverage>& coverages) {
-  for (const warmup::CoverageRecord& one : warmup::read_records(coverages)) {
+void print_coverage(const Records& records) {
+  for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
-    std::string text = fmt::format("complete     for {} problems, M {} to {}, {}, NVRTC {}: {} kernels; {} ago",
-                                   subject.problems.size(), subject.range.first, subject.range.last,
-                                   subject.architecture, subject.nvrtc, one.kernels, age_of(one.recorded));
+    std::string text =
+        fmt::format("complete     for {}; M {} to {}, {}, NVRTC {}: {}; {} ago", problems_text(subject.problems),
+                    subject.range.first, subject.range.last, target_text(one, records), subject.nvrtc,
+                    count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
     if (subject.executed) text += "; executed on " + subject.executed->device;
     if (!one.current) text += "; with the templates of another build";
     print(one_line(text) + "\n");
@@ -113,7 +117,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   }
   object["index_problem"] = stats.index_problem;
   object["counters"] = stats.index_problem.empty() ? counters_object(stats.counters) : Json();
-  object["coverage"] = coverage_array(stats.coverage);
+  object["coverage"] = coverage_array(warmup::read_records(stats.coverage));
   print_object(object);
 }
 
@@ -126,7 +130,7 @@ void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     print(fmt::format("{:<13}{}\n", figure.label, value));
   }
   if (stats.index_problem.empty()) print_counters(stats.counters);
-  print_coverage(stats.coverage);
+  print_coverage(warmup::read_records(stats.coverage));
 }
 
 // A label of Prometheus: backslash, quote and line feed are escaped in its value.

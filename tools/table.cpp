@@ -35,6 +35,10 @@ std::string Table::text() const {
   return text;
 }
 
+std::string count_text(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::string milliseconds_text(double value) {
   value = std::min(value, 1e15);  // beyond it is no time that anything took, and the cast below would not hold it
   if (value < 999.5) return fmt::format("{:.0f} ms", value);

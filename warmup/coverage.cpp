@@ -78,6 +78,9 @@ bool is_complete(const Report& report, const Plan& plan) {
 Subject subject_of(const PlanRequest& request, const std::string& nvrtc_version, std::optional<Executed> executed) {
   Subject subject;
   subject.problems = request.problems;
+  if (!request.specialized) {
+    for (Problem& problem : subject.problems) problem = {problem.data_type, problem.layout};
+  }
   std::sort(subject.problems.begin(), subject.problems.end(), comes_before);
   subject.problems.erase(std::unique(subject.problems.begin(), subject.problems.end()), subject.problems.end());
   subject.range = request.range;

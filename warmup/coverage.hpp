@@ -26,7 +26,9 @@ struct Executed {
 
 // What a warmup was asked for, and all else that its kernels depend on.
 struct Subject {
-  std::vector<Problem> problems;  // distinct, ascending by type, layout, N, K and groups
+  // Distinct, ascending by type, layout, N, K and groups; these three are 0 where the generic kernels alone were asked
+  // for.
+  std::vector<Problem> problems;
   MRange range;
   std::string architecture;
   std::int32_t num_sms = 0;

@@ -63,6 +63,7 @@ void await_objects(const fs::path& root, std::size_t wanted) {
         std::count_if(names.begin(), names.end(), [](const auto& name) { return name.ends_with(".cubin"); }));
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  REQUIRE(found >= wanted);
 }
 
 }  // namespace

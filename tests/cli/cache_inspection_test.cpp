@@ -1,7 +1,9 @@
 // What tells of entries without changing any: explain, show --ptx and --sass, stats --prometheus, and keys that stay.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -32,6 +34,21 @@ void install(const Sandbox& sandbox, const std::string& name) {
   const std::string path =
       sandbox.file("toolkit/bin/" + name, "#!/bin/sh\necho \"" + name + " $@\"\nexit ${FAKE_EXIT:-0}\n");
   fs::permissions(path, fs::perms::all);
+}
+
+// The metrics that are counters by their type, with their values. No other's name ends as a counter's does.
+std::map<std::string, double> counters_of(const Sandbox& sandbox) {
+  const std::string page = sandbox.run({"cache", "stats", "--prometheus"}).out;
+  std::map<std::string, double> counters;
+  std::istringstream lines(page);
+  std::string name;
+  for (std::string line; std::getline(lines, line);) {
+    const bool type = line.starts_with("# TYPE ");
+    if (type) name = line.substr(7, line.find(' ', 7) - 7);
+    if (type) CHECK(line.ends_with(" counter") == name.ends_with("_total"));
+    if (!line.starts_with("#") && name.ends_with("_total")) counters[name] = std::stod(line.substr(line.rfind(' ')));
+  }
+  return counters;
 }
 
 std::set<std::string> planned_keys(const Sandbox& sandbox, const Arguments& arguments) {
@@ -197,6 +214,26 @@ TEST_CASE("stats --prometheus prints each metric once, with its help and type be
   }
   CHECK(lines == 3 * names.size());
   CHECK(sandbox.run({"cache", "stats", "--prometheus", "--json"}).exit_code == 2);
+}
+
+TEST_CASE("A metric is a counter if its name ends in _total and no other is, and no removal lowers one") {
+  const Sandbox sandbox;
+  const std::string key = warm(sandbox);
+  REQUIRE(sandbox.run(with({"warmup", "--quiet", "--shape", "256,128,2"}, one_kernel)).exit_code == 0);
+  auto before = counters_of(sandbox);
+  CHECK(before.at("cubinet_cache_hits_total") == 1);
+  CHECK(before.at("cubinet_cache_compiles_total") == 2);
+  for (const Arguments& removal : {Arguments{"cache", "rm", key}, Arguments{"cache", "gc", "--max-size", "1B"}}) {
+    REQUIRE(sandbox.run(removal).exit_code == 0);
+    const auto after = counters_of(sandbox);
+    REQUIRE(after.size() == before.size());
+    for (const auto& [name, value] : before) {
+      INFO(name);
+      CHECK(after.at(name) >= value);
+    }
+    before = after;
+  }
+  CHECK(before.at("cubinet_cache_evictions_total") == 1);
 }
 
 TEST_CASE("Keys follow nothing of the environment, the folder, the user, or the order of options") {

@@ -98,7 +98,10 @@ TEST_CASE("stats say what the cabinet is complete for, until something of it is 
   REQUIRE(sandbox.run(command("warmup", shapes)).exit_code == 0);
   const auto coverage = object_of(sandbox.run({"cache", "stats", "--json"})).at("coverage");
   REQUIRE(coverage.size() == 1);
-  CHECK(coverage[0].at("problems") == 3);
+  const auto problem = [](int n) {
+    return nlohmann::json{{"dtype", "bf16"}, {"layout", "masked"}, {"n", n}, {"k", 128}, {"groups", 2}};
+  };
+  CHECK(coverage[0].at("problems") == nlohmann::json{problem(128), problem(256), problem(384)});
   CHECK(coverage[0].at("m_range") == nlohmann::json{1, 8});
   CHECK(coverage[0].at("arch") == "sm_90a");
   CHECK(coverage[0].at("kernels") == 3);
@@ -106,12 +109,37 @@ TEST_CASE("stats say what the cabinet is complete for, until something of it is 
   CHECK(coverage[0].at("executed").is_null());
   CHECK(coverage[0].at("recorded") > 1'600'000'000);
   const std::string text = sandbox.run({"cache", "stats"}).out;
-  CHECK(text.find("complete     for 3 problems, M 1 to 8, sm_90a, NVRTC ") != std::string::npos);
+  INFO(text);
+  CHECK(text.find("complete     for bf16 masked 128 x 128 in 2 groups, 256 x 128 in 2 groups, 384 x 128 in 2 groups; "
+                  "M 1 to 8, sm_90a, NVRTC ") != std::string::npos);
   CHECK(text.find(": 3 kernels; ") != std::string::npos);
 
   REQUIRE(sandbox.run({"cache", "rm", key_of_less(sandbox)}).exit_code == 0);
   CHECK(object_of(sandbox.run({"cache", "stats", "--json"})).at("coverage").empty());
   CHECK(sandbox.run({"cache", "stats"}).out.find("complete") == std::string::npos);
+}
+
+TEST_CASE("stats and the report tell what each of several records is complete for") {
+  const Sandbox sandbox;
+  for (const Arguments& more : std::vector<Arguments>{{"--generic-only", "--dtype", "bf16"},
+                                                      {"--shape", "128,256,1", "--no-generic", "--num-sms", "78"}}) {
+    REQUIRE(sandbox.run(with({"warmup", "--quiet", "--layout", "masked", "--m-max", "8"}, more)).exit_code == 0);
+  }
+  const std::string text = sandbox.run({"cache", "stats"}).out;
+  INFO(text);
+  CHECK(text.find("complete     for the generic kernels (bf16 masked); M 1 to 8, sm_90a with 132 SMs, NVRTC ") !=
+        std::string::npos);
+  CHECK(text.find("complete     for bf16 masked 128 x 256 in 1 group; M 1 to 8, sm_90a with 78 SMs, NVRTC ") !=
+        std::string::npos);
+  CHECK(text.find(": 1 kernel; ") != std::string::npos);
+  const auto coverage = object_of(sandbox.run({"cache", "stats", "--json"})).at("coverage");
+  REQUIRE(coverage.size() == 2);
+  for (const auto& one : coverage) CHECK(one.at("problems").at(0).at("n") == (one.at("num_sms") == 78 ? 128 : 0));
+  REQUIRE(sandbox.run({"cache", "report", "page.html"}).exit_code == 0);
+  const std::string page = test::contents(sandbox.path("page.html"));
+  CHECK(page.find("<td>the generic kernels (bf16 masked)</td>") != std::string::npos);
+  CHECK(page.find("<td>bf16 masked 128 x 256 in 1 group</td>") != std::string::npos);
+  CHECK(page.find("<td>sm_90a with 78 SMs</td>") != std::string::npos);
 }
 
 TEST_CASE("A warmup that waits for another process says for which, and finds or makes the kernel afterwards") {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <random>
 #include <thread>
@@ -21,17 +22,26 @@ namespace fs = std::filesystem;
 
 constexpr int kernels = 12;
 
-// A compiler of the test's making that takes its time and leaves a file behind for each compilation that it begins.
+void take_time() { std::this_thread::sleep_for(20ms); }
+
+template <class Condition>
+bool wait_until(const Condition& holds) {
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  while (!holds() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
+  return holds();
+}
+
+// A compiler of the test's making that does `work` and leaves a file behind for each compilation that it begins.
 class SlowCompiler : public jit::Compiler {
  public:
-  SlowCompiler(fs::path begun, std::chrono::milliseconds time) : begun_(std::move(begun)), time_(time) {}
+  SlowCompiler(fs::path begun, std::function<void()> work) : begun_(std::move(begun)), work_(std::move(work)) {}
 
   [[nodiscard]] std::string version() const override { return "13.0"; }
 
   Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
     const std::string key = jit::key_of(jit::record_of(spec, version())).hex();
     test::write_file(begun_ / util::unique_name(key + "."), "");
-    std::this_thread::sleep_for(time_);
+    work_();
     jit::CompiledKernel kernel;
     kernel.cubin = "cubin of " + spec.family + " " + std::to_string(spec.n);
     return kernel;
@@ -39,7 +49,7 @@ class SlowCompiler : public jit::Compiler {
 
  private:
   fs::path begun_;
-  std::chrono::milliseconds time_;
+  std::function<void()> work_;
 };
 
 // The same kernels for every seed, in an order of the seed's.
@@ -65,7 +75,7 @@ struct Told {
 
 struct Options {
   unsigned seed = 0;
-  std::chrono::milliseconds compile_time{20};
+  std::function<void()> work = take_time;  // of a compilation
   std::chrono::milliseconds patience{60'000};
   int jobs = 1;
 };
@@ -77,7 +87,7 @@ class Warmer {
     if (::pipe(ends_) != 0) throw std::runtime_error("no pipe");
     process_ = test::start_child([&] {
       auto cabinet = cache::Cabinet::open(folder / "root", true);
-      SlowCompiler compiler(folder / "begun", options.compile_time);
+      SlowCompiler compiler(folder / "begun", options.work);
       if (!cabinet) return 1;
       const warmup::Sharing sharing{.patience = options.patience, .waits = {}};
       const auto report = warmup::warm(plan_of(options.seed), compiler, &*cabinet, options.jobs, {}, nullptr, sharing);
@@ -131,9 +141,15 @@ struct Place {
   }
 
   void wait_for_a_compilation() const {
-    const auto deadline = std::chrono::steady_clock::now() + 30s;
-    while (begun().empty() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(1ms);
-    REQUIRE_FALSE(begun().empty());
+    REQUIRE(wait_until([&] { return !begun().empty(); }));
+  }
+
+  // A compilation that lasts until so many have begun: with more than one process has threads, a second one is there.
+  [[nodiscard]] std::function<void()> until_begun(int count) const {
+    return [this, count] {
+      take_time();
+      static_cast<void>(wait_until([&] { return begun().size() >= static_cast<std::size_t>(count); }));
+    };
   }
 
   // Every kernel is there once and whole.
@@ -179,7 +195,7 @@ Told finish(const std::vector<std::unique_ptr<Warmer>>& warmers) {
 TEST_CASE("processes that warm a cold root in different orders compile each kernel once between them") {
   for (const int jobs : {1, 3}) {
     const Place place;
-    const auto told = finish(start(place, 6, {.jobs = jobs}));
+    const auto told = finish(start(place, 6, {.work = place.until_begun(jobs + 1), .jobs = jobs}));
     CHECK(told.compiled == kernels);
     CHECK(told.hits == 5 * kernels);
     CHECK(told.shared > 0);
@@ -193,7 +209,7 @@ TEST_CASE("processes that warm in the same order share the work, and none waits 
   const Place place;
   std::vector<std::unique_ptr<Warmer>> warmers;
   for (int i = 0; i < 4; ++i) {
-    warmers.push_back(std::make_unique<Warmer>(place.folder.path(), Options{.compile_time = 100ms}));
+    warmers.push_back(std::make_unique<Warmer>(place.folder.path(), Options{.work = place.until_begun(2)}));
   }
   int workers = 0;
   std::int64_t compiled = 0;
@@ -209,7 +225,7 @@ TEST_CASE("processes that warm in the same order share the work, and none waits 
 
 TEST_CASE("when a process is killed in the middle of a compilation the others go on at once") {
   const Place place;
-  Warmer victim(place.folder.path(), {.seed = 100, .compile_time = 1000s, .jobs = 2});
+  Warmer victim(place.folder.path(), {.seed = 100, .work = [] { std::this_thread::sleep_for(1000s); }, .jobs = 2});
   place.wait_for_a_compilation();
   const auto warmers = start(place, 4, {});
   std::this_thread::sleep_for(300ms);
@@ -223,7 +239,9 @@ TEST_CASE("when a process is killed in the middle of a compilation the others go
 
 TEST_CASE("when a process is stopped in the middle of a compilation the others do its part when patience is over") {
   const Place place;
-  Warmer victim(place.folder.path(), {.seed = 100, .compile_time = 300ms});
+  const fs::path go_on = place.folder / "go on";
+  Warmer victim(place.folder.path(),
+                {.seed = 100, .work = [&] { static_cast<void>(wait_until([&] { return fs::exists(go_on); })); }});
   place.wait_for_a_compilation();
   victim.send(SIGSTOP);
   const std::string stuck = place.begun().begin()->first;
@@ -237,6 +255,7 @@ TEST_CASE("when a process is stopped in the middle of a compilation the others d
   }
   place.is_complete();
 
+  test::write_file(go_on, "");
   victim.send(SIGCONT);
   const auto late = victim.finish();
   REQUIRE(late);
@@ -268,7 +287,7 @@ TEST_CASE("sixteen processes that want one kernel at once compile it once") {
   for (int i = 0; i < 16; ++i) {
     children.push_back(test::start_child([&] {
       auto cabinet = cache::Cabinet::open(place.folder / "root", true);
-      SlowCompiler compiler(place.folder / "begun", 200ms);
+      SlowCompiler compiler(place.folder / "begun", [] { std::this_thread::sleep_for(200ms); });
       if (!cabinet) return 1;
       const auto provided = jit::provide(spec, compiler, &*cabinet, 60s);
       return provided && provided->store_problem.empty() ? 0 : 2;

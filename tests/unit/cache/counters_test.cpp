@@ -86,6 +86,20 @@ TEST_CASE("what cannot be written while another process holds the index is writt
   CHECK(counters_of(root.cabinet) == Counters{.hits = 1, .misses = 2, .compiles = 1});
 }
 
+TEST_CASE("counters that cannot be read are unknown, and not said to be zero") {
+  test::Filled root(1, {.index_patience = std::chrono::milliseconds(20)});
+  root.cabinet.record_hits({test::key_of(0)});
+  const auto survey = root.cabinet.survey();
+  REQUIRE(survey);
+  {
+    const test::IndexHolder holder(root.layout.index());
+    CHECK(root.cabinet.stats(*survey).index_problem.find("busy") != std::string::npos);
+  }
+  const auto stats = root.cabinet.stats(*survey);
+  CHECK(stats.index_problem.empty());
+  CHECK(stats.counters == Counters{.hits = 1});
+}
+
 TEST_CASE("a child made by fork writes what it has counted and not what its parent has") {
   test::Filled root(2);
   test::write_file(root.layout.object(test::key_of(0)), "damaged");

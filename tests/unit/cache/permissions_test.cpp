@@ -119,7 +119,8 @@ TEST_CASE("a read-only root works without its index, and with a damaged object i
   CHECK(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, false);
     return cabinet && hit(*cabinet) && !cabinet->find(test::key_of(5), test::record_of(5)) &&
-           cabinet->list()->size() == 1 && cabinet->stats()->quarantined == 0;
+           cabinet->list()->size() == 1 && cabinet->stats()->quarantined == 0 &&
+           cabinet->stats()->index_problem.empty();
   }));
   CHECK(test::snapshot(root.folder.path()) == before);
 }

@@ -60,6 +60,18 @@ TEST_CASE("A subject does not depend on the order in which problems are named, o
   CHECK_FALSE((subject_of(request_of({a, b}), "13.0") == subject_of(request_of({a}), "13.0")));
 }
 
+TEST_CASE("The subject of the generic kernels has no sizes, and is not that of a shape that has those of its request") {
+  auto request = request_of({{.n = 128, .k = 128, .groups = 1}, {.n = 256, .k = 128, .groups = 1}});
+  const auto shapes = subject_of(request, "13.0");
+  request.specialized = false;
+  request.generic = true;
+  const auto generic = subject_of(request, "13.0");
+  CHECK((generic.problems == std::vector<Problem>{Problem()}));
+  CHECK((warmup::subject_from_json(to_json(generic)) == generic));
+  CHECK_FALSE(covers(generic, shapes));
+  CHECK_FALSE(covers(shapes, generic));
+}
+
 TEST_CASE("A subject comes back from its text, and no other text is one") {
   auto subject = subject_of(request_of({a, b, c}), "13.0");
   CHECK((warmup::subject_from_json(to_json(subject)) == subject));

@@ -1,0 +1,55 @@
+// How a record of completeness is named, so that one can be told from another.
+#include "tools/coverage_text.hpp"
+
+#include "catch.hpp"
+
+namespace {
+
+using namespace cubinet;
+using tools::problems_text;
+using tools::target_text;
+
+constexpr auto bf16 = DataType::bf16;
+constexpr auto fp8 = DataType::fp8;
+constexpr auto contiguous = Layout::contiguous;
+constexpr auto masked = Layout::masked;
+
+warmup::CoverageRecord on(const std::string& architecture, std::int32_t num_sms) {
+  warmup::CoverageRecord record;
+  record.subject.architecture = architecture;
+  record.subject.num_sms = num_sms;
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("Problems are named by type, layout, N x K and groups, and what several share is said once") {
+  CHECK(problems_text({{fp8, masked, 4096, 7168, 1}}) == "fp8 masked 4096 x 7168 in 1 group");
+  CHECK(problems_text(
+            {{bf16, contiguous, 1024, 2048, 32}, {bf16, contiguous, 2048, 512, 32}, {bf16, masked, 8, 64, 2}}) ==
+        "bf16 contiguous 1024 x 2048 in 32 groups, 2048 x 512 in 32 groups, bf16 masked 8 x 64 in 2 groups");
+}
+
+TEST_CASE("Of many problems the first four are named, and how many more there are") {
+  std::vector<Problem> problems(4, {bf16, masked, 128, 128, 2});
+  const std::string four = problems_text(problems);
+  CHECK(four.find("more") == std::string::npos);
+  problems.push_back({fp8, masked, 256, 128, 2});
+  CHECK(problems_text(problems) == four + " and 1 more");
+  problems.resize(64, {fp8, masked, 256, 128, 2});
+  CHECK(problems_text(problems) == four + " and 60 more");
+}
+
+TEST_CASE("Problems without sizes are the generic kernels of their types and layouts") {
+  CHECK(problems_text({{bf16, contiguous}, {bf16, masked}, {fp8, contiguous}, {fp8, masked}}) ==
+        "the generic kernels (bf16 contiguous, bf16 masked, fp8 contiguous, fp8 masked)");
+  CHECK(problems_text({{fp8, masked}}) == "the generic kernels (fp8 masked)");
+}
+
+TEST_CASE("The number of SMs is said where records differ in it alone") {
+  const auto h100 = on("sm_90a", 132);
+  const auto h20 = on("sm_90a", 78);
+  CHECK(target_text(h100, {h100, h100}) == "sm_90a");
+  CHECK(target_text(h100, {h100, h20}) == "sm_90a with 132 SMs");
+  CHECK(target_text(h20, {h100, h20}) == "sm_90a with 78 SMs");
+}
