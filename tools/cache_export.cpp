@@ -12,6 +12,7 @@
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
 #include "tools/request.hpp"
+#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
 
@@ -114,7 +115,8 @@ void print_report(const ExportOptions& options, const cache::ExportReport& repor
   }
   const auto size = [](std::uint64_t bytes) { return util::format_byte_size(static_cast<std::int64_t>(bytes)); };
   print(
-      one_line(fmt::format("{} entries for {} in {}: {}, unpacked {}{}", report.entries, fmt::join(archs, ", "),
+      one_line(fmt::format("{} for {} in {}: {}, unpacked {}{}",
+                           count_text(static_cast<std::int64_t>(report.entries), "entry"), fmt::join(archs, ", "),
                            options.file, size(report.bytes), size(report.object_bytes), is_signed ? "; signed" : "")) +
       "\n");
 }

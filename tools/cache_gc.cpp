@@ -8,6 +8,7 @@
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
+#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
 
@@ -82,10 +83,12 @@ void print_collection(const cache::Collection& collection, bool dry_run) {
                       config_text(entry.facts), format_byte_size(entry.bytes), used, reason_name(reason)));
     bytes += entry.bytes;
   }
-  print(fmt::format("{} {} entries ({}), {} leftovers, {} from quarantine; {} entries, {} {}\n",
-                    dry_run ? "would remove" : "removed", collection.decision.evictions.size(), format_byte_size(bytes),
-                    collection.leftovers, collection.quarantined, collection.decision.entries_left,
-                    format_byte_size(collection.decision.bytes_left), dry_run ? "would stay" : "stay"));
+  const auto evicted = static_cast<std::int64_t>(collection.decision.evictions.size());
+  print(fmt::format("{} {} ({}), {}, {} from quarantine; {}: {}, {}\n", dry_run ? "would remove" : "removed",
+                    count_text(evicted, "entry"), format_byte_size(bytes), count_text(collection.leftovers, "leftover"),
+                    collection.quarantined, dry_run ? "would stay" : "left",
+                    count_text(collection.decision.entries_left, "entry"),
+                    format_byte_size(collection.decision.bytes_left)));
 }
 
 int collect(const CacheOptions& options, const GcOptions& gc, cache::Cabinet& cabinet) {

@@ -9,6 +9,7 @@
 #include "cubinet/cubinet.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_help.hpp"
+#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
 
@@ -46,7 +47,8 @@ void print_report(const ImportOptions& options, const std::string& root, const c
                                                            : "none"}});
     return;
   }
-  print(one_line(fmt::format("{} entries for {}: {} imported ({}), {} were there; in {}{}", contents.size(),
+  print(one_line(fmt::format("{} for {}: {} imported ({}), {} there before; in {}{}",
+                             count_text(static_cast<std::int64_t>(contents.size()), "entry"),
                              fmt::join(cache::architectures(contents), ", "), report.imported,
                              util::format_byte_size(static_cast<std::int64_t>(report.bytes)), report.there, root,
                              verified ? "; signature verified" : "")) +

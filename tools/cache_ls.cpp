@@ -50,10 +50,10 @@ Selected select(std::vector<cache::Entry> entries, const ListOptions& options) {
 }
 
 // "12 entries", or "2 of 12 entries" where some are left out.
-std::string count_text(const Selected& selected) {
+std::string shown_text(const Selected& selected) {
   const std::string count =
       selected.entries.size() == selected.total ? "" : fmt::format("{} of ", selected.entries.size());
-  return fmt::format("{}{} entries", count, selected.total);
+  return count + count_text(static_cast<std::int64_t>(selected.total), "entry");
 }
 
 void print_entries(const Selected& selected, const std::string& root, bool use_known) {
@@ -70,7 +70,7 @@ void print_entries(const Selected& selected, const std::string& root, bool use_k
     bytes += entry.bytes;
   }
   if (!selected.entries.empty()) print(table.text());
-  print(fmt::format("{}, {} in {}\n", count_text(selected), format_byte_size(bytes), root));
+  print(fmt::format("{}, {} in {}\n", shown_text(selected), format_byte_size(bytes), root));
 }
 
 void print_list(const Selected& selected, const cache::Survey& survey, const std::string& root, bool use_known) {

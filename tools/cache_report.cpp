@@ -9,6 +9,7 @@
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
+#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/files.hpp"
 
@@ -30,7 +31,7 @@ int report(const CacheOptions& options, const std::string& file, cache::Cabinet&
   if (options.json) {
     print_object(Json{{"file", file}, {"bytes", page.size()}, {"entries", stats.entries}});
   } else {
-    print(fmt::format("{}: {} entries\n", file, stats.entries));
+    print(fmt::format("{}: {}\n", file, count_text(stats.entries, "entry")));
   }
   return exit_done;
 }

@@ -36,6 +36,7 @@ std::string Table::text() const {
 }
 
 std::string count_text(std::int64_t count, std::string_view noun) {
+  if (count != 1 && noun.ends_with('y')) return fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1));
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 

@@ -19,6 +19,7 @@
 #include "tools/progress.hpp"
 #include "tools/request.hpp"
 #include "tools/signals.hpp"
+#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "tools/warmup_report.hpp"
 #include "util/elapsed.hpp"
@@ -284,13 +285,14 @@ class Warmup {
     const warmup::Report& report = outcome_.report;
     const warmup::ExecutionReport& execution = outcome_.execution;
     if (!report.remaining.empty()) {
-      const std::string left = fmt::format("{} kernels were not begun", report.remaining.size());
+      const std::string left = count_text(static_cast<std::int64_t>(report.remaining.size()), "kernel") + " not begun";
       if (report.no_room) return {ProgressState::failed, left + ": " + report.persist_problem};
       return {ProgressState::interrupted, left};
     }
     if (execution.interrupted) return {ProgressState::interrupted, "not every kernel was executed"};
     if (!report.failed.empty()) {
-      return {ProgressState::failed, fmt::format("{} kernels failed; the first: {}", report.failed.size(),
+      return {ProgressState::failed, fmt::format("{} failed; the first: {}",
+                                                 count_text(static_cast<std::int64_t>(report.failed.size()), "kernel"),
                                                  report.failed.front().error.message)};
     }
     if (!report.persist_problem.empty()) return {ProgressState::failed, report.persist_problem};

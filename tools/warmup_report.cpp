@@ -105,7 +105,8 @@ Json warmup_object(const WarmupOutcome& outcome) {
 
 std::string warmup_text(const WarmupOutcome& outcome) {
   const warmup::Report& report = outcome.report;
-  std::string text = fmt::format("{} kernels: {} compiled", outcome.kernels, report.compiled);
+  std::string text =
+      fmt::format("{}: {} compiled", count_text(static_cast<std::int64_t>(outcome.kernels), "kernel"), report.compiled);
   if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
   text += fmt::format(", {} were there", report.hits);
   if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);

@@ -192,7 +192,7 @@ TEST_CASE(
   CHECK(outcome.err.find("make room") != std::string::npos);
   const auto progress = progress_of(sandbox, "progress");
   CHECK(progress.at("state") == "failed");
-  CHECK(progress.at("message").get<std::string>().find("3 kernels were not begun: ") == 0);
+  CHECK(progress.at("message").get<std::string>().find("3 kernels not begun: ") == 0);
   CHECK(progress.at("message").get<std::string>().find("too large") != std::string::npos);
 }
 

@@ -2,10 +2,12 @@
 #include "tools/coverage_text.hpp"
 
 #include "catch.hpp"
+#include "tools/table.hpp"
 
 namespace {
 
 using namespace cubinet;
+using tools::count_text;
 using tools::problems_text;
 using tools::target_text;
 
@@ -52,4 +54,11 @@ TEST_CASE("The number of SMs is said where records differ in it alone") {
   CHECK(target_text(h100, {h100, h100}) == "sm_90a");
   CHECK(target_text(h100, {h100, h20}) == "sm_90a with 132 SMs");
   CHECK(target_text(h20, {h100, h20}) == "sm_90a with 78 SMs");
+}
+
+TEST_CASE("A count says its noun in the singular or the plural") {
+  CHECK(count_text(1, "kernel") == "1 kernel");
+  CHECK(count_text(0, "kernel") == "0 kernels");
+  CHECK(count_text(1, "entry") == "1 entry");
+  CHECK(count_text(2, "entry") == "2 entries");
 }
