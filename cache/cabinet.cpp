@@ -115,7 +115,8 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
     change.missed = {key};
     change.counted = {.misses = 1, .compiles = 1};
   }
-  const auto published = state_->require_whole().and_then([&] { return state_->store.publish(key, object); });
+  const auto published =
+      restore_root(state_->root.layout, state_->calls).and_then([&] { return state_->store.publish(key, object); });
   if (!published) {
     state_->tally.add(change.counted);
     return tl::make_unexpected(published.error());

@@ -87,12 +87,11 @@ Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run)
 }
 
 void Cabinet::State::keep_within_limits(const Totals& totals) const {
-  const bool over =
-      (limits.bytes > 0 && totals.bytes > limits.bytes) || (limits.entries > 0 && totals.entries > limits.entries);
+  const bool over = is_over(totals.bytes, limits.bytes) || is_over(totals.entries, limits.entries);
   const auto now = util::now().time_since_epoch() / std::chrono::milliseconds(1);
   if (!over || now < next_collection) return;
   // Whoever holds it collects for all.
-  const auto lock = util::FileLock::acquire(root.layout.locks() / "collect", std::chrono::milliseconds(0), calls);
+  const auto lock = util::FileLock::acquire(root.layout.collecting(), std::chrono::milliseconds(0), calls);
   if (lock && !*lock) return;
   const auto collected = collect(with_headroom(limits), false);
   constexpr std::int64_t minute = 60'000;
@@ -104,8 +103,8 @@ Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
   if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
   // Two that list the root at once evict too much between them. One that is stuck, or a file system without locks, is
   // no reason to evict nothing.
-  const auto turn = util::FileLock::acquire(state_->root.layout.locks() / "collect",
-                                            state_->surroundings.index_patience, state_->calls);
+  const auto turn =
+      util::FileLock::acquire(state_->root.layout.collecting(), state_->surroundings.index_patience, state_->calls);
   return state_->collect(limits, false);
 }
 

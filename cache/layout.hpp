@@ -28,6 +28,8 @@ struct Layout {
   [[nodiscard]] std::filesystem::path index() const { return root / "index.db"; }
   [[nodiscard]] std::filesystem::path index_journal() const { return root / "index.db-journal"; }
   [[nodiscard]] std::filesystem::path locks() const { return root / "locks"; }
+  // The lock of whoever evicts.
+  [[nodiscard]] std::filesystem::path collecting() const { return locks() / "collect"; }
   // Of every key that begins with the same two digits.
   [[nodiscard]] std::filesystem::path claim(const Key& key) const { return locks() / key.hex().substr(0, 2); }
   [[nodiscard]] std::filesystem::path tmp() const { return root / "tmp"; }

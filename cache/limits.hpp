@@ -20,6 +20,8 @@ struct Limits {
 // What a root keeps to unless told otherwise.
 inline constexpr Limits default_limits{.bytes = std::int64_t{4} << 30, .entries = 100'000, .age = 0};
 
+inline bool is_over(std::int64_t value, std::int64_t limit) { return limit > 0 && value > limit; }
+
 // Where a writer that found the root over its limits stops: nine tenths, so that the next publishes find room.
 Limits with_headroom(const Limits& limits);
 

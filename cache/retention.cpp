@@ -10,8 +10,6 @@ constexpr std::int64_t day = 86'400;
 
 std::int64_t recorded_use(const Entry& entry) { return entry.last_used != 0 ? entry.last_used : entry.facts.created; }
 
-bool is_over(std::int64_t value, std::int64_t limit) { return limit > 0 && value > limit; }
-
 // Those that may go, the least recently used first. Among those of one moment the recorded times tell, then the keys:
 // who decides again decides the same.
 std::vector<const Entry*> candidates(const std::vector<Entry>& entries, std::int64_t now) {

@@ -16,7 +16,6 @@ namespace cubinet::cache {
 class Tally {
  public:
   void add(const Counters& counted);
-  void add_damage() { add({.damage = 1}); }
   // All of it, which is then the caller's to write, or to add again.
   Counters take();
 
