@@ -37,7 +37,9 @@ SignalWatch::SignalWatch(FirstSignal first) : first_(first) {
     wake_ = signal;
   }
   pthread_sigmask(SIG_BLOCK, &watched_, &mask_before_);
-  if (wake_ != 0) waiter_ = std::thread([this] { wait(); });
+  if (wake_ == 0) return;
+  waiter_ = std::thread([this] { wait(); });
+  waits_.wait(false);
 }
 
 SignalWatch::~SignalWatch() {
@@ -50,6 +52,8 @@ SignalWatch::~SignalWatch() {
 }
 
 void SignalWatch::wait() {
+  waits_.store(true);
+  waits_.notify_one();
   for (;;) {
     int signal = 0;
     if (sigwait(&watched_, &signal) != 0) continue;

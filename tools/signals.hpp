@@ -1,5 +1,7 @@
 // SIGINT, SIGTERM and SIGHUP of a command that loads NVRTC. NVRTC puts handlers of its own in their place, so a handler
-// of ours would not last; a blocked signal stays pending whatever its handler is, and one thread here waits for it.
+// of ours would not last; a blocked signal stays pending, and one thread here waits for it. It has to take a signal
+// before NVRTC, as it is opened, ignores SIGINT for a moment, which drops one that is pending: so it runs before the
+// watch is there.
 #pragma once
 
 #include <signal.h>
@@ -33,6 +35,7 @@ class SignalWatch {
   int wake_ = 0;  // one of `watched_`; 0: none is watched, and there is no thread
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> over_{false};
+  std::atomic<bool> waits_{false};  // the thread runs
   std::thread waiter_;
 };
 
