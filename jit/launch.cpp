@@ -94,8 +94,45 @@ CUresult encode(const Driver& driver, CUtensorMap* map, const Matrix& matrix, CU
                                        promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-// Most of a launch's host time would go into encoding a map for every token count, and engines hand over the same few
-// buffers again and again, layer by layer. A map says nothing but what its key says, so it cannot be out of date.
+// Most of a launch's host time would go into encoding maps, and engines hand over the same buffers again and again: the
+// weights of each layer, and a few of tokens and outputs. A map says nothing but what its key says, so one that is kept
+// cannot be out of date.
+//
+// Maps of weights and outputs, each in the one place that its address leads to.
+class MapCache {
+ public:
+  CUresult fill(const Driver& driver, const Matrix& matrix, CUtensorMapL2promotion promotion, CUtensorMap* map) {
+    Entry& entry = entries_[place_of(matrix)];
+    if (!(entry.matrix == matrix && entry.promotion == promotion)) {
+      entry.matrix = {};  // unless it comes about
+      const CUresult result = encode(driver, &entry.map, matrix, promotion);
+      if (result != CUDA_SUCCESS) return result;
+      entry.matrix = matrix;
+      entry.promotion = promotion;
+    }
+    *map = entry.map;
+    return CUDA_SUCCESS;
+  }
+
+ private:
+  static constexpr int kPlaceBits = 8;  // two matrices of weights for each of a hundred layers
+
+  struct Entry {
+    Matrix matrix{};
+    CUtensorMapL2promotion promotion{};
+    CUtensorMap map;
+  };
+
+  // Fibonacci hashing: multiplied by 2^64 over the golden ratio, the upper bits depend on all lower ones.
+  static std::size_t place_of(const Matrix& matrix) {
+    const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(matrix.base) * 0x9e3779b97f4a7c15U;
+    return static_cast<std::size_t>(mixed >> (64 - kPlaceBits));
+  }
+
+  std::array<Entry, std::size_t{1} << kPlaceBits> entries_{};
+};
+
+// Maps of tokens, of which a launch takes one for every token count.
 class TokenMapCache {
  public:
   // Fills in `boxes` maps, the i-th with a box of i + 1 times the rows that `tokens` has.
@@ -137,20 +174,21 @@ class TokenMapCache {
 
 CUresult encode_maps(const Driver& driver, const TileConfig& config, const Problem& problem, const Operands& operands,
                      ParameterBlock& block) {
-  thread_local TokenMapCache cache;
+  thread_local MapCache maps;
+  thread_local TokenMapCache token_maps;
   const std::int64_t bytes = element_bytes(problem.data_type);
   const auto depth = static_cast<cuuint32_t>(kStageRowBytes / bytes);
   const Matrix weights{operands.b, problem.k, problem.groups * problem.n,
                        bytes,      depth,     static_cast<cuuint32_t>(config.block_columns)};
-  CUresult result = encode(driver, block.map(0), weights, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+  CUresult result = maps.fill(driver, weights, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, block.map(0));
   if (result != CUDA_SUCCESS) return result;
   // A warpgroup stores 64 rows together, or each of its warps 16 (templates/epilogue.cuh).
   const Matrix output{operands.d, problem.n, operands.rows.total, 2, kChunkColumns, config.tokens_on_m ? 16u : 64u};
-  result = encode(driver, block.map(1), output, CU_TENSOR_MAP_L2_PROMOTION_NONE);
+  result = maps.fill(driver, output, CU_TENSOR_MAP_L2_PROMOTION_NONE, block.map(1));
   if (result != CUDA_SUCCESS) return result;
   const Matrix tokens{operands.a, problem.k, operands.rows.total,
                       bytes,      depth,     static_cast<cuuint32_t>(config.token_step / config.cluster)};
-  return cache.fill(driver, tokens, token_boxes(config), block.map(2));
+  return token_maps.fill(driver, tokens, token_boxes(config), block.map(2));
 }
 
 Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem,

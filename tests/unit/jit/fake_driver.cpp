@@ -129,10 +129,16 @@ void load_and_launch(jit::Driver& driver) {
     return *function = reinterpret_cast<CUfunction>(kernel), CUDA_SUCCESS;
   };
   driver.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
-  driver.cuTensorMapEncodeTiled = [](CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                                     const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave,
-                                     CUtensorMapSwizzle, CUtensorMapL2promotion,
-                                     CUtensorMapFloatOOBfill) { return CUDA_SUCCESS; };
+  driver.cuTensorMapEncodeTiled = [](CUtensorMap* map, CUtensorMapDataType, cuuint32_t, void* base,
+                                     const cuuint64_t* dimensions, const cuuint64_t*, const cuuint32_t*,
+                                     const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
+                                     CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+    return locked([&] {
+      ++device.encoded_maps;
+      const FakeMap fake{reinterpret_cast<std::uintptr_t>(base), dimensions[0], dimensions[1]};
+      std::memcpy(map, &fake, sizeof fake);
+    });
+  };
   driver.cuLaunchKernelEx = [](const CUlaunchConfig* launch, CUfunction function, void** parameters, void**) {
     return note_launch(function, launch->gridDimX, launch->blockDimX, launch->hStream, parameters);
   };

@@ -22,6 +22,13 @@ struct FakeLaunch {
   std::vector<std::uint64_t> parameters;
 };
 
+// What the fake driver makes of a tensor map of two dimensions.
+struct FakeMap {
+  std::uint64_t base;
+  std::uint64_t columns;
+  std::uint64_t rows;
+};
+
 // What the fake driver saw and answers. One at a time; reset by make_fake_driver(). The driver's functions may be
 // called from several threads; look at it when none does.
 struct FakeDevice {
@@ -37,6 +44,7 @@ struct FakeDevice {
   std::vector<std::string> entry_points;  // asked for, in this order
   std::vector<FakeLaunch> history;        // every launch
   int launches = 0;
+  int encoded_maps = 0;
   CUfunction launched = nullptr;  // by the latest launch
   CUstream stream = nullptr;      // of the latest launch
   CUresult launch_result = CUDA_SUCCESS;

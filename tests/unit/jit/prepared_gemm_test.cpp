@@ -1,6 +1,7 @@
 #include "jit/prepared_gemm.hpp"
 
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "catch.hpp"
@@ -197,4 +198,40 @@ TEST_CASE("Labels are read back and checked") {
   CHECK(code_of(gemm.check_labels(labels.data(), -1)) == ErrorCode::invalid_argument);
   CHECK(code_of(gemm.check_labels(labels.data(), std::int64_t{1} << 62)) == ErrorCode::invalid_argument);
   CHECK(code_of(prepared(kMasked).check_labels(labels.data(), 1)) == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("A launch takes the maps of its own operands, also where others were at their addresses, and keeps them") {
+  const auto device = test::make_fake_context();
+  CUkernel entry{};
+  REQUIRE(device->driver().cuLibraryGetKernel(&entry, nullptr, "bf16_grouped_masked") == CUDA_SUCCESS);
+  const jit::LaunchableKernel kernel{reinterpret_cast<CUfunction>(entry), some_config()};
+  const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  const auto launch = [&](const Problem& problem, std::uintptr_t weights, std::uintptr_t output) {
+    MaskedArguments arguments = masked_arguments(16, 8);
+    arguments.b = at(weights);
+    arguments.d = at(output);
+    REQUIRE(jit::launch(device->driver(), kernel, problem, 132, arguments, nullptr));
+    std::array<test::FakeMap, 2> maps;
+    const auto& block = test::fake_device().history.back().parameters;
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      std::memcpy(&maps[i], &block.at(i * sizeof(CUtensorMap) / 8), sizeof maps[i]);
+    }
+    const auto rows = [&](std::int64_t each) { return static_cast<std::uint64_t>(problem.groups * each); };
+    CHECK(maps[0].base == weights);
+    CHECK(maps[0].columns == static_cast<std::uint64_t>(problem.k));
+    CHECK(maps[0].rows == rows(problem.n));
+    CHECK(maps[1].base == output);
+    CHECK(maps[1].columns == static_cast<std::uint64_t>(problem.n));
+    CHECK(maps[1].rows == rows(16));
+  };
+  Problem other = kMasked;
+  other.n += 8;
+  // More layers than places, each with its weights and the output of the one before.
+  for (std::uintptr_t layer = 1; layer <= 1000; ++layer) {
+    launch(kMasked, layer << 20, (layer - 1) % 2 == 0 ? 0x700000000 : 0x700010000);
+    launch(other, layer << 20, 0x700000000);
+  }
+  const int before = test::fake_device().encoded_maps;
+  launch(other, std::uintptr_t{1000} << 20, 0x700000000);
+  CHECK(test::fake_device().encoded_maps == before);
 }
