@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "util/error_name.hpp"
+
 namespace cubinet::tools {
 namespace {
 
@@ -55,7 +57,7 @@ int report_error(const Error& error, bool json, ExitCode exit_code) {
   log("cubinet: error: " + message + '\n');
   if (!error.detail.empty()) log(error.detail + (error.detail.back() == '\n' ? "" : "\n"));
   if (json) {
-    Json body{{"code", code_name(error.code)}, {"message", message}, {"detail", error.detail}};
+    Json body{{"code", util::code_name(error.code)}, {"message", message}, {"detail", error.detail}};
     print_object(Json{{"error", std::move(body)}});
   }
   return exit_code;
@@ -67,40 +69,6 @@ bool finish_output() {
   const bool whole = flush_output();
   if (!whole) log("cubinet: error: standard output could not be written\n");
   return whole;
-}
-
-std::string_view code_name(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-      return "invalid_argument";
-    case ErrorCode::unsupported:
-      return "unsupported";
-    case ErrorCode::not_found:
-      return "not_found";
-    case ErrorCode::io:
-      return "io";
-    case ErrorCode::cache_unusable:
-      return "cache_unusable";
-    case ErrorCode::compiler_missing:
-      return "compiler_missing";
-    case ErrorCode::compile_failed:
-      return "compile_failed";
-    case ErrorCode::driver_missing:
-      return "driver_missing";
-    case ErrorCode::wrong_device:
-      return "wrong_device";
-    case ErrorCode::driver_failed:
-      return "driver_failed";
-    case ErrorCode::not_prepared:
-      return "not_prepared";
-    case ErrorCode::capturing:
-      return "capturing";
-    case ErrorCode::no_room:
-      return "no_room";
-    case ErrorCode::out_of_memory:
-      return "out_of_memory";
-  }
-  return "unknown";
 }
 
 std::string_view persist_name(cache::Persistence persistence) {

@@ -39,9 +39,6 @@ bool flush_output();
 // The same, and says on standard error what could not be done.
 bool finish_output();
 
-// "invalid_argument", ...
-std::string_view code_name(ErrorCode code);
-
 // "on", "readonly" or "off".
 std::string_view persist_name(cache::Persistence persistence);
 

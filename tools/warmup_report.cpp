@@ -5,6 +5,7 @@
 
 #include "cache/layout.hpp"
 #include "tools/table.hpp"
+#include "util/error_name.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -28,7 +29,7 @@ Json failures_array(const warmup::Report& report) {
   for (const warmup::Failure& failure : report.failed) {
     failures.push_back({{"key", failure.key},
                         {"family", failure.family},
-                        {"code", code_name(failure.error.code)},
+                        {"code", util::code_name(failure.error.code)},
                         {"message", failure.error.message},
                         {"log", failure.error.detail}});
   }
