@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "util/error_name.hpp"

@@ -10,7 +10,8 @@
  *
  * Stability. Every struct that a caller hands over begins with its size, which its _INIT macro sets: a library that is
  * newer than the caller takes fields that the caller does not know as absent, and an older one refuses a struct with
- * fields of which it knows nothing, unless they are zero. Numbers of enumerations are never used again for something else.
+ * fields of which it knows nothing, unless they are zero. Numbers of enumerations are never used again for something
+ * else.
  *
  * Errors. A function that answers a cubinet_status has succeeded when it is CUBINET_OK; otherwise cubinet_last_error()
  * says why, and what it was to write through its last arguments is untouched unless stated. No exception leaves the
@@ -44,16 +45,16 @@ typedef enum cubinet_status {
   CUBINET_DRIVER_MISSING = 8,   /* no libcuda, or no device */
   CUBINET_WRONG_DEVICE = 9,     /* a kernel for one architecture, a device of another */
   CUBINET_DRIVER_FAILED = 10,
-  CUBINET_NOT_PREPARED = 11,    /* CUBINET_MISS_ERROR: names the kernel's key, and the command that warms it */
-  CUBINET_CAPTURING = 12,       /* a kernel would have to be loaded or compiled while the stream is captured */
-  CUBINET_NO_ROOM = 13,         /* a full or read-only disk, a quota */
-  CUBINET_OUT_OF_MEMORY = 14,   /* of the host */
-  CUBINET_INCOMPLETE = 15,      /* cubinet_warmup: not all that was asked for was done; the report says what and why */
-  CUBINET_INTERNAL = 16         /* a fault of the library */
+  CUBINET_NOT_PREPARED = 11,  /* CUBINET_MISS_ERROR: names the kernel's key, and the command that warms it */
+  CUBINET_CAPTURING = 12,     /* a kernel would have to be loaded or compiled while the stream is captured */
+  CUBINET_NO_ROOM = 13,       /* a full or read-only disk, a quota */
+  CUBINET_OUT_OF_MEMORY = 14, /* of the host */
+  CUBINET_INCOMPLETE = 15,    /* cubinet_warmup: not all that was asked for was done; the report says what and why */
+  CUBINET_INTERNAL = 16       /* a fault of the library */
 } cubinet_status;
 
-typedef enum cubinet_dtype { CUBINET_BF16 = 0, CUBINET_FP8 = 1 } cubinet_dtype;              /* problem.hpp: DataType */
-typedef enum cubinet_layout { CUBINET_CONTIGUOUS = 0, CUBINET_MASKED = 1 } cubinet_layout;   /* problem.hpp: Layout */
+typedef enum cubinet_dtype { CUBINET_BF16 = 0, CUBINET_FP8 = 1 } cubinet_dtype;            /* problem.hpp: DataType */
+typedef enum cubinet_layout { CUBINET_CONTIGUOUS = 0, CUBINET_MASKED = 1 } cubinet_layout; /* problem.hpp: Layout */
 typedef enum cubinet_scale_type { CUBINET_SCALE_FP32 = 0, CUBINET_SCALE_UE8M0 = 1 } cubinet_scale_type;
 
 /* What happens when a kernel is asked for that no layer holds; cubinet.hpp: MissPolicy. */
@@ -72,9 +73,9 @@ typedef struct cubinet_options {
   int32_t jobs;   /* compile threads; 0: as many as cores and memory allow */
   int32_t miss;   /* cubinet_miss */
   int32_t promote;
-  int32_t reserved;               /* 0 */
-  const char* cache_root;         /* "": no cabinet */
-  const char* const* layers;      /* layer_count of them */
+  int32_t reserved;          /* 0 */
+  const char* cache_root;    /* "": no cabinet */
+  const char* const* layers; /* layer_count of them */
   size_t layer_count;
   const char* const* nvrtc_folders; /* nvrtc_folder_count of them */
   size_t nvrtc_folder_count;
@@ -82,7 +83,8 @@ typedef struct cubinet_options {
   const char* cache_max_entries;
   const char* bundle_key;
 } cubinet_options;
-#define CUBINET_OPTIONS_INIT {sizeof(cubinet_options), 1, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL}
+#define CUBINET_OPTIONS_INIT \
+  { sizeof(cubinet_options), 1, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL }
 
 /* A grouped GEMM as one rank sees it, and the M for which its kernels are made ready, both ends included: rows of A
  * (contiguous), or rows expected per group (masked). problem.hpp: Problem and MRange. Of an array, all elements have
@@ -97,7 +99,8 @@ typedef struct cubinet_problem {
   int64_t m_first;
   int64_t m_last;
 } cubinet_problem;
-#define CUBINET_PROBLEM_INIT {sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16384}
+#define CUBINET_PROBLEM_INIT \
+  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16384 }
 
 /* A tensor of scales in device memory; scales.hpp: ScaleTensor, with the layouts that are taken. */
 typedef struct cubinet_scales {
@@ -121,7 +124,8 @@ typedef struct cubinet_contiguous_args {
   void* workspace; /* FP8 with row-major a_scales alone: cubinet_scale_workspace_bytes() of them */
   int64_t workspace_bytes;
 } cubinet_contiguous_args;
-#define CUBINET_CONTIGUOUS_ARGS_INIT {sizeof(cubinet_contiguous_args)}
+#define CUBINET_CONTIGUOUS_ARGS_INIT \
+  { sizeof(cubinet_contiguous_args) }
 
 typedef struct cubinet_masked_args {
   size_t size;
@@ -136,7 +140,8 @@ typedef struct cubinet_masked_args {
   void* workspace; /* FP8 with row-major a_scales alone */
   int64_t workspace_bytes;
 } cubinet_masked_args;
-#define CUBINET_MASKED_ARGS_INIT {sizeof(cubinet_masked_args)}
+#define CUBINET_MASKED_ARGS_INIT \
+  { sizeof(cubinet_masked_args) }
 
 /* What a start or a preparation did; cubinet.hpp: StartReport. `warning` is never NULL and lives until this thread's
  * next call of a function that answers a status. */
@@ -148,7 +153,8 @@ typedef struct cubinet_start_report {
   double milliseconds;
   const char* warning;
 } cubinet_start_report;
-#define CUBINET_START_REPORT_INIT {sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL}
+#define CUBINET_START_REPORT_INIT \
+  { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL }
 
 /* cubinet.hpp: BackgroundReport. `last_failure` as `warning` above. */
 typedef struct cubinet_background_report {
@@ -158,13 +164,14 @@ typedef struct cubinet_background_report {
   int64_t failed;
   const char* last_failure;
 } cubinet_background_report;
-#define CUBINET_BACKGROUND_REPORT_INIT {sizeof(cubinet_background_report), 0, 0, 0, NULL}
+#define CUBINET_BACKGROUND_REPORT_INIT \
+  { sizeof(cubinet_background_report), 0, 0, 0, NULL }
 
 /* What to plan for: a model's config.json, or problems (whose own m_first and m_last do not count), or the generic
  * kernels alone. As the options of the command `cubinet plan`. */
 typedef struct cubinet_request {
   size_t size;
-  const char* model; /* path of a config.json; NULL: none */
+  const char* model;               /* path of a config.json; NULL: none */
   const cubinet_problem* problems; /* problem_count of them */
   size_t problem_count;
   int64_t expert_parallel; /* with a model: ranks over which its experts are dealt */
@@ -177,7 +184,8 @@ typedef struct cubinet_request {
   int32_t generic_only; /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
   int32_t no_generic;   /* leave these out */
 } cubinet_request;
-#define CUBINET_REQUEST_INIT {sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0}
+#define CUBINET_REQUEST_INIT \
+  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0 }
 
 /* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
  * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. */
@@ -185,28 +193,30 @@ typedef int (*cubinet_progress)(void* user, const char* phase, int64_t done, int
 
 typedef struct cubinet_warmup_options {
   size_t size;
-  int32_t execute;       /* run each kernel on the options' device afterwards, checked against a reference */
-  int32_t strict;        /* what could not be executed makes the warmup incomplete */
-  int64_t memory_budget; /* bytes of device memory; 0: half of what is free */
+  int32_t execute;           /* run each kernel on the options' device afterwards, checked against a reference */
+  int32_t strict;            /* what could not be executed makes the warmup incomplete */
+  int64_t memory_budget;     /* bytes of device memory; 0: half of what is free */
   cubinet_progress progress; /* NULL: none */
   void* user;
 } cubinet_warmup_options;
-#define CUBINET_WARMUP_OPTIONS_INIT {sizeof(cubinet_warmup_options), 0, 0, 0, NULL, NULL}
+#define CUBINET_WARMUP_OPTIONS_INIT \
+  { sizeof(cubinet_warmup_options), 0, 0, 0, NULL, NULL }
 
 /* Figures of a cabinet, as `cubinet cache stats` prints them. -1: not known, as the index could not be read. */
 typedef struct cubinet_cache_figures {
   size_t size;
   int64_t entries;
   int64_t bytes;
-  int64_t quarantined;   /* damaged files that were set aside */
-  int64_t hits;          /* look-ups, of all processes since the cabinet was made */
+  int64_t quarantined; /* damaged files that were set aside */
+  int64_t hits;        /* look-ups, of all processes since the cabinet was made */
   int64_t misses;
   int64_t evicted_misses; /* misses of what was evicted */
   int64_t compiles;
   int64_t damage;
   int64_t evictions;
 } cubinet_cache_figures;
-#define CUBINET_CACHE_FIGURES_INIT {sizeof(cubinet_cache_figures)}
+#define CUBINET_CACHE_FIGURES_INIT \
+  { sizeof(cubinet_cache_figures) }
 
 /* "0.1.0" */
 CUBINET_API const char* cubinet_version(void);
@@ -239,8 +249,7 @@ CUBINET_API void cubinet_close(cubinet_service* service); /* NULL is none */
 /* The call for an engine's start; cubinet.hpp: start. `gemms` takes `count` handles, in the order of the problems.
  * `report` may be NULL. */
 CUBINET_API cubinet_status cubinet_start(const cubinet_options* options, const cubinet_problem* problems, size_t count,
-                                         cubinet_service** service, cubinet_gemm** gemms,
-                                         cubinet_start_report* report);
+                                         cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report);
 
 /* The same for a service that is open; cubinet.hpp: Service::prepare. */
 CUBINET_API cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* problems, size_t count,
