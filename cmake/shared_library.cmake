@@ -22,17 +22,20 @@ function(cubinet_shared_library)
   cubinet_install_library()
 endfunction()
 
-# The library, its headers, and what find_package(cubinet) and pkg-config read; the prefix may be moved afterwards.
+# The library, its headers, and what find_package(cubinet) and pkg-config read; the prefix may be moved afterwards. They
+# can be installed alone: `cmake --install build --component library`.
 function(cubinet_install_library)
   include(GNUInstallDirs)
   include(CMakePackageConfigHelpers)
   set(package ${CMAKE_INSTALL_LIBDIR}/cmake/cubinet)
-  install(TARGETS cubinet EXPORT cubinet LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cubinet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  install(EXPORT cubinet FILE cubinet-config.cmake NAMESPACE cubinet:: DESTINATION ${package})
+  install(TARGETS cubinet EXPORT cubinet LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+                                        NAMELINK_COMPONENT library)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/cubinet
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+  install(EXPORT cubinet FILE cubinet-config.cmake NAMESPACE cubinet:: DESTINATION ${package} COMPONENT library)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/cubinet-config-version.cmake COMPATIBILITY SameMajorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/cubinet-config-version.cmake DESTINATION ${package})
+  install(FILES ${PROJECT_BINARY_DIR}/cubinet-config-version.cmake DESTINATION ${package} COMPONENT library)
   file(RELATIVE_PATH CUBINET_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/cubinet.pc.in ${PROJECT_BINARY_DIR}/cubinet.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/cubinet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/cubinet.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 endfunction()
