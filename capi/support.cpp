@@ -1,6 +1,7 @@
 #include "capi/support.hpp"
 
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 
 #include <fmt/format.h>
@@ -99,6 +100,14 @@ const char* keep(Place place, std::string text) {
   return kept.c_str();
 }
 
+Expected<char*> copy_for_caller(std::string_view text) {
+  auto* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) return fail(ErrorCode::out_of_memory, "out of memory");
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  return copy;
+}
+
 Expected<void> check_given(const void* pointer, std::string_view name) {
   if (pointer != nullptr) return {};
   return fail(ErrorCode::invalid_argument, fmt::format("{} is NULL", name));
@@ -159,6 +168,8 @@ ScaleTensor scales_of(const cubinet_scales& scales) {
 using cubinet::capi::said;
 
 const char* cubinet_version(void) { return CUBINET_VERSION; }
+
+void cubinet_free(char* text) { std::free(text); }
 
 const char* cubinet_last_error(void) { return said.error.message.c_str(); }
 const char* cubinet_last_error_detail(void) { return said.error.detail.c_str(); }

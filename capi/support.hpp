@@ -24,6 +24,9 @@ cubinet_status failed(cubinet_status status, std::string message) noexcept;
 enum class Place : std::uint8_t { warning, failure };
 const char* keep(Place place, std::string text);
 
+// A copy for the caller, whom cubinet_free() frees of it. out_of_memory.
+Expected<char*> copy_for_caller(std::string_view text);
+
 // Runs what may throw; its errors and exceptions become a status.
 template <class Work>
 cubinet_status guarded(Work&& work) noexcept {
