@@ -24,7 +24,7 @@ static_assert(static_cast<int>(ErrorCode::compile_failed) + 1 == CUBINET_COMPILE
 static_assert(static_cast<int>(ErrorCode::not_prepared) + 1 == CUBINET_NOT_PREPARED);
 static_assert(static_cast<int>(ErrorCode::out_of_memory) + 1 == CUBINET_OUT_OF_MEMORY);
 
-cubinet_status status_of(ErrorCode code) { return static_cast<cubinet_status>(static_cast<int>(code) + 1); }
+cubinet_status status_of(ErrorCode code) { return static_cast<cubinet_status>(code) + 1; }
 
 // The size that a struct says of itself.
 std::size_t size_of(const void* given) {
@@ -183,6 +183,6 @@ const char* cubinet_status_name(cubinet_status status) {
     case CUBINET_INTERNAL:
       return "internal";
     default:
-      return cubinet::util::code_name(static_cast<cubinet::ErrorCode>(static_cast<int>(status) - 1)).data();
+      return cubinet::util::code_name(static_cast<cubinet::ErrorCode>(status - 1)).data();
   }
 }

@@ -33,7 +33,9 @@
 extern "C" {
 #endif
 
-typedef enum cubinet_status {
+/* What a function answers: a number that may be one of a later version, too. */
+typedef int32_t cubinet_status;
+enum {
   CUBINET_OK = 0,
   CUBINET_INVALID_ARGUMENT = 1, /* the caller's input breaks a rule, which is named */
   CUBINET_UNSUPPORTED = 2,      /* a legal request that these kernels do not take; the rule is named */
@@ -51,7 +53,7 @@ typedef enum cubinet_status {
   CUBINET_OUT_OF_MEMORY = 14, /* of the host */
   CUBINET_INCOMPLETE = 15,    /* cubinet_warmup: not all that was asked for was done; the report says what and why */
   CUBINET_INTERNAL = 16       /* a fault of the library */
-} cubinet_status;
+};
 
 typedef enum cubinet_dtype { CUBINET_BF16 = 0, CUBINET_FP8 = 1 } cubinet_dtype;            /* problem.hpp: DataType */
 typedef enum cubinet_layout { CUBINET_CONTIGUOUS = 0, CUBINET_MASKED = 1 } cubinet_layout; /* problem.hpp: Layout */
@@ -110,6 +112,10 @@ typedef struct cubinet_scales {
   int64_t shape[3];
   int64_t strides[3]; /* in elements */
 } cubinet_scales;
+#define CUBINET_SCALES_INIT                             \
+  {                                                     \
+    NULL, CUBINET_SCALE_FP32, 0, {0, 0, 0}, { 0, 0, 0 } \
+  }
 
 /* cubinet.hpp: ContiguousArguments and MaskedArguments. Pointers are device pointers. */
 typedef struct cubinet_contiguous_args {
@@ -125,7 +131,7 @@ typedef struct cubinet_contiguous_args {
   int64_t workspace_bytes;
 } cubinet_contiguous_args;
 #define CUBINET_CONTIGUOUS_ARGS_INIT \
-  { sizeof(cubinet_contiguous_args) }
+  { sizeof(cubinet_contiguous_args), NULL, NULL, NULL, NULL, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
 
 typedef struct cubinet_masked_args {
   size_t size;
@@ -141,7 +147,7 @@ typedef struct cubinet_masked_args {
   int64_t workspace_bytes;
 } cubinet_masked_args;
 #define CUBINET_MASKED_ARGS_INIT \
-  { sizeof(cubinet_masked_args) }
+  { sizeof(cubinet_masked_args), NULL, NULL, NULL, NULL, 0, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
 
 /* What a start or a preparation did; cubinet.hpp: StartReport. `warning` is never NULL and lives until this thread's
  * next call of a function that answers a status. */
@@ -216,7 +222,7 @@ typedef struct cubinet_cache_figures {
   int64_t evictions;
 } cubinet_cache_figures;
 #define CUBINET_CACHE_FIGURES_INIT \
-  { sizeof(cubinet_cache_figures) }
+  { sizeof(cubinet_cache_figures), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* "0.1.0" */
 CUBINET_API const char* cubinet_version(void);
