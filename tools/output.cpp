@@ -45,6 +45,8 @@ std::string readable(std::string_view message) {
 
 void print_object(const Json& object) { print(object.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'); }
 
+void print_json(std::string_view text) { print_object(Json::parse(text)); }
+
 void print(std::string_view text) { write(stdout, text); }
 
 void log(std::string_view text) { write(stderr, text); }
@@ -70,34 +72,7 @@ bool finish_output() {
   return whole;
 }
 
-std::string_view persist_name(cache::Persistence persistence) {
-  switch (persistence) {
-    case cache::Persistence::on:
-      return "on";
-    case cache::Persistence::readonly:
-      return "readonly";
-    case cache::Persistence::off:
-      return "off";
-  }
-  return "off";
-}
-
 std::string size_text(std::int64_t size) { return size == 0 ? "-" : std::to_string(size); }
-
-Json config_object(const jit::KernelSpec& spec) {
-  if (!jit::takes_constants(spec)) return Json{{"name", jit::config_name(spec)}};
-  const jit::TileConfig& config = spec.config;
-  return Json{{"name", jit::config_name(spec)},
-              {"block_tokens", config.block_tokens},
-              {"token_step", config.token_step},
-              {"block_columns", config.block_columns},
-              {"stages", config.stages},
-              {"cluster", config.cluster},
-              {"raster_band", config.raster_band},
-              {"largest_first", config.largest_first},
-              {"prefetch_weights", config.prefetch_weights},
-              {"tokens_on_m", config.tokens_on_m}};
-}
 
 std::string one_line(std::string_view text) {
   std::string line(text);
