@@ -85,7 +85,7 @@ TEST_CASE("A report that there is no memory to write is std::bad_alloc, not the 
 TEST_CASE("What a campaign fell short of is told in the order in which it matters") {
   warmup::CampaignReport report;
   CHECK_FALSE(warmup::shortfall_of(report));
-  report.asked = {.execute = true, .strict = false};
+  report.asked.execute = true;
   report.execution.not_executed = {{"dd", jit::quantization_spec("sm_90a"), "no device"}};
   CHECK_FALSE(warmup::shortfall_of(report));
   report.asked.strict = true;
