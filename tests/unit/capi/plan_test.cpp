@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "cli/command.hpp"
 #include "unit/capi/support.hpp"
+#include "unit/util/failing_memory.hpp"
 
 namespace {
 
@@ -69,4 +70,22 @@ TEST_CASE("A plan without a place for its text is refused") {
   const cubinet_request request = small_request(&problem, 1);
   REQUIRE(cubinet_plan(&request, nullptr) == CUBINET_INVALID_ARGUMENT);
   CHECK(last_error() == "json is NULL");
+}
+
+// Of one that is refused in the end: to open NVRTC, libstdc++ lists folders, and ends the process without memory.
+TEST_CASE("A request that there is no memory to read is out_of_memory") {
+  cubinet_problem problem = small_problem();
+  problem.k = 100;
+  const cubinet_request request = small_request(&problem, 1);
+  int failures = 0;
+  for (cubinet_status status = CUBINET_OUT_OF_MEMORY; status != CUBINET_UNSUPPORTED; ++failures) {
+    GivenText json;
+    {
+      const FailingMemory memory(failures);
+      status = cubinet_plan(&request, json.where());
+    }
+    CHECK_FALSE(json.there());
+    if (status != CUBINET_UNSUPPORTED) REQUIRE(status == CUBINET_OUT_OF_MEMORY);
+  }
+  CHECK(failures > 5);
 }

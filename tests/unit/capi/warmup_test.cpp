@@ -94,7 +94,7 @@ TEST_CASE("A report is not needed") {
   CHECK(std::filesystem::exists(options.root() + "/FORMAT"));
 }
 
-TEST_CASE("The caller is told of each kernel, and ends a warmup by his answer; the next one does the rest") {
+TEST_CASE("The caller is told of each kernel, and ends a warmup by his answer, and the next one does the rest") {
   RootOptions options;
   (*options).jobs = 1;
   const cubinet_request request = request_of_three();
