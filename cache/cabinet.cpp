@@ -10,6 +10,18 @@
 
 namespace cubinet::cache {
 
+std::string_view persistence_name(Persistence persistence) {
+  switch (persistence) {
+    case Persistence::on:
+      return "on";
+    case Persistence::readonly:
+      return "readonly";
+    case Persistence::off:
+      return "off";
+  }
+  return "off";
+}
+
 Expected<void> Cabinet::State::require_writable() const {
   if (writable()) return {};
   return fail(ErrorCode::cache_unusable,

@@ -133,6 +133,9 @@ struct VerifyReport {
 
 enum class Persistence { on, readonly, off };
 
+// "on", "readonly" or "off".
+std::string_view persistence_name(Persistence persistence);
+
 // Where an entry that is published comes from: it was missed and compiled, or copied from another place.
 enum class Origin : std::uint8_t { compiled, copied };
 

@@ -107,7 +107,7 @@ void print_counters(const cache::Counters& counters) {
 }
 
 void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
-  Json object{{"cache", cabinet.root().string()}, {"persist", persist_name(cabinet.persistence())}};
+  Json object{{"cache", cabinet.root().string()}, {"persist", cache::persistence_name(cabinet.persistence())}};
   for (const Figure& figure : figures) {
     if (!known(figure, stats)) {
       object[figure.field] = nullptr;
@@ -123,7 +123,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
 
 void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   print(fmt::format("{:<13}{} (persistence {})\n", "cache", cabinet.root().string(),
-                    persist_name(cabinet.persistence())));
+                    cache::persistence_name(cabinet.persistence())));
   for (const Figure& figure : figures) {
     if (figure.label == nullptr) continue;
     const std::string value = known(figure, stats) ? figure.text(value_of(figure, stats)) : "unknown";

@@ -4,8 +4,9 @@
 #include <cstdio>
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+
+#include "util/error_name.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -44,6 +45,8 @@ std::string readable(std::string_view message) {
 
 void print_object(const Json& object) { print(object.dump(2, ' ', false, Json::error_handler_t::replace) + '\n'); }
 
+void print_json(std::string_view text) { print_object(Json::parse(text)); }
+
 void print(std::string_view text) { write(stdout, text); }
 
 void log(std::string_view text) { write(stderr, text); }
@@ -55,7 +58,7 @@ int report_error(const Error& error, bool json, ExitCode exit_code) {
   log("cubinet: error: " + message + '\n');
   if (!error.detail.empty()) log(error.detail + (error.detail.back() == '\n' ? "" : "\n"));
   if (json) {
-    Json body{{"code", code_name(error.code)}, {"message", message}, {"detail", error.detail}};
+    Json body{{"code", util::code_name(error.code)}, {"message", message}, {"detail", error.detail}};
     print_object(Json{{"error", std::move(body)}});
   }
   return exit_code;
@@ -69,68 +72,7 @@ bool finish_output() {
   return whole;
 }
 
-std::string_view code_name(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-      return "invalid_argument";
-    case ErrorCode::unsupported:
-      return "unsupported";
-    case ErrorCode::not_found:
-      return "not_found";
-    case ErrorCode::io:
-      return "io";
-    case ErrorCode::cache_unusable:
-      return "cache_unusable";
-    case ErrorCode::compiler_missing:
-      return "compiler_missing";
-    case ErrorCode::compile_failed:
-      return "compile_failed";
-    case ErrorCode::driver_missing:
-      return "driver_missing";
-    case ErrorCode::wrong_device:
-      return "wrong_device";
-    case ErrorCode::driver_failed:
-      return "driver_failed";
-    case ErrorCode::not_prepared:
-      return "not_prepared";
-    case ErrorCode::capturing:
-      return "capturing";
-    case ErrorCode::no_room:
-      return "no_room";
-    case ErrorCode::out_of_memory:
-      return "out_of_memory";
-  }
-  return "unknown";
-}
-
-std::string_view persist_name(cache::Persistence persistence) {
-  switch (persistence) {
-    case cache::Persistence::on:
-      return "on";
-    case cache::Persistence::readonly:
-      return "readonly";
-    case cache::Persistence::off:
-      return "off";
-  }
-  return "off";
-}
-
 std::string size_text(std::int64_t size) { return size == 0 ? "-" : std::to_string(size); }
-
-Json config_object(const jit::KernelSpec& spec) {
-  if (!jit::takes_constants(spec)) return Json{{"name", jit::config_name(spec)}};
-  const jit::TileConfig& config = spec.config;
-  return Json{{"name", jit::config_name(spec)},
-              {"block_tokens", config.block_tokens},
-              {"token_step", config.token_step},
-              {"block_columns", config.block_columns},
-              {"stages", config.stages},
-              {"cluster", config.cluster},
-              {"raster_band", config.raster_band},
-              {"largest_first", config.largest_first},
-              {"prefetch_weights", config.prefetch_weights},
-              {"tokens_on_m", config.tokens_on_m}};
-}
 
 std::string one_line(std::string_view text) {
   std::string line(text);

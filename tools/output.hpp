@@ -19,6 +19,9 @@ using Json = nlohmann::ordered_json;
 // Writes the object, indented, and a line feed. Bytes that are not UTF-8 are replaced.
 void print_object(const Json& object);
 
+// The same of an object that is a text already.
+void print_json(std::string_view text);
+
 // Writes text to standard output.
 void print(std::string_view text);
 
@@ -38,15 +41,6 @@ bool flush_output();
 
 // The same, and says on standard error what could not be done.
 bool finish_output();
-
-// "invalid_argument", ...
-std::string_view code_name(ErrorCode code);
-
-// "on", "readonly" or "off".
-std::string_view persist_name(cache::Persistence persistence);
-
-// The configuration's name and every constant of it. A kernel that takes no constants has an empty name alone.
-Json config_object(const jit::KernelSpec& spec);
 
 // N or K for a table: "-" for the 0 of a kernel that is not made for one.
 std::string size_text(std::int64_t size);

@@ -1,15 +1,14 @@
 // cubinet plan: which kernels a model or a shape needs, and why.
-#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "tools/output.hpp"
 #include "tools/request.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "warmup/plan_json.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -31,29 +30,6 @@ constexpr const char* plan_help =
     "m_ranges repeat the first. An m_range is [first, last], both included. A kernel with n and k 0 has\n"
     "them at run time and stands in for any other of its family; so has the family fp8_quantization, one\n"
     "kernel for all FP8 problems of a plan, and a config without constants.";
-
-Json ranges_array(const std::vector<MRange>& ranges) {
-  Json array = Json::array();
-  for (const MRange& range : ranges) array.push_back({range.first, range.last});
-  return array;
-}
-
-Json kernel_object(const warmup::PlannedKernel& kernel, const std::string& key) {
-  Json uses = Json::array();
-  for (const warmup::PlannedUse& use : kernel.uses) {
-    Json object{{"groups", use.problem.groups}, {"m_ranges", ranges_array(use.m_ranges)}};
-    if (std::find(uses.begin(), uses.end(), object) == uses.end()) uses.push_back(std::move(object));
-  }
-  const warmup::PlannedUse& first = kernel.uses.front();
-  return Json{{"key", key},
-              {"family", kernel.spec.family},
-              {"n", kernel.spec.n},
-              {"k", kernel.spec.k},
-              {"groups", first.problem.groups},
-              {"m_ranges", ranges_array(first.m_ranges)},
-              {"config", config_object(kernel.spec)},
-              {"uses", std::move(uses)}};
-}
 
 // "1-64, 129-256 and 3 more".
 std::string ranges_text(const std::vector<MRange>& ranges) {
@@ -111,13 +87,7 @@ int run(const PlanOptions& options) {
                       request->plan.range.first, request->plan.range.last, nvrtc));
     return exit_done;
   }
-  Json kernels = Json::array();
-  for (const auto& kernel : plan->kernels) kernels.push_back(kernel_object(kernel, key_text(kernel.spec, nvrtc)));
-  print_object(Json{{"unique_kernels", plan->kernels.size()},
-                    {"arch", options.request.arch},
-                    {"nvrtc", nvrtc},
-                    {"m_range", {request->plan.range.first, request->plan.range.last}},
-                    {"kernels", std::move(kernels)}});
+  print_json(warmup::plan_json(request->plan, *plan, nvrtc));
   return exit_done;
 }
 

@@ -136,7 +136,7 @@ void ProgressScreen::begin(const ProgressCounts& counts) {
   next_line_ = seconds_per_line;
   if (style_ == ProgressStyle::bar) draw(counts);
   if (style_ == ProgressStyle::lines) {
-    print_(phase_name(counts.phase) + ": " + std::to_string(counts.total) + " kernels\n");
+    print_(std::string(warmup::phase_name(counts.phase)) + ": " + std::to_string(counts.total) + " kernels\n");
   }
 }
 

@@ -29,8 +29,6 @@ std::string left_text(const ProgressCounts& counts) {
 
 }  // namespace
 
-std::string phase_name(Phase phase) { return phase == Phase::compiling ? "compiling" : "executing"; }
-
 std::string waiting_text(std::int64_t holder) {
   return holder == 0 ? "waiting for another process" : fmt::format("waiting for process {}", holder);
 }
@@ -73,7 +71,7 @@ std::string line_text(const ProgressCounts& counts) {
 }
 
 std::string last_line_text(const ProgressCounts& counts) {
-  return fmt::format("{}: {}", phase_name(counts.phase), figures_text(counts));
+  return fmt::format("{}: {}", warmup::phase_name(counts.phase), figures_text(counts));
 }
 
 }  // namespace cubinet::tools

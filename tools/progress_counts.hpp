@@ -6,12 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "warmup/observer.hpp"
+
 namespace cubinet::tools {
 
-enum class Phase { compiling, executing };
-
-// "compiling" or "executing".
-std::string phase_name(Phase phase);
+using warmup::Phase;
 
 // A moment of a phase. `done`, `total`, `worked` and the times are of this phase, the three counts between of all.
 struct ProgressCounts {

@@ -35,11 +35,6 @@ std::string Table::text() const {
   return text;
 }
 
-std::string count_text(std::int64_t count, std::string_view noun) {
-  if (count != 1 && noun.ends_with('y')) return fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1));
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string milliseconds_text(double value) {
   value = std::min(value, 1e15);  // beyond it is no time that anything took, and the cast below would not hold it
   if (value < 999.5) return fmt::format("{:.0f} ms", value);

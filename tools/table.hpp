@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "util/text.hpp"
 
 namespace cubinet::tools {
 
@@ -22,8 +23,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-std::string count_text(std::int64_t count, std::string_view noun);  // "1 kernel", "10 kernels", "2 entries"
-std::string milliseconds_text(double value);                        // "231 ms", "1.9 s", "2 min 5 s"
-std::string age_text(std::int64_t seconds);                         // "12 s", "5 min", "3 h", "8 d"
+using util::count_text;
+std::string milliseconds_text(double value);  // "231 ms", "1.9 s", "2 min 5 s"
+std::string age_text(std::int64_t seconds);   // "12 s", "5 min", "3 h", "8 d"
 
 }  // namespace cubinet::tools

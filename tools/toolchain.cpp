@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cubinet/cubinet.hpp"
+#include "warmup/cabinet_root.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -31,13 +32,7 @@ bool is_taken_from(const fs::path& file, const std::string& folder) {
 }  // namespace
 
 Toolchain open_toolchain(const Expected<void>& room) {
-  auto nvrtc = room.and_then([] { return jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders); });
-  if (nvrtc) return {*std::move(nvrtc), std::nullopt};
-  return {std::make_unique<jit::AbsentCompiler>(nvrtc.error()), nvrtc.error()};
-}
-
-const jit::NvrtcLocation& location_of(const Toolchain& toolchain) {
-  return static_cast<const jit::NvrtcCompiler&>(*toolchain.compiler).location();
+  return warmup::open_toolchain(ServiceOptions::from_environment().nvrtc_folders, room);
 }
 
 std::string passed_over(const Toolchain& toolchain) {
@@ -63,14 +58,7 @@ void add_cache_option(CLI::App& app, std::string& folder) {
 
 Expected<std::string> cache_root(const std::string& option) {
   const std::string root = option.empty() ? ServiceOptions::from_environment().cache_root : option;
-  if (root.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                "no cache folder: give --cache DIR, or set CUBINET_CACHE_DIR, or XDG_CACHE_HOME or HOME to an "
-                "absolute path");
-  }
-  std::error_code trouble;  // where the current folder is gone, the name stays as it is
-  const fs::path absolute = fs::absolute(root, trouble);
-  return trouble ? root : absolute.string();
+  return warmup::cabinet_root(root, warmup::command_options);
 }
 
 Expected<void> check_outside(std::string_view option, const fs::path& file, const fs::path& root) {

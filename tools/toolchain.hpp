@@ -2,14 +2,12 @@
 #pragma once
 
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "cache/cabinet.hpp"
-#include "jit/compiler.hpp"
 #include "util/expected.hpp"
+#include "warmup/toolchain.hpp"
 
 namespace CLI {
 class App;
@@ -17,17 +15,11 @@ class App;
 
 namespace cubinet::tools {
 
-struct Toolchain {
-  std::unique_ptr<jit::Compiler> compiler;  // never null
-  // Why NVRTC cannot be had; then `compiler` knows the version that the build was configured with and compiles nothing.
-  std::optional<Error> missing;
-};
+using warmup::location_of;
+using warmup::Toolchain;
 
-// `room`: whether there is memory for NVRTC to compile in (jit::check_memory); it is not opened where there is none.
+// From the folders that the environment names. `room`: see warmup::open_toolchain.
 Toolchain open_toolchain(const Expected<void>& room = {});
-
-// Of the NVRTC that was opened. Precondition: it is not missing.
-const jit::NvrtcLocation& location_of(const Toolchain& toolchain);
 
 // The folders that the environment names before the one whose NVRTC was taken, and why they were passed over; empty
 // where there are none, or no NVRTC at all.

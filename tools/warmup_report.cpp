@@ -1,42 +1,18 @@
 #include "tools/warmup_report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cache/layout.hpp"
+#include "tools/execution.hpp"
+#include "tools/output.hpp"
 #include "tools/table.hpp"
+#include "util/error_name.hpp"
 
 namespace cubinet::tools {
 namespace {
 
-const char* coverage_name(Coverage coverage) {
-  switch (coverage) {
-    case Coverage::found:
-      return "found";
-    case Coverage::recorded:
-      return "recorded";
-    case Coverage::none:
-      return "none";
-    case Coverage::unknown:
-      return "unknown";
-  }
-  return "none";
-}
-
-Json failures_array(const warmup::Report& report) {
-  Json failures = Json::array();
-  for (const warmup::Failure& failure : report.failed) {
-    failures.push_back({{"key", failure.key},
-                        {"family", failure.family},
-                        {"code", code_name(failure.error.code)},
-                        {"message", failure.error.message},
-                        {"log", failure.error.detail}});
-  }
-  return failures;
-}
-
-std::string execution_line(const WarmupOutcome& outcome) {
-  if (!outcome.executes) return {};
+std::string execution_line(const warmup::CampaignReport& outcome) {
+  if (!outcome.asked.execute) return {};
   if (outcome.executed_before) {
     return fmt::format("{} kernels were executed before on {}\n", outcome.kernels, one_line(outcome.execution.device));
   }
@@ -74,36 +50,7 @@ const char* const progress_fields_help =
     "for each process: one that another keeps gets a note, and is left to it. A file with anything else in\n"
     "it is refused.\n";
 
-bool complete(const warmup::Report& report) {
-  return report.failed.empty() && report.remaining.empty() && report.persist_problem.empty();
-}
-
-Json warmup_object(const WarmupOutcome& outcome) {
-  const warmup::Report& report = outcome.report;
-  Json object{{"unique_kernels", outcome.kernels},
-              {"compiled", report.compiled},
-              {"stored", report.stored},
-              {"hits", report.hits},
-              {"shared", report.shared},
-              {"failed", report.failed.size()},
-              {"failures", failures_array(report)},
-              {"remaining", report.remaining.size()}};
-  add_execution(object, outcome.execution, report);
-  object.update(Json{{"seconds", outcome.seconds},
-                     {"persist", persist_name(report.persist)},
-                     {"persist_problem", report.persist_problem},
-                     {"damaged", outcome.damaged},
-                     {"coverage", coverage_name(outcome.coverage)},
-                     {"coverage_problem", outcome.coverage_problem},
-                     {"cache", outcome.root},
-                     {"jobs", outcome.jobs.count},
-                     {"jobs_reason", jit::reason_name(outcome.jobs.reason)},
-                     {"host_peak_bytes", outcome.memory.peak},
-                     {"host_bytes_per_job", outcome.memory.per_job}});
-  return object;
-}
-
-std::string warmup_text(const WarmupOutcome& outcome) {
+std::string warmup_text(const warmup::CampaignReport& outcome) {
   const warmup::Report& report = outcome.report;
   std::string text =
       fmt::format("{}: {} compiled", count_text(static_cast<std::int64_t>(outcome.kernels), "kernel"), report.compiled);
@@ -113,7 +60,7 @@ std::string warmup_text(const WarmupOutcome& outcome) {
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
   return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
-                     outcome.root, persist_name(report.persist), execution_line(outcome));
+                     outcome.root, cache::persistence_name(report.persist), execution_line(outcome));
 }
 
 void explain(const warmup::Report& report) {
@@ -132,14 +79,14 @@ void explain(const warmup::Report& report) {
                       : "interrupted; run the same command again for the rest");
 }
 
-void remark(const WarmupOutcome& outcome) {
+void remark(const warmup::CampaignReport& outcome) {
   if (outcome.damaged > 0) {
     note(fmt::format("{} damaged {} set aside ({}); what of that this plan needs is made again", outcome.damaged,
                      outcome.damaged == 1 ? "entry was" : "entries were",
                      cache::Layout{outcome.root}.quarantine().string()));
   }
   if (outcome.coverage_problem.empty()) return;
-  const bool unknown = outcome.coverage == Coverage::unknown;
+  const bool unknown = outcome.coverage == warmup::CoverageState::unknown;
   note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +
        outcome.coverage_problem);
 }

@@ -86,13 +86,20 @@ bool is_utf8(std::string_view text) noexcept {
   return true;
 }
 
-std::string json_strings(const std::vector<std::string>& texts) {
+std::string json_array(const std::vector<std::string>& elements) {
   std::string out = "[";
-  for (const std::string& text : texts) {
+  for (const std::string& element : elements) {
     if (out.size() > 1) out += ',';
-    out += json_string(text);
+    out += element;
   }
   return out += ']';
+}
+
+std::string json_strings(const std::vector<std::string>& texts) {
+  std::vector<std::string> elements;
+  elements.reserve(texts.size());
+  for (const std::string& text : texts) elements.push_back(json_string(text));
+  return json_array(elements);
 }
 
 std::string json_object(const std::vector<JsonMember>& members) {

@@ -19,6 +19,9 @@ bool is_utf8(std::string_view text) noexcept;
 // A list of such strings.
 std::string json_strings(const std::vector<std::string>& texts);
 
+// A list of values that are JSON already.
+std::string json_array(const std::vector<std::string>& elements);
+
 // A member's name, which needs no escape, and the JSON of its value.
 using JsonMember = std::pair<std::string_view, std::string>;
 

@@ -106,4 +106,19 @@ std::string format_byte_size(std::int64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
+std::string count_text(std::int64_t count, std::string_view noun) {
+  if (count != 1 && noun.ends_with('y')) return fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1));
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (std::size_t at = text.find(separator); at != std::string_view::npos; at = text.find(separator)) {
+    parts.emplace_back(text.substr(0, at));
+    text.remove_prefix(at + 1);
+  }
+  parts.emplace_back(text);
+  return parts;
+}
+
 }  // namespace cubinet::util

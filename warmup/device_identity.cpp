@@ -49,11 +49,11 @@ std::optional<Executed> identity_from_module(const std::filesystem::path& folder
   return Executed{*models.begin(), version};
 }
 
-Expected<Executed> identify_device() {
+Expected<Executed> identify_device(int ordinal) {
   if (auto known = identity_from_module()) return *known;
   const auto driver = jit::Driver::open();
   if (!driver) return tl::make_unexpected(driver.error());
-  const auto device = jit::describe_device(**driver, 0);
+  const auto device = jit::describe_device(**driver, ordinal);
   if (!device) return tl::make_unexpected(device.error());
   int version = 0;
   const auto told = (*driver)->check((*driver)->cuDriverGetVersion(&version), "cuDriverGetVersion");

@@ -16,7 +16,7 @@ namespace cubinet::warmup {
 std::optional<Executed> identity_from_module(const std::filesystem::path& folder = "/proc/driver/nvidia",
                                              const std::filesystem::path& node = "/dev/nvidiactl");
 
-// The same, or else what the CUDA driver says of device 0. Makes no context. Errors: driver_missing, driver_failed.
-Expected<Executed> identify_device();
+// The same, or else what the CUDA driver says of the device. Makes no context. Errors: driver_missing, driver_failed.
+Expected<Executed> identify_device(int ordinal = 0);
 
 }  // namespace cubinet::warmup

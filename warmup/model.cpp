@@ -259,14 +259,15 @@ Expected<std::int64_t> share(std::int64_t value, const char* what, std::int64_t 
 
 // Whether the kernels of `type` take what a rank's part of an expert's width comes to as N and as K. The hidden size is
 // not looked at: no parallelism changes it.
-Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int64_t width, DataType type) {
+Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int64_t width, DataType type,
+                           const OptionNames& names) {
   for (const bool as_n : {true, false}) {
     const std::int64_t size = as_n ? 2 * width : width;
     auto allowed = jit::can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
     if (allowed) continue;
     Error error = std::move(allowed).error();
-    error.message = fmt::format("expert width {} over --tp {} gives {} = {}: {}", shape.expert_width, tensor,
-                                as_n ? "N" : "K", size, error.message);
+    error.message = fmt::format("expert width {} over {} {} gives {} = {}: {}", shape.expert_width,
+                                names.tensor_parallel, tensor, as_n ? "N" : "K", size, error.message);
     const auto padded = padded_size(type, width);
     if (padded && *padded > width && jit::can_run({type, Layout::masked, 2 * *padded, *padded, 1})) {
       error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
@@ -316,7 +317,7 @@ Expected<MoeShape> read_model(const std::filesystem::path& file) {
   return parse_model(*text, origin);
 }
 
-Expected<DataType> weight_type(const MoeShape& shape) {
+Expected<DataType> weight_type(const MoeShape& shape, const OptionNames& names) {
   if (shape.quantization != "fp8") return DataType::bf16;
   const std::string supported = fmt::format("[{0},{0}]", scale_block());
   if (shape.weight_block == supported) return DataType::fp8;
@@ -324,8 +325,8 @@ Expected<DataType> weight_type(const MoeShape& shape) {
   const std::string found = shape.weight_block.empty() ? fmt::format("{} is missing (scales are per tensor)", field)
                                                        : fmt::format("{} is {}", field, shape.weight_block);
   return fail(ErrorCode::unsupported,
-              fmt::format("{}; the FP8 kernels are for {} alone; --dtype bf16 plans BF16 kernels of its shapes", found,
-                          supported));
+              fmt::format("{}; the FP8 kernels are for {} alone; {} bf16 plans BF16 kernels of its shapes", found,
+                          supported, names.dtype));
 }
 
 std::optional<std::int64_t> padded_size(DataType type, std::int64_t size) {
@@ -336,7 +337,8 @@ std::optional<std::int64_t> padded_size(DataType type, std::int64_t size) {
 }
 
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
-                                           const std::vector<Layout>& layouts, const std::vector<DataType>& types) {
+                                           const std::vector<Layout>& layouts, const std::vector<DataType>& types,
+                                           const OptionNames& names) {
   const auto groups = share(shape.experts, "the number of experts", parallelism.expert, "expert");
   if (!groups) return tl::make_unexpected(groups.error());
   const auto width = share(shape.expert_width, "the width of an expert", parallelism.tensor, "tensor");
@@ -345,7 +347,7 @@ Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallel
   const auto on_rank = static_cast<std::int32_t>(*groups);
   std::vector<Problem> problems;
   for (const DataType type : types) {
-    const auto sound = check_width(shape, parallelism.tensor, *width, type);
+    const auto sound = check_width(shape, parallelism.tensor, *width, type, names);
     if (!sound) return tl::make_unexpected(sound.error());
     for (const Layout layout : layouts) {
       problems.push_back({type, layout, 2 * *width, shape.hidden_size, on_rank});

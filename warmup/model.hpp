@@ -10,6 +10,7 @@
 
 #include "cubinet/problem.hpp"
 #include "util/expected.hpp"
+#include "warmup/option_names.hpp"
 
 namespace cubinet::warmup {
 
@@ -37,8 +38,8 @@ struct MoeShape {
 };
 
 struct Parallelism {
-  std::int64_t expert = 1;  // --ep: ranks over which the experts are dealt
-  std::int64_t tensor = 1;  // --tp: ranks over which each expert's width is split
+  std::int64_t expert = 1;  // ranks over which the experts are dealt
+  std::int64_t tensor = 1;  // ranks over which each expert's width is split
 };
 
 // `text` is the JSON and nothing after it; `origin` names it in errors. Errors: not JSON (with line and column), no
@@ -51,7 +52,7 @@ Expected<MoeShape> read_model(const std::filesystem::path& file);
 // The type of the operands that the model's weights have: FP8 where they are quantized by the method "fp8" in blocks of
 // 128 x 128, else BF16, also where they are quantized by another method. The method "fp8" with other blocks, or with
 // none (a scale per tensor), is an error: there are kernels for its shapes, but the caller has to choose the type.
-Expected<DataType> weight_type(const MoeShape& shape);
+Expected<DataType> weight_type(const MoeShape& shape, const OptionNames& names = command_options);
 
 // The smallest size, `size` or above it, that the kernels of `type` take as K, and as N: what a width that they do not
 // take can be padded to. nullopt: there is none.
@@ -62,6 +63,7 @@ std::optional<std::int64_t> padded_size(DataType type, std::int64_t size);
 // gave, and the width that would do.
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
                                            const std::vector<Layout>& layouts,
-                                           const std::vector<DataType>& types = {DataType::bf16});
+                                           const std::vector<DataType>& types = {DataType::bf16},
+                                           const OptionNames& names = command_options);
 
 }  // namespace cubinet::warmup

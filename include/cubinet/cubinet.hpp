@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cubinet/error.hpp"
-#include "cubinet/export.hpp"
+#include "cubinet/export.h"
 #include "cubinet/problem.hpp"
 #include "cubinet/result.hpp"
 #include "cubinet/scales.hpp"

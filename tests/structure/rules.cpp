@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Lowest first: a layer may include itself and what stands before it.
-constexpr std::array<std::string_view, 5> layers = {"util", "cache", "jit", "warmup", "tools"};
+constexpr std::array<std::string_view, 6> layers = {"util", "cache", "jit", "warmup", "capi", "tools"};
 
 // Outside headers that one module alone may know, and the layer it lives in.
 struct Seam {
@@ -28,7 +28,7 @@ constexpr std::array<Seam, 4> seams = {
 
 std::string_view folder_of(std::string_view path) { return path.substr(0, path.find('/')); }
 
-// 0 for util ... 4 for tools, -1 for a folder that is no layer.
+// 0 for util ... 5 for tools, -1 for a folder that is no layer.
 int rank_of(std::string_view folder) {
   const auto found = std::find(layers.begin(), layers.end(), folder);
   return found == layers.end() ? -1 : static_cast<int>(found - layers.begin());

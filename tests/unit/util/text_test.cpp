@@ -50,3 +50,11 @@ TEST_CASE("sizes are printed in a unit that suits them") {
   CHECK(util::format_byte_size(std::int64_t{2} << 30) == "2 GiB");
   CHECK(util::format_byte_size((std::int64_t{5} << 30) / 2) == "2.5 GiB");
 }
+
+TEST_CASE("A list is taken apart at each separator, empty parts and all") {
+  using Parts = std::vector<std::string>;
+  CHECK(util::split("bf16,fp8", ',') == Parts{"bf16", "fp8"});
+  CHECK(util::split("bf16", ',') == Parts{"bf16"});
+  CHECK(util::split(",a,", ',') == Parts{"", "a", ""});
+  CHECK(util::split("", ',') == Parts{""});
+}

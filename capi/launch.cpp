@@ -1,0 +1,92 @@
+// Launches. Nothing of theirs allocates where nothing is wrong.
+#include "capi/handles.hpp"
+#include "capi/support.hpp"
+
+namespace cubinet::capi {
+namespace {
+
+// The arguments of the C++ interface. `given` has been checked.
+ContiguousArguments arguments_of(const cubinet_contiguous_args& given) {
+  return {given.a,
+          given.b,
+          given.d,
+          given.m_indices,
+          given.m,
+          scales_of(given.a_scales),
+          scales_of(given.b_scales),
+          {given.workspace, given.workspace_bytes}};
+}
+
+MaskedArguments arguments_of(const cubinet_masked_args& given) {
+  return {given.a,
+          given.b,
+          given.d,
+          given.masked_m,
+          given.capacity,
+          given.expected_m,
+          scales_of(given.a_scales),
+          scales_of(given.b_scales),
+          {given.workspace, given.workspace_bytes}};
+}
+
+Expected<void> check_type(const cubinet_gemm& gemm, DataType type) {
+  if (gemm.gemm.problem().data_type == type) [[likely]]
+    return {};
+  return fail(ErrorCode::invalid_argument, type == DataType::fp8 ? "gemm is of bf16 operands, and this launches fp8"
+                                                                 : "gemm is of fp8 operands, and this launches bf16");
+}
+
+template <class Given>
+cubinet_status launch(const cubinet_gemm* gemm, const Given* given, DataType type, void* stream) noexcept {
+  return guarded([&]() -> Expected<void> {
+    auto sound = check_given(gemm, "gemm").and_then([&] { return check_given(given, "args"); });
+    if (sound) sound = check_size(given, sizeof(Given), "args");
+    if (sound) sound = check_type(*gemm, type);
+    if (!sound) return sound;
+    Status launched = gemm->gemm.launch(arguments_of(*given), stream);
+    if (launched.ok()) [[likely]]
+      return {};
+    return tl::make_unexpected(launched.error());
+  });
+}
+
+}  // namespace
+}  // namespace cubinet::capi
+
+using cubinet::DataType;
+using cubinet::capi::launch;
+
+cubinet_status cubinet_launch_bf16_grouped_contiguous(const cubinet_gemm* gemm, const cubinet_contiguous_args* args,
+                                                      void* stream) {
+  return launch(gemm, args, DataType::bf16, stream);
+}
+
+cubinet_status cubinet_launch_bf16_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
+                                                  void* stream) {
+  return launch(gemm, args, DataType::bf16, stream);
+}
+
+cubinet_status cubinet_launch_fp8_grouped_contiguous(const cubinet_gemm* gemm, const cubinet_contiguous_args* args,
+                                                     void* stream) {
+  return launch(gemm, args, DataType::fp8, stream);
+}
+
+cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
+                                                 void* stream) {
+  return launch(gemm, args, DataType::fp8, stream);
+}
+
+cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m) {
+  using namespace cubinet::capi;
+  return guarded([&] {
+    return check_given(gemm, "gemm")
+        .and_then([&] { return expected(gemm->gemm.check_labels(m_indices, m)); })
+        .map([](std::monostate) {});
+  });
+}
+
+int64_t cubinet_scale_workspace_bytes(int64_t groups, int64_t m, int64_t k) {
+  return cubinet::scale_workspace_bytes(groups, m, k);
+}
+
+int32_t cubinet_contiguous_alignment(void) { return cubinet::contiguous_alignment(); }

@@ -1,0 +1,26 @@
+// Planning.
+#include "warmup/plan_json.hpp"
+
+#include "capi/request.hpp"
+#include "capi/support.hpp"
+#include "warmup/toolchain.hpp"
+
+namespace cubinet::capi {
+namespace {
+
+// The keys are those of the NVRTC that would compile here, or of the one that the build expects.
+Expected<void> plan(const cubinet_request* request, char** json) {
+  if (auto there = check_given(json, "json"); !there) return there;
+  const auto planned = plan_of(request);
+  if (!planned) return tl::make_unexpected(planned.error());
+  const auto toolchain = warmup::open_toolchain(ServiceOptions::from_environment().nvrtc_folders);
+  const std::string text = warmup::plan_json(planned->request, planned->plan, toolchain.compiler->version());
+  return copy_for_caller(text).map([&](char* copy) { *json = copy; });
+}
+
+}  // namespace
+}  // namespace cubinet::capi
+
+cubinet_status cubinet_plan(const cubinet_request* request, char** json) {
+  return cubinet::capi::guarded([&] { return cubinet::capi::plan(request, json); });
+}

@@ -1,0 +1,79 @@
+#include "capi/request.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "capi/support.hpp"
+
+namespace cubinet::capi {
+namespace {
+
+// A text that is given says something.
+Expected<void> check_text(const char* text, const char* name) {
+  if (text == nullptr || *text != '\0') return {};
+  return fail(ErrorCode::invalid_argument, fmt::format("{} is empty; NULL leaves it out", name));
+}
+
+Expected<void> check_texts(const cubinet_request& given) {
+  return check_text(given.model, field_names.model)
+      .and_then([&] { return check_text(given.dtype, field_names.dtype); })
+      .and_then([&] { return check_text(given.layout, field_names.layout); })
+      .and_then([&] { return check_text(given.arch, "request.arch"); });
+}
+
+// Each problem has a type and a layout of its own.
+Expected<void> check_apart_from_problems(const cubinet_request& given) {
+  const bool clashes = given.problem_count > 0 && (given.dtype != nullptr || given.layout != nullptr);
+  if (!clashes) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("{} is not for request.problems: each has its own",
+                          given.dtype != nullptr ? field_names.dtype : field_names.layout));
+}
+
+Expected<std::vector<Problem>> given_problems(const cubinet_request& given) {
+  const auto ranges = problems_of(given.problems, given.problem_count, "request.problems");
+  if (!ranges) return tl::make_unexpected(ranges.error());
+  std::vector<Problem> problems;
+  for (const ProblemRange& one : *ranges) problems.push_back(one.problem);
+  return problems;
+}
+
+warmup::RequestOptions options_of(const cubinet_request& given) {
+  warmup::RequestOptions options;
+  options.model = text_or(given.model, "");
+  options.generic_only = given.generic_only != 0;
+  options.no_generic = given.no_generic != 0;
+  options.expert_parallel = given.expert_parallel;
+  options.tensor_parallel = given.tensor_parallel;
+  options.dtype = text_or(given.dtype, options.dtype);
+  options.layout = text_or(given.layout, options.layout);
+  options.m_min = given.m_first;
+  options.m_max = given.m_last;
+  options.arch = text_or(given.arch, options.arch);
+  return options;
+}
+
+Expected<warmup::Request> resolve(const cubinet_request& given) {
+  warmup::GivenProblems problems;
+  if (given.problem_count > 0) {
+    problems = [&given](const auto& /*layouts*/, const auto& /*types*/) { return given_problems(given); };
+  }
+  return check_texts(given).and_then([&] { return check_apart_from_problems(given); }).and_then([&] {
+    return warmup::resolve(options_of(given), problems, field_names);
+  });
+}
+
+}  // namespace
+
+Expected<Planned> plan_of(const cubinet_request* request) {
+  auto resolved = taken(request, "request").and_then(resolve);
+  if (!resolved) return tl::make_unexpected(resolved.error());
+  auto plan = warmup::make_plan(resolved->plan);
+  if (!plan) return tl::make_unexpected(plan.error());
+  return Planned{std::move(resolved->plan), std::move(*plan)};
+}
+
+}  // namespace cubinet::capi

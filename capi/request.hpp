@@ -1,0 +1,35 @@
+// What plan and warmup are asked for.
+#pragma once
+
+#include "cubinet/cubinet.h"
+#include "util/expected.hpp"
+#include "warmup/option_names.hpp"
+#include "warmup/request.hpp"
+
+namespace cubinet::capi {
+
+// How messages call what a caller gives: as fields of his structs.
+inline constexpr warmup::OptionNames field_names{.sources = "request.model, request.problems or request.generic_only",
+                                                 .model = "request.model",
+                                                 .problem = "problem",
+                                                 .generic_only = "request.generic_only",
+                                                 .no_generic = "request.no_generic",
+                                                 .expert_parallel = "request.expert_parallel",
+                                                 .tensor_parallel = "request.tensor_parallel",
+                                                 .dtype = "request.dtype",
+                                                 .layout = "request.layout",
+                                                 .m_first = "request.m_first",
+                                                 .m_last = "request.m_last",
+                                                 .cache = "options.cache_root",
+                                                 .cache_value = "options.cache_root"};
+
+// A request, with its plan.
+struct Planned {
+  warmup::PlanRequest request;
+  warmup::Plan plan;
+};
+
+// Reads the model, if one is named. Errors name the field, or the file.
+Expected<Planned> plan_of(const cubinet_request* request);
+
+}  // namespace cubinet::capi

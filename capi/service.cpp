@@ -1,0 +1,124 @@
+// Opening, starting and preparing.
+#include <memory>
+#include <vector>
+
+#include "capi/handles.hpp"
+#include "capi/support.hpp"
+
+namespace cubinet::capi {
+namespace {
+
+using Gemms = std::vector<std::unique_ptr<cubinet_gemm>>;
+
+Gemms handles_of(std::vector<GroupedGemm>&& gemms) {
+  Gemms handles;
+  for (GroupedGemm& gemm : gemms) handles.push_back(std::make_unique<cubinet_gemm>(cubinet_gemm{std::move(gemm)}));
+  return handles;
+}
+
+// Hands the handles and the report to the caller; last, as nothing may fail after it.
+void hand_over(Gemms handles, cubinet_gemm** gemms) {
+  for (auto& handle : handles) *gemms++ = handle.release();
+}
+
+Expected<void> give_report(const StartReport& report, cubinet_start_report* given) {
+  return give(given,
+              {sizeof(cubinet_start_report), report.loaded, report.missing, report.compiled, report.milliseconds,
+               keep(Place::warning, report.warning)},
+              "report");
+}
+
+// Whether a report can be written, before the work is done.
+Expected<void> check_report(const cubinet_start_report* report) {
+  return report == nullptr ? Expected<void>() : check_size(report, sizeof(cubinet_start_report), "report");
+}
+
+struct Wanted {
+  ServiceOptions options;
+  std::vector<ProblemRange> problems;
+};
+
+Expected<std::vector<ProblemRange>> wanted(const cubinet_problem* problems, std::size_t count, cubinet_gemm** gemms,
+                                           const cubinet_start_report* report) {
+  const auto room = count == 0 ? Expected<void>() : check_given(gemms, "gemms");
+  return room.and_then([&] { return check_report(report); }).and_then([&] {
+    return problems_of(problems, count, "problems");
+  });
+}
+
+Expected<void> start(const cubinet_options* options, const cubinet_problem* problems, std::size_t count,
+                     cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report) {
+  if (auto there = check_given(service, "service"); !there) return there;
+  const auto own = options_of(options);
+  if (!own) return tl::make_unexpected(own.error());
+  const auto ranges = wanted(problems, count, gemms, report);
+  if (!ranges) return tl::make_unexpected(ranges.error());
+  auto started = expected(cubinet::start(*own, *ranges));
+  if (!started) return tl::make_unexpected(started.error());
+  auto handle = std::make_unique<cubinet_service>(cubinet_service{std::move(started->service)});
+  Gemms handles = handles_of(std::move(started->gemms));
+  return give_report(started->report, report).map([&] {
+    hand_over(std::move(handles), gemms);
+    *service = handle.release();
+  });
+}
+
+Expected<void> prepare(cubinet_service* service, const cubinet_problem* problems, std::size_t count,
+                       cubinet_gemm** gemms, cubinet_start_report* report) {
+  if (auto there = check_given(service, "service"); !there) return there;
+  const auto ranges = wanted(problems, count, gemms, report);
+  if (!ranges) return tl::make_unexpected(ranges.error());
+  StartReport own;
+  auto prepared = expected(service->service.prepare(*ranges, &own));
+  if (!prepared) return tl::make_unexpected(prepared.error());
+  Gemms handles = handles_of(std::move(*prepared));
+  return give_report(own, report).map([&] { hand_over(std::move(handles), gemms); });
+}
+
+}  // namespace
+}  // namespace cubinet::capi
+
+using namespace cubinet::capi;
+
+cubinet_status cubinet_open(const cubinet_options* options, cubinet_service** service) {
+  return guarded([&] {
+    return check_given(service, "service")
+        .and_then([&] { return options_of(options); })
+        .and_then([](const cubinet::ServiceOptions& own) { return expected(cubinet::Service::open(own)); })
+        .map([&](cubinet::Service&& opened) { *service = new cubinet_service{std::move(opened)}; });
+  });
+}
+
+void cubinet_close(cubinet_service* service) { delete service; }
+
+cubinet_status cubinet_start(const cubinet_options* options, const cubinet_problem* problems, size_t count,
+                             cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report) {
+  return guarded([&] { return cubinet::capi::start(options, problems, count, service, gemms, report); });
+}
+
+cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* problems, size_t count,
+                               cubinet_gemm** gemms, cubinet_start_report* report) {
+  return guarded([&] { return cubinet::capi::prepare(service, problems, count, gemms, report); });
+}
+
+void cubinet_gemm_release(cubinet_gemm* gemm) { delete gemm; }
+
+cubinet_status cubinet_background(const cubinet_service* service, cubinet_background_report* report) {
+  return guarded([&] {
+    return check_given(service, "service").and_then([&] { return check_given(report, "report"); }).and_then([&] {
+      cubinet::BackgroundReport own = service->service.background();
+      return give(report,
+                  {sizeof(cubinet_background_report), own.pending, own.ready, own.failed,
+                   keep(Place::failure, std::move(own.last_failure))},
+                  "report");
+    });
+  });
+}
+
+cubinet_status cubinet_wait_for_background(const cubinet_service* service, double seconds, int32_t* done) {
+  return guarded([&] {
+    return check_given(service, "service").and_then([&] { return check_given(done, "done"); }).map([&] {
+      *done = service->service.wait_for_background(seconds) ? 1 : 0;
+    });
+  });
+}

@@ -1,0 +1,91 @@
+// What the functions of the C interface share: statuses, the last error, structs that carry their size, options.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cubinet/cubinet.h"
+#include "cubinet/cubinet.hpp"
+#include "util/expected.hpp"
+
+namespace cubinet::capi {
+
+// Keeps the error for cubinet_last_error() and answers with its status.
+cubinet_status failed(Error error) noexcept;
+cubinet_status failed(cubinet_status status, std::string message) noexcept;
+
+// A copy of the text that lives until this thread's next kept text of the same place, for reports.
+enum class Place : std::uint8_t { warning, failure };
+const char* keep(Place place, std::string text);
+
+// A copy for the caller, whom cubinet_free() frees of it. out_of_memory.
+Expected<char*> copy_for_caller(std::string_view text);
+
+// Runs what may throw; its errors and exceptions become a status.
+template <class Work>
+cubinet_status guarded(Work&& work) noexcept {
+  try {
+    Expected<void> done = work();
+    return done ? CUBINET_OK : failed(std::move(done.error()));
+  } catch (const std::bad_alloc&) {
+    return failed(CUBINET_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& exception) {
+    return failed(CUBINET_INTERNAL, exception.what());
+  } catch (...) {
+    return failed(CUBINET_INTERNAL, "an exception that says nothing");
+  }
+}
+
+// From the C++ interface's results.
+template <class T>
+Expected<T> expected(Result<T>&& result) {
+  if (result) return std::move(result).value();
+  return tl::make_unexpected(result.error());
+}
+
+// invalid_argument when a pointer that has to be given is null; `name` is the argument's.
+Expected<void> check_given(const void* pointer, std::string_view name);
+
+// Whether `size`, which a struct `name` of the caller says of itself, can be read as `known` bytes of it: it has all
+// fields of the first version, and nothing but zeros where this library knows no field.
+Expected<void> check_size(const void* given, std::size_t known, std::string_view name);
+
+// A struct of the caller as this library knows it.
+template <class Struct>
+Expected<Struct> taken(const Struct* given, std::string_view name) {
+  return check_given(given, name).and_then([&] { return check_size(given, sizeof(Struct), name); }).map([&] {
+    Struct own;
+    std::memcpy(&own, given, sizeof(Struct));
+    return own;
+  });
+}
+
+// Writes a struct for the caller, as far as he knows its fields; `report` may be null.
+template <class Struct>
+Expected<void> give(Struct* report, Struct own, std::string_view name) {
+  if (report == nullptr) return {};
+  if (auto sized = check_size(report, sizeof(Struct), name); !sized) return sized;
+  own.size = report->size;
+  std::memcpy(report, &own, sizeof(Struct));
+  return {};
+}
+
+// A text of the caller as UTF-8, which this does not check; null is `otherwise`.
+std::string text_or(const char* text, std::string_view otherwise);
+
+// Null is the environment's.
+Expected<ServiceOptions> options_of(const cubinet_options* options);
+
+// `count` problems, each of the first one's size. `name` is the argument's.
+Expected<std::vector<ProblemRange>> problems_of(const cubinet_problem* problems, std::size_t count,
+                                                std::string_view name);
+
+ScaleTensor scales_of(const cubinet_scales& scales);
+
+}  // namespace cubinet::capi

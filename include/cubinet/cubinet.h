@@ -1,0 +1,306 @@
+/* Cubinet's C interface: the same engine as cubinet.hpp, for C and for bindings of other languages.
+ *
+ *   cubinet_problem problem = CUBINET_PROBLEM_INIT;
+ *   problem.layout = CUBINET_MASKED; problem.n = 4096; problem.k = 7168; problem.groups = 32;
+ *   cubinet_service* service; cubinet_gemm* gemm;
+ *   if (cubinet_start(NULL, &problem, 1, &service, &gemm, NULL)) fprintf(stderr, "%s\n", cubinet_last_error());
+ *   cubinet_masked_args args = CUBINET_MASKED_ARGS_INIT;
+ *   args.a = a; args.b = b; args.d = d; args.masked_m = masked_m; args.capacity = 512; args.expected_m = 64;
+ *   cubinet_launch_bf16_grouped_masked(gemm, &args, stream);
+ *
+ * Stability. Every struct that a caller hands over begins with its size, which its _INIT macro sets: a library that is
+ * newer than the caller takes fields that the caller does not know as absent, and an older one refuses a struct with
+ * fields of which it knows nothing, unless they are zero. Numbers of enumerations are never used again for something
+ * else.
+ *
+ * Errors. A function that answers a cubinet_status has succeeded when it is CUBINET_OK; otherwise cubinet_last_error()
+ * says why, and what it was to write through its last arguments is untouched unless stated. No exception leaves the
+ * library.
+ *
+ * Threads. Every function may be called from any thread, at once with any other, on the same handles, except that a
+ * handle must not be used while or after it is released. A gemm and a quantizer outlive the service that made them.
+ *
+ * Texts are UTF-8 and end with a NUL. A text that a struct of the caller points to is read during the call alone. */
+#ifndef CUBINET_CUBINET_H
+#define CUBINET_CUBINET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cubinet/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a function answers: a number that may be one of a later version, too. */
+typedef int32_t cubinet_status;
+enum {
+  CUBINET_OK = 0,
+  CUBINET_INVALID_ARGUMENT = 1, /* the caller's input breaks a rule, which is named */
+  CUBINET_UNSUPPORTED = 2,      /* a legal request that these kernels do not take; the rule is named */
+  CUBINET_NOT_FOUND = 3,
+  CUBINET_IO = 4,
+  CUBINET_CACHE_UNUSABLE = 5,   /* the cabinet's folder cannot be used */
+  CUBINET_COMPILER_MISSING = 6, /* NVRTC could not be opened */
+  CUBINET_COMPILE_FAILED = 7,   /* cubinet_last_error_detail() is NVRTC's log */
+  CUBINET_DRIVER_MISSING = 8,   /* no libcuda, or no device */
+  CUBINET_WRONG_DEVICE = 9,     /* a kernel for one architecture, a device of another */
+  CUBINET_DRIVER_FAILED = 10,
+  CUBINET_NOT_PREPARED = 11,  /* CUBINET_MISS_ERROR: names the kernel's key, and the command that warms it */
+  CUBINET_CAPTURING = 12,     /* a kernel would have to be loaded or compiled while the stream is captured */
+  CUBINET_NO_ROOM = 13,       /* a full or read-only disk, a quota */
+  CUBINET_OUT_OF_MEMORY = 14, /* of the host */
+  CUBINET_INCOMPLETE = 15,    /* cubinet_warmup: not all that was asked for was done; the report says what and why */
+  CUBINET_INTERNAL = 16       /* a fault of the library */
+};
+
+typedef enum cubinet_dtype { CUBINET_BF16 = 0, CUBINET_FP8 = 1 } cubinet_dtype;            /* problem.hpp: DataType */
+typedef enum cubinet_layout { CUBINET_CONTIGUOUS = 0, CUBINET_MASKED = 1 } cubinet_layout; /* problem.hpp: Layout */
+typedef enum cubinet_scale_type { CUBINET_SCALE_FP32 = 0, CUBINET_SCALE_UE8M0 = 1 } cubinet_scale_type;
+
+/* What happens when a kernel is asked for that no layer holds; cubinet.hpp: MissPolicy. */
+typedef enum cubinet_miss { CUBINET_MISS_COMPILE = 0, CUBINET_MISS_FALLBACK = 1, CUBINET_MISS_ERROR = 2 } cubinet_miss;
+
+typedef struct cubinet_service cubinet_service;     /* cabinet, compiler and device; cubinet.hpp: Service */
+typedef struct cubinet_gemm cubinet_gemm;           /* a prepared problem; cubinet.hpp: GroupedGemm */
+typedef struct cubinet_quantizer cubinet_quantizer; /* cubinet.hpp: Quantizer */
+
+/* cubinet.hpp: ServiceOptions, where each is told. With use_environment, which _INIT sets, a text that is NULL, no
+ * layers, and promote 0 mean what the environment says (ServiceOptions::from_environment), else nothing. */
+typedef struct cubinet_options {
+  size_t size;
+  int32_t use_environment;
+  int32_t device; /* CUDA ordinal */
+  int32_t jobs;   /* compile threads; 0: as many as cores and memory allow */
+  int32_t miss;   /* cubinet_miss */
+  int32_t promote;
+  int32_t reserved;          /* 0 */
+  const char* cache_root;    /* "": no cabinet */
+  const char* const* layers; /* layer_count of them */
+  size_t layer_count;
+  const char* const* nvrtc_folders; /* nvrtc_folder_count of them */
+  size_t nvrtc_folder_count;
+  const char* cache_max_size;
+  const char* cache_max_entries;
+  const char* bundle_key;
+} cubinet_options;
+#define CUBINET_OPTIONS_INIT \
+  { sizeof(cubinet_options), 1, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL }
+
+/* A grouped GEMM as one rank sees it, and the M for which its kernels are made ready, both ends included: rows of A
+ * (contiguous), or rows expected per group (masked). problem.hpp: Problem and MRange. Of an array, all elements have
+ * the size of the first. */
+typedef struct cubinet_problem {
+  size_t size;
+  int32_t dtype;  /* cubinet_dtype */
+  int32_t layout; /* cubinet_layout */
+  int64_t n;
+  int64_t k;
+  int64_t groups;
+  int64_t m_first;
+  int64_t m_last;
+} cubinet_problem;
+#define CUBINET_PROBLEM_INIT \
+  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16384 }
+
+/* A tensor of scales in device memory; scales.hpp: ScaleTensor, with the layouts that are taken. */
+typedef struct cubinet_scales {
+  const void* data;
+  int32_t type; /* cubinet_scale_type */
+  int32_t rank; /* 0: there are none */
+  int64_t shape[3];
+  int64_t strides[3]; /* in elements */
+} cubinet_scales;
+#define CUBINET_SCALES_INIT                             \
+  {                                                     \
+    NULL, CUBINET_SCALE_FP32, 0, {0, 0, 0}, { 0, 0, 0 } \
+  }
+
+/* cubinet.hpp: ContiguousArguments and MaskedArguments. Pointers are device pointers. */
+typedef struct cubinet_contiguous_args {
+  size_t size;
+  const void* a;            /* (m, K) */
+  const void* b;            /* (groups, N, K) */
+  void* d;                  /* bf16 (m, N) */
+  const int32_t* m_indices; /* (m) */
+  int64_t m;
+  cubinet_scales a_scales; /* FP8 alone */
+  cubinet_scales b_scales;
+  void* workspace; /* FP8 with row-major a_scales alone: cubinet_scale_workspace_bytes() of them */
+  int64_t workspace_bytes;
+} cubinet_contiguous_args;
+#define CUBINET_CONTIGUOUS_ARGS_INIT \
+  { sizeof(cubinet_contiguous_args), NULL, NULL, NULL, NULL, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
+
+typedef struct cubinet_masked_args {
+  size_t size;
+  const void* a;           /* (groups, capacity, K) */
+  const void* b;           /* (groups, N, K) */
+  void* d;                 /* bf16 (groups, capacity, N) */
+  const int32_t* masked_m; /* (groups) */
+  int64_t capacity;
+  int64_t expected_m;
+  cubinet_scales a_scales; /* FP8 alone */
+  cubinet_scales b_scales;
+  void* workspace; /* FP8 with row-major a_scales alone */
+  int64_t workspace_bytes;
+} cubinet_masked_args;
+#define CUBINET_MASKED_ARGS_INIT \
+  { sizeof(cubinet_masked_args), NULL, NULL, NULL, NULL, 0, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
+
+/* What a start or a preparation did; cubinet.hpp: StartReport. `warning` is never NULL and lives until this thread's
+ * next call of a function that answers a status. */
+typedef struct cubinet_start_report {
+  size_t size;
+  int64_t loaded;
+  int64_t missing;
+  int64_t compiled;
+  double milliseconds;
+  const char* warning;
+} cubinet_start_report;
+#define CUBINET_START_REPORT_INIT \
+  { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL }
+
+/* cubinet.hpp: BackgroundReport. `last_failure` as `warning` above. */
+typedef struct cubinet_background_report {
+  size_t size;
+  int64_t pending;
+  int64_t ready;
+  int64_t failed;
+  const char* last_failure;
+} cubinet_background_report;
+#define CUBINET_BACKGROUND_REPORT_INIT \
+  { sizeof(cubinet_background_report), 0, 0, 0, NULL }
+
+/* What to plan for: a model's config.json, or problems (whose own m_first and m_last do not count), or the generic
+ * kernels alone. As the options of the command `cubinet plan`. */
+typedef struct cubinet_request {
+  size_t size;
+  const char* model;               /* path of a config.json; NULL: none */
+  const cubinet_problem* problems; /* problem_count of them */
+  size_t problem_count;
+  int64_t expert_parallel; /* with a model: ranks over which its experts are dealt */
+  int64_t tensor_parallel; /* and over which each expert's width is split */
+  const char* dtype;       /* with a model: "bf16", "fp8" or "bf16,fp8"; NULL: what its weights are */
+  const char* layout;      /* with a model: "contiguous", "masked" or "contiguous,masked"; NULL: both */
+  int64_t m_first;
+  int64_t m_last;
+  const char* arch;     /* NULL: "sm_90a" */
+  int32_t generic_only; /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
+  int32_t no_generic;   /* leave these out */
+} cubinet_request;
+#define CUBINET_REQUEST_INIT \
+  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0 }
+
+/* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
+ * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. */
+typedef int (*cubinet_progress)(void* user, const char* phase, int64_t done, int64_t total);
+
+typedef struct cubinet_warmup_options {
+  size_t size;
+  int32_t execute;           /* run each kernel on the options' device afterwards, checked against a reference */
+  int32_t strict;            /* what could not be executed makes the warmup incomplete */
+  int64_t memory_budget;     /* bytes of device memory; 0: half of what is free */
+  cubinet_progress progress; /* NULL: none */
+  void* user;
+} cubinet_warmup_options;
+#define CUBINET_WARMUP_OPTIONS_INIT \
+  { sizeof(cubinet_warmup_options), 0, 0, 0, NULL, NULL }
+
+/* Figures of a cabinet, as `cubinet cache stats` prints them. -1: not known, as the index could not be read. */
+typedef struct cubinet_cache_figures {
+  size_t size;
+  int64_t entries;
+  int64_t bytes;
+  int64_t quarantined; /* damaged files that were set aside */
+  int64_t hits;        /* look-ups, of all processes since the cabinet was made */
+  int64_t misses;
+  int64_t evicted_misses; /* misses of what was evicted */
+  int64_t compiles;
+  int64_t damage;
+  int64_t evictions;
+} cubinet_cache_figures;
+#define CUBINET_CACHE_FIGURES_INIT \
+  { sizeof(cubinet_cache_figures), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* "0.1.0" */
+CUBINET_API const char* cubinet_version(void);
+
+/* Of this thread's last call that failed: one line, and longer material such as a compiler's log. Never NULL; "" when
+ * none failed. Each lives until this thread's next call of a function that answers a status. */
+CUBINET_API const char* cubinet_last_error(void);
+CUBINET_API const char* cubinet_last_error_detail(void);
+
+/* "invalid_argument", the name in C++'s ErrorCode; "unknown" for a number that is none. */
+CUBINET_API const char* cubinet_status_name(cubinet_status status);
+
+/* The plan of a request as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC. *json is
+ * the caller's, to be given to cubinet_free(). */
+CUBINET_API cubinet_status cubinet_plan(const cubinet_request* request, char** json);
+
+/* Compiles every kernel of the request that the cabinet of `options` (NULL: the environment's) lacks, and executes them
+ * on request: what `cubinet warmup` does, and where *json is set, the object that it prints with --json, also with
+ * CUBINET_INCOMPLETE. Needs no device but to execute. `warmup` and `json` may be NULL. *json as above. */
+CUBINET_API cubinet_status cubinet_warmup(const cubinet_options* options, const cubinet_request* request,
+                                          const cubinet_warmup_options* warmup, char** json);
+
+/* For what this library gave as char**; NULL is none. */
+CUBINET_API void cubinet_free(char* text);
+
+/* Opens cabinet and device; cubinet.hpp: Service::open. `options` NULL: what the environment says. */
+CUBINET_API cubinet_status cubinet_open(const cubinet_options* options, cubinet_service** service);
+CUBINET_API void cubinet_close(cubinet_service* service); /* NULL is none */
+
+/* The call for an engine's start; cubinet.hpp: start. `gemms` takes `count` handles, in the order of the problems.
+ * `report` may be NULL. */
+CUBINET_API cubinet_status cubinet_start(const cubinet_options* options, const cubinet_problem* problems, size_t count,
+                                         cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report);
+
+/* The same for a service that is open; cubinet.hpp: Service::prepare. */
+CUBINET_API cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* problems, size_t count,
+                                           cubinet_gemm** gemms, cubinet_start_report* report);
+CUBINET_API void cubinet_gemm_release(cubinet_gemm* gemm); /* NULL is none */
+
+/* Launches on `stream`, a CUstream or cudaStream_t, NULL for the default stream. Asynchronous; within the prepared
+ * range no lock, no allocation, and it may be captured. cubinet.hpp: GroupedGemm::launch. CUBINET_INVALID_ARGUMENT,
+ * too, where the gemm is of another family. */
+CUBINET_API cubinet_status cubinet_launch_bf16_grouped_contiguous(const cubinet_gemm* gemm,
+                                                                  const cubinet_contiguous_args* args, void* stream);
+CUBINET_API cubinet_status cubinet_launch_bf16_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
+                                                              void* stream);
+CUBINET_API cubinet_status cubinet_launch_fp8_grouped_contiguous(const cubinet_gemm* gemm,
+                                                                 const cubinet_contiguous_args* args, void* stream);
+CUBINET_API cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
+                                                             void* stream);
+
+/* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_labels. */
+CUBINET_API cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m);
+
+/* scales.hpp: scale_workspace_bytes; groups 1 for the contiguous layout. */
+CUBINET_API int64_t cubinet_scale_workspace_bytes(int64_t groups, int64_t m, int64_t k);
+/* Rows at which segments of the contiguous layout start; problem.hpp. */
+CUBINET_API int32_t cubinet_contiguous_alignment(void);
+
+/* cubinet.hpp: Service::background and wait_for_background (*done 0: kernels are still being made). */
+CUBINET_API cubinet_status cubinet_background(const cubinet_service* service, cubinet_background_report* report);
+CUBINET_API cubinet_status cubinet_wait_for_background(const cubinet_service* service, double seconds, int32_t* done);
+
+/* From BF16 to FP8; cubinet.hpp: Quantizer. */
+CUBINET_API cubinet_status cubinet_prepare_quantizer(cubinet_service* service, cubinet_quantizer** quantizer);
+CUBINET_API void cubinet_quantizer_release(cubinet_quantizer* quantizer); /* NULL is none */
+CUBINET_API cubinet_status cubinet_quantize_rows(const cubinet_quantizer* quantizer, const void* x, int64_t rows,
+                                                 int64_t k, void* q, const cubinet_scales* scales, void* stream);
+CUBINET_API cubinet_status cubinet_quantize_weights(const cubinet_quantizer* quantizer, const void* w, int64_t groups,
+                                                    int64_t n, int64_t k, void* q, const cubinet_scales* scales,
+                                                    void* stream);
+
+/* Figures of the options' cabinet (NULL: the environment's). Opens nothing else, and makes no cabinet where there is
+ * none: CUBINET_NOT_FOUND. */
+CUBINET_API cubinet_status cubinet_cache_stats(const cubinet_options* options, cubinet_cache_figures* figures);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CUBINET_CUBINET_H */

@@ -1,4 +1,0 @@
-// CUBINET_API marks what libcubinet.so shows; everything else in it is hidden.
-#pragma once
-
-#define CUBINET_API __attribute__((visibility("default")))

@@ -1,0 +1,91 @@
+// The plan of the C interface beside that of the command.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "cli/command.hpp"
+#include "unit/capi/support.hpp"
+#include "unit/util/failing_memory.hpp"
+
+namespace {
+
+using namespace cubinet::test;
+using namespace cubinet::cli;
+
+nlohmann::json planned(const cubinet_request& request) {
+  GivenText json;
+  const cubinet_status status = cubinet_plan(&request, json.where());
+  INFO(last_error());
+  REQUIRE(status == CUBINET_OK);
+  return json.object();
+}
+
+// With the NVRTC that this process would open.
+nlohmann::json printed(const Arguments& arguments) {
+  Sandbox sandbox;
+  for (const char* name : {"CUBINET_NVRTC_DIR", "CUDA_HOME"}) {
+    if (const char* value = std::getenv(name)) sandbox.environment[name] = value;
+  }
+  return object_of(sandbox.run(with({"plan", "--json"}, arguments)));
+}
+
+}  // namespace
+
+TEST_CASE("A model's plan is what the command prints of it") {
+  const std::string model = example_model("deepseek-v3");
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.model = model.c_str();
+  CHECK(planned(request) == printed({"--model", model}));
+  request.expert_parallel = 8;
+  request.dtype = "fp8,bf16";
+  request.layout = "masked";
+  request.m_first = 16;
+  request.m_last = 4096;
+  request.no_generic = 1;
+  CHECK(planned(request) == printed({"--model", model, "--ep", "8", "--dtype", "fp8,bf16", "--layout", "masked",
+                                     "--m-min", "16", "--m-max", "4096", "--no-generic"}));
+}
+
+TEST_CASE("The plan of problems is what the command prints of their shapes") {
+  std::vector<cubinet_problem> problems{small_problem(), small_problem(256)};
+  problems[0].m_first = 77;  // of no account: the request has a range
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.problems = problems.data();
+  request.problem_count = problems.size();
+  CHECK(planned(request) == printed({"--shape", "128,128,2", "256,128,2", "--layout", "masked"}));
+}
+
+TEST_CASE("The plan of the generic kernels alone is what the command prints of them") {
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.generic_only = 1;
+  CHECK(planned(request) == printed({"--generic-only"}));
+  request.dtype = "bf16";
+  request.layout = "contiguous";
+  CHECK(planned(request) == printed({"--generic-only", "--dtype", "bf16", "--layout", "contiguous"}));
+}
+
+TEST_CASE("A plan without a place for its text is refused") {
+  const cubinet_problem problem = small_problem();
+  const cubinet_request request = small_request(&problem, 1);
+  REQUIRE(cubinet_plan(&request, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error() == "json is NULL");
+}
+
+// Of one that is refused in the end: to open NVRTC, libstdc++ lists folders, and ends the process without memory.
+TEST_CASE("A request that there is no memory to read is out_of_memory") {
+  cubinet_problem problem = small_problem();
+  problem.k = 100;
+  const cubinet_request request = small_request(&problem, 1);
+  int failures = 0;
+  for (cubinet_status status = CUBINET_OUT_OF_MEMORY; status != CUBINET_UNSUPPORTED; ++failures) {
+    GivenText json;
+    {
+      const FailingMemory memory(failures);
+      status = cubinet_plan(&request, json.where());
+    }
+    CHECK_FALSE(json.there());
+    if (status != CUBINET_UNSUPPORTED) REQUIRE(status == CUBINET_OUT_OF_MEMORY);
+  }
+  CHECK(failures > 5);
+}

@@ -1,0 +1,139 @@
+// What a request may say: both cubinet_plan and cubinet_warmup refuse the rest, by name.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "unit/capi/support.hpp"
+
+namespace {
+
+using namespace cubinet::test;
+using Catch::Matchers::Contains;
+
+// The message with which both refuse the request, with the same status.
+std::string refusal(const cubinet_request* request, cubinet_status status = CUBINET_INVALID_ARGUMENT) {
+  GivenText json;
+  CHECK(cubinet_plan(request, json.where()) == status);
+  const std::string of_plan = last_error();
+  RootOptions options;
+  CHECK(cubinet_warmup(options.get(), request, nullptr, json.where()) == status);
+  CHECK(last_error() == of_plan);
+  CHECK_FALSE(json.there());
+  CHECK_FALSE(std::filesystem::exists(options.root()));
+  return of_plan;
+}
+
+std::string refusal_of(const std::function<void(cubinet_request&)>& change,
+                       cubinet_status status = CUBINET_INVALID_ARGUMENT) {
+  const cubinet_problem problem = small_problem();
+  cubinet_request request = small_request(&problem, 1);
+  change(request);
+  return refusal(&request, status);
+}
+
+// A model with these fields, in a file.
+class ModelFile {
+ public:
+  explicit ModelFile(const std::string& fields) { write_file(path_, "{" + fields + "}"); }
+  [[nodiscard]] const char* name() const { return path_.c_str(); }
+
+ private:
+  TempFolder folder_;
+  std::string path_ = folder_ / "config.json";
+};
+
+constexpr const char* small_model =
+    R"("num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128, "model_type": "small")";
+
+std::string refusal_of_model(const ModelFile& model, const std::function<void(cubinet_request&)>& change,
+                             cubinet_status status = CUBINET_INVALID_ARGUMENT) {
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.model = model.name();
+  change(request);
+  return refusal(&request, status);
+}
+
+}  // namespace
+
+TEST_CASE("A request that is NULL or without its size is refused") {
+  CHECK(refusal(nullptr) == "request is NULL");
+  CHECK_THAT(refusal_of([](auto& request) { request.size = 0; }), Contains("request.size is 0"));
+  CHECK_THAT(refusal_of([](auto& request) { request.size = std::size_t{1} << 20; }), Contains("request.size is"));
+}
+
+TEST_CASE("A request for nothing, or for more than one thing, is refused") {
+  CHECK(refusal_of([](auto& request) { request.problem_count = 0; }) ==
+        "nothing to plan for: give request.model, request.problems or request.generic_only");
+  const ModelFile model(small_model);
+  CHECK_THAT(refusal_of([&](auto& request) { request.model = model.name(); }), Contains("more than one thing"));
+  CHECK_THAT(refusal_of_model(model, [](auto& request) { request.generic_only = 1; }), Contains("more than one thing"));
+  CHECK_THAT(refusal_of([](auto& request) {
+               request.problem_count = 0;
+               request.generic_only = 1;
+               request.no_generic = 1;
+             }),
+             Contains("request.generic_only and request.no_generic"));
+}
+
+TEST_CASE("Ranks are for a model, and its experts must divide over them") {
+  CHECK(refusal_of([](auto& request) { request.expert_parallel = 2; }) ==
+        "request.expert_parallel and request.tensor_parallel divide a request.model; a problem is already what one "
+        "rank sees");
+  const ModelFile model(small_model);
+  CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 0; }),
+             Contains("at least 1, not 0"));
+  CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 3; }),
+             Contains("8, cannot be split evenly over expert parallelism 3"));
+  CHECK_THAT(refusal_of_model(
+                 model, [](auto& request) { request.tensor_parallel = 8; }, CUBINET_UNSUPPORTED),
+             Contains("expert width 128 over request.tensor_parallel 8 gives K = 16"));
+}
+
+TEST_CASE("Errors of a model name the file, and the field that mends them") {
+  CHECK_THAT(refusal_of_model(ModelFile(R"("num_experts": -8)"), [](auto&) {}), Contains("config.json: "));
+  CHECK_THAT(refusal_of_model(
+                 ModelFile(R"("hidden_size": 256)"), [](auto&) {}, CUBINET_UNSUPPORTED),
+             Contains("config.json: "));
+  const ModelFile per_tensor(std::string(small_model) + R"(, "quantization_config": {"quant_method": "fp8"})");
+  CHECK_THAT(refusal_of_model(
+                 per_tensor, [](auto&) {}, CUBINET_UNSUPPORTED),
+             Contains("request.dtype bf16 plans BF16 kernels"));
+  CHECK_THAT(refusal_of_model(per_tensor, [](auto& request) { request.model = ""; }),
+             Contains("request.model is empty"));
+}
+
+TEST_CASE("Types and layouts of a model are refused by the field's name") {
+  const ModelFile model(small_model);
+  CHECK(refusal_of_model(model, [](auto& request) { request.dtype = "bf16,fp16"; }) ==
+        "request.dtype: 'fp16' is neither bf16 nor fp8");
+  CHECK(refusal_of_model(model, [](auto& request) { request.layout = "dense"; }) ==
+        "request.layout: 'dense' is neither contiguous nor masked");
+  CHECK_THAT(refusal_of_model(model, [](auto& request) { request.dtype = ""; }), Contains("request.dtype is empty"));
+  CHECK_THAT(refusal_of_model(
+                 model, [](auto& request) { request.arch = "sm_80"; }, CUBINET_UNSUPPORTED),
+             Contains("sm_80"));
+}
+
+TEST_CASE("Problems have types and layouts of their own, each of which is checked") {
+  CHECK(refusal_of([](auto& request) { request.dtype = "bf16"; }) ==
+        "request.dtype is not for request.problems: each has its own");
+  CHECK(refusal_of([](auto& request) { request.layout = "masked"; }) ==
+        "request.layout is not for request.problems: each has its own");
+  CHECK(refusal_of([](auto& request) { request.problems = nullptr; }) == "request.problems is NULL");
+  std::vector<cubinet_problem> problems{small_problem(), small_problem()};
+  const auto give = [&](cubinet_request& request) {
+    request.problems = problems.data();
+    request.problem_count = problems.size();
+  };
+  problems[1].dtype = 9;
+  CHECK(refusal_of(give) == "request.problems[1].dtype: 9 is no cubinet_dtype");
+  problems[1] = small_problem();
+  problems[1].k = 100;
+  CHECK_THAT(refusal_of(give, CUBINET_UNSUPPORTED), Contains("K must be a multiple of 64"));
+}
+
+TEST_CASE("A range of M that is none is refused") {
+  CHECK(refusal_of([](auto& request) { request.m_first = 9; }) == "request.m_first 9 is above request.m_last 8");
+  CHECK_THAT(refusal_of([](auto& request) { request.m_first = 0; }), Contains("M from 0 to 8"));
+}

@@ -1,0 +1,112 @@
+// Structs that carry their size, statuses, and the last error of a thread.
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+#include "cubinet/cubinet.h"
+#include "cubinet/cubinet.hpp"
+
+namespace {
+
+std::string last_error() { return cubinet_last_error(); }
+
+// A struct of a caller that knows more fields than the library: `extra` behind its own.
+template <class Struct>
+std::vector<unsigned char> longer(Struct known, unsigned char extra) {
+  known.size = sizeof(Struct) + 8;
+  std::vector<unsigned char> bytes(known.size, 0);
+  std::memcpy(bytes.data(), &known, sizeof(Struct));
+  bytes.back() = extra;
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("A status has the name of its error code") {
+  CHECK(std::string(cubinet_status_name(CUBINET_OK)) == "ok");
+  CHECK(std::string(cubinet_status_name(CUBINET_INVALID_ARGUMENT)) == "invalid_argument");
+  CHECK(std::string(cubinet_status_name(CUBINET_CAPTURING)) == "capturing");
+  CHECK(std::string(cubinet_status_name(CUBINET_OUT_OF_MEMORY)) == "out_of_memory");
+  CHECK(std::string(cubinet_status_name(CUBINET_INCOMPLETE)) == "incomplete");
+  CHECK(std::string(cubinet_status_name(999)) == "unknown");
+  CHECK(std::string(cubinet_status_name(-1)) == "unknown");
+}
+
+TEST_CASE("A struct without its size is refused by its name") {
+  cubinet_options options{};
+  cubinet_service* service = nullptr;
+  REQUIRE(cubinet_open(&options, &service) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Catch::Matchers::Contains("options.size is 0"));
+  CHECK(service == nullptr);
+}
+
+TEST_CASE("A struct that is longer than the library knows is taken where the rest is zero, and refused elsewhere") {
+  cubinet_options known = CUBINET_OPTIONS_INIT;
+  known.miss = 7;  // so that the struct itself is refused for this once it is read
+  cubinet_service* service = nullptr;
+  const auto same = longer(known, 0);
+  REQUIRE(cubinet_open(reinterpret_cast<const cubinet_options*>(same.data()), &service) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Catch::Matchers::Contains("options.miss: 7"));
+  const auto more = longer(known, 1);
+  REQUIRE(cubinet_open(reinterpret_cast<const cubinet_options*>(more.data()), &service) == CUBINET_UNSUPPORTED);
+  CHECK_THAT(last_error(), Catch::Matchers::Contains("options has fields that this library"));
+}
+
+TEST_CASE("Of an array of problems each is read at the size of the first, and the one that is wrong is named") {
+  cubinet_problem good = CUBINET_PROBLEM_INIT;
+  cubinet_problem bad = CUBINET_PROBLEM_INIT;
+  bad.layout = 5;
+  auto both = longer(good, 0);
+  const auto second = longer(bad, 0);
+  both.insert(both.end(), second.begin(), second.end());
+  cubinet_service* service = nullptr;
+  cubinet_gemm* gemms[2] = {};
+  REQUIRE(cubinet_start(nullptr, reinterpret_cast<const cubinet_problem*>(both.data()), 2, &service, gemms, nullptr) ==
+          CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Catch::Matchers::Contains("problems[1].layout: 5"));
+}
+
+TEST_CASE("What may not be NULL is refused by its name") {
+  cubinet_service* service = nullptr;
+  cubinet_problem problem = CUBINET_PROBLEM_INIT;
+  CHECK(cubinet_open(nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error() == "service is NULL");
+  CHECK(cubinet_start(nullptr, &problem, 1, &service, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error() == "gemms is NULL");
+  CHECK(cubinet_start(nullptr, nullptr, 1, &service, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_prepare(nullptr, nullptr, 0, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error() == "service is NULL");
+  cubinet_contiguous_args args = CUBINET_CONTIGUOUS_ARGS_INIT;
+  CHECK(cubinet_launch_bf16_grouped_contiguous(nullptr, &args, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error() == "gemm is NULL");
+  CHECK(cubinet_background(nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(cubinet_quantize_rows(nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  const char* layers[] = {"a", nullptr};
+  cubinet_options options = CUBINET_OPTIONS_INIT;
+  options.layers = layers;
+  options.layer_count = 2;
+  CHECK(cubinet_open(&options, &service) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error() == "options.layers[1] is NULL");
+}
+
+TEST_CASE("NULL is nothing to release") {
+  cubinet_close(nullptr);
+  cubinet_gemm_release(nullptr);
+  cubinet_quantizer_release(nullptr);
+  cubinet_free(nullptr);
+}
+
+TEST_CASE("The last error is the thread's own") {
+  REQUIRE(cubinet_open(nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  std::string other = "unset";
+  std::thread([&] { other = last_error(); }).join();
+  CHECK(other.empty());
+  CHECK(last_error() == "service is NULL");
+}
+
+TEST_CASE("The C interface has the constants of the C++ one") {
+  CHECK(cubinet_contiguous_alignment() == cubinet::contiguous_alignment());
+  CHECK(cubinet_scale_workspace_bytes(3, 5, 256) == cubinet::scale_workspace_bytes(3, 5, 256));
+}

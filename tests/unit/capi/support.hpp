@@ -1,0 +1,70 @@
+// What the tests of planning and warming through the C interface share.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "cubinet/cubinet.h"
+#include "unit/util/temp_folder.hpp"
+
+namespace cubinet::test {
+
+// A text that the library gave.
+class GivenText {
+ public:
+  GivenText() = default;
+  ~GivenText() { cubinet_free(text_); }
+  GivenText(const GivenText&) = delete;
+  GivenText& operator=(const GivenText&) = delete;
+
+  [[nodiscard]] char** where() { return &text_; }
+  [[nodiscard]] bool there() const { return text_ != nullptr; }
+  // Discarded where it is no JSON.
+  [[nodiscard]] nlohmann::json object() const { return nlohmann::json::parse(text_, nullptr, false); }
+
+ private:
+  char* text_ = nullptr;
+};
+
+// N and K that compile fast.
+inline cubinet_problem small_problem(std::int64_t n = 128) {
+  cubinet_problem problem = CUBINET_PROBLEM_INIT;
+  problem.layout = CUBINET_MASKED;
+  problem.n = n;
+  problem.k = 128;
+  problem.groups = 2;
+  return problem;
+}
+
+// One kernel per problem.
+inline cubinet_request small_request(const cubinet_problem* problems, std::size_t count) {
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.problems = problems;
+  request.problem_count = count;
+  request.m_last = 8;
+  request.no_generic = 1;
+  return request;
+}
+
+// A root that is not there yet, in a folder of its own, and the options that name it.
+class RootOptions {
+ public:
+  RootOptions() { options_.cache_root = root_.c_str(); }
+  RootOptions(const RootOptions&) = delete;
+  RootOptions& operator=(const RootOptions&) = delete;
+
+  [[nodiscard]] const std::string& root() const { return root_; }
+  [[nodiscard]] cubinet_options& operator*() { return options_; }
+  [[nodiscard]] cubinet_options* get() { return &options_; }
+
+ private:
+  TempFolder folder_;
+  std::string root_ = folder_ / "root";
+  cubinet_options options_ = CUBINET_OPTIONS_INIT;
+};
+
+inline std::string last_error() { return cubinet_last_error(); }
+
+}  // namespace cubinet::test

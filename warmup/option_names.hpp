@@ -1,0 +1,37 @@
+// How the user of an interface calls what he gives, for messages: as options of the command, or as fields of a struct.
+#pragma once
+
+namespace cubinet::warmup {
+
+struct OptionNames {
+  const char* sources;  // all ways to say what to plan for: "--model FILE, --shape N,K,GROUPS or --generic-only"
+  const char* model;
+  const char* problem;  // one that is given itself
+  const char* generic_only;
+  const char* no_generic;
+  const char* expert_parallel;
+  const char* tensor_parallel;
+  const char* dtype;
+  const char* layout;
+  const char* m_first;
+  const char* m_last;
+  const char* cache;
+  const char* cache_value;  // the same with what follows it: "--cache DIR"
+};
+
+// The command's.
+inline constexpr OptionNames command_options{.sources = "--model FILE, --shape N,K,GROUPS or --generic-only",
+                                             .model = "--model",
+                                             .problem = "--shape",
+                                             .generic_only = "--generic-only",
+                                             .no_generic = "--no-generic",
+                                             .expert_parallel = "--ep",
+                                             .tensor_parallel = "--tp",
+                                             .dtype = "--dtype",
+                                             .layout = "--layout",
+                                             .m_first = "--m-min",
+                                             .m_last = "--m-max",
+                                             .cache = "--cache",
+                                             .cache_value = "--cache DIR"};
+
+}  // namespace cubinet::warmup

@@ -1,0 +1,14 @@
+// A plan as the object that `cubinet plan --json` prints.
+#pragma once
+
+#include <string>
+
+#include "warmup/plan.hpp"
+
+namespace cubinet::warmup {
+
+// The fields are told in the command's --help. `plan` is that of `request`, its keys those of the NVRTC version. Throws
+// std::bad_alloc alone.
+std::string plan_json(const PlanRequest& request, const Plan& plan, const std::string& nvrtc_version);
+
+}  // namespace cubinet::warmup

@@ -1,0 +1,189 @@
+#include "warmup/request.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "util/text.hpp"
+#include "warmup/model.hpp"
+
+namespace cubinet::warmup {
+namespace {
+
+tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
+
+// The parts of `text` as values, each once, in the order of the text.
+template <class Value>
+Expected<std::vector<Value>> parse_list(const char* option, const std::string& text,
+                                        const std::vector<std::pair<std::string, Value>>& known) {
+  std::vector<Value> values;
+  for (const std::string& part : util::split(text, ',')) {
+    const auto named = [&](const auto& one) { return one.first == part; };
+    const auto found = std::find_if(known.begin(), known.end(), named);
+    if (found == known.end()) {
+      return refuse(
+          fmt::format("{}: '{}' is neither {} nor {}", option, part, known.front().first, known.back().first));
+    }
+    if (std::find(values.begin(), values.end(), found->second) == values.end()) values.push_back(found->second);
+  }
+  return values;
+}
+
+Expected<std::vector<Layout>> parse_layouts(const std::string& text, const OptionNames& names) {
+  return parse_list<Layout>(names.layout, text, {{"contiguous", Layout::contiguous}, {"masked", Layout::masked}});
+}
+
+// Nothing where the user leaves the choice to the model. The type with the stricter rules comes first, so that what an
+// error says to pad to serves them all.
+Expected<std::vector<DataType>> parse_types(const std::string& text, const OptionNames& names) {
+  if (text.empty()) return std::vector<DataType>();
+  auto types = parse_list<DataType>(names.dtype, text, {{"bf16", DataType::bf16}, {"fp8", DataType::fp8}});
+  if (!types) return types;
+  std::sort(types->begin(), types->end(),
+            [](DataType a, DataType b) { return jit::element_bytes(a) < jit::element_bytes(b); });
+  return types;
+}
+
+// Whether kernels of each type take the model's hidden size, which no parallelism changes. can_run speaks of N and K;
+// the user gave a file, so the error names the field that leads there.
+Expected<void> check_hidden(std::int64_t hidden, const std::vector<DataType>& types) {
+  for (const DataType type : types) {
+    const auto taken = jit::can_run({type, Layout::masked, hidden, hidden, 1});
+    if (taken) continue;
+    return fail(taken.error().code, fmt::format("hidden_size {}: {}{}", hidden, taken.error().message,
+                                                padding_mend(type, hidden, "padding it")));
+  }
+  return {};
+}
+
+// The same for the groups, which the number of ranks leads to.
+Expected<void> check_groups(const MoeShape& shape, std::int64_t ranks, const std::vector<Problem>& problems,
+                            const OptionNames& names) {
+  for (const Problem& problem : problems) {
+    const auto taken = jit::can_run(problem);
+    if (taken) continue;
+    return fail(taken.error().code, fmt::format("{} experts over {} {}: {}", shape.experts, names.expert_parallel,
+                                                ranks, taken.error().message));
+  }
+  return {};
+}
+
+// What the user should know of quantized weights where kernels are planned for another type; empty otherwise.
+std::string remark_on(const MoeShape& shape, const std::vector<DataType>& types) {
+  if (shape.quantization.empty()) return {};
+  const auto stored = weight_type(shape);
+  const auto has = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
+  if (stored && *stored == DataType::fp8 && has(DataType::fp8)) return {};
+  const char* planned = !has(DataType::fp8) ? "bf16" : has(DataType::bf16) ? "bf16 and fp8" : "fp8";
+  const std::string blocks =
+      shape.weight_block.empty() ? std::string() : " with weight_block_size " + shape.weight_block;
+  return fmt::format("is quantized ({}{}); planning {} kernels of its shapes", shape.quantization, blocks, planned);
+}
+
+// The options, understood as far as they are lists.
+struct Understood {
+  const RequestOptions& options;
+  const OptionNames& names;
+  std::vector<Layout> layouts;
+  std::vector<DataType> types;
+};
+
+// The problems of a model and the types of its operands: those asked for, else that of its weights.
+Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Understood& wanted,
+                                                 std::vector<DataType>& types) {
+  if (types.empty()) {
+    const auto stored = weight_type(shape, wanted.names);
+    if (!stored) return tl::make_unexpected(stored.error());
+    types = {*stored};
+  }
+  if (auto taken = check_hidden(shape.hidden_size, types); !taken) return tl::make_unexpected(taken.error());
+  const Parallelism parallelism{wanted.options.expert_parallel, wanted.options.tensor_parallel};
+  auto problems = problems_of(shape, parallelism, wanted.layouts, types, wanted.names);
+  if (!problems) return problems;
+  auto taken = check_groups(shape, parallelism.expert, *problems, wanted.names);
+  if (!taken) return tl::make_unexpected(taken.error());
+  return problems;
+}
+
+Expected<std::vector<Problem>> problems_of_model(const Understood& wanted, std::string& note) {
+  const std::string& file = wanted.options.model;
+  const auto shape = read_model(file);
+  if (!shape) return tl::make_unexpected(shape.error());
+  std::vector<DataType> types = wanted.types;
+  auto problems = problems_of_shape(*shape, wanted, types);
+  if (!problems) {
+    Error error = std::move(problems).error();
+    error.message = file + ": " + error.message;
+    return tl::make_unexpected(std::move(error));
+  }
+  note = remark_on(*shape, types);
+  if (!note.empty()) note = file + " " + note;
+  return problems;
+}
+
+// One for each type and layout; its sizes are of no account.
+std::vector<Problem> problems_of_generic(const Understood& wanted) {
+  std::vector<DataType> types = wanted.types;
+  if (types.empty()) types = {DataType::fp8, DataType::bf16};
+  std::vector<Problem> problems;
+  for (const DataType type : types) {
+    for (const Layout layout : wanted.layouts) problems.push_back({type, layout, 128, 128, 1});
+  }
+  return problems;
+}
+
+// That there is one source of problems, and what goes with it alone.
+Expected<void> check_source(const RequestOptions& options, bool given, const OptionNames& names) {
+  const int sources = (options.model.empty() ? 0 : 1) + (given ? 1 : 0) + (options.generic_only ? 1 : 0);
+  if (sources == 0) return refuse(fmt::format("nothing to plan for: give {}", names.sources));
+  if (sources > 1) return refuse(fmt::format("more than one thing to plan for: give either {}", names.sources));
+  if (options.generic_only && options.no_generic) {
+    return refuse(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
+  }
+  if (!options.model.empty() || (options.expert_parallel == 1 && options.tensor_parallel == 1)) return {};
+  const std::string why = options.generic_only
+                              ? fmt::format("the kernels of {} are the same on every rank", names.generic_only)
+                              : fmt::format("a {} is already what one rank sees", names.problem);
+  return refuse(
+      fmt::format("{} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel, names.model, why));
+}
+
+PlanRequest plan_request(const RequestOptions& options, std::vector<Problem> problems) {
+  PlanRequest request;
+  request.problems = std::move(problems);
+  request.range = {options.m_min, options.m_max};
+  request.architecture = options.arch;
+  request.specialized = !options.generic_only;
+  request.generic = !options.no_generic;
+  request.target.num_sms = static_cast<std::int32_t>(options.num_sms);
+  return request;
+}
+
+}  // namespace
+
+Expected<Request> resolve(const RequestOptions& options, const GivenProblems& given, const OptionNames& names) {
+  if (auto one = check_source(options, given != nullptr, names); !one) return tl::make_unexpected(one.error());
+  auto types = parse_types(options.dtype, names);
+  if (!types) return tl::make_unexpected(types.error());
+  if (options.m_min > options.m_max) {
+    return refuse(fmt::format("{} {} is above {} {}", names.m_first, options.m_min, names.m_last, options.m_max));
+  }
+  auto layouts = parse_layouts(options.layout, names);
+  if (!layouts) return tl::make_unexpected(layouts.error());
+
+  const Understood wanted{options, names, *std::move(layouts), *std::move(types)};
+  std::string note;
+  auto problems = options.generic_only     ? problems_of_generic(wanted)
+                  : !options.model.empty() ? problems_of_model(wanted, note)
+                                           : given(wanted.layouts, wanted.types);
+  if (!problems) return tl::make_unexpected(problems.error());
+  return Request{plan_request(options, *std::move(problems)), std::move(note)};
+}
+
+std::string padding_mend(DataType type, std::int64_t size, const char* padding) {
+  const auto padded = padded_size(type, size);
+  return padded && *padded > size ? fmt::format("; {} to {} mends it", padding, *padded) : std::string();
+}
+
+}  // namespace cubinet::warmup

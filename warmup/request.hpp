@@ -1,0 +1,47 @@
+// What to plan for: from what a user gives to the problems, with every check that does not depend on how it is given.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cubinet/problem.hpp"
+#include "util/expected.hpp"
+#include "warmup/option_names.hpp"
+#include "warmup/plan.hpp"
+
+namespace cubinet::warmup {
+
+struct RequestOptions {
+  std::string model;  // a config.json; empty: none
+  bool generic_only = false;
+  bool no_generic = false;
+  std::int64_t expert_parallel = 1;
+  std::int64_t tensor_parallel = 1;
+  std::string dtype;  // "bf16,fp8"; empty: what the model's weights are, both for generic_only
+  std::string layout = "contiguous,masked";
+  std::int64_t m_min = 1;
+  std::int64_t m_max = 16384;
+  std::string arch = "sm_90a";
+  std::int64_t num_sms = 132;
+};
+
+// Makes the problems that are given themselves and not by a model; `types` is empty where dtype is. Null: none are.
+using GivenProblems = std::function<Expected<std::vector<Problem>>(const std::vector<Layout>& layouts,
+                                                                   const std::vector<DataType>& types)>;
+
+struct Request {
+  PlanRequest plan;
+  std::string note;  // something about the model that the user should know; may be empty
+};
+
+// Checks that the options fit together, and reads the model if one is named; asks `given` for nothing before that.
+// Errors name the option, as `names` has it, or the file.
+Expected<Request> resolve(const RequestOptions& options, const GivenProblems& given, const OptionNames& names);
+
+// How a size that kernels of `type` do not take is mended, for the end of a message: "; padding K to 128 mends it",
+// where `padding` is "padding K". Empty when they take it.
+std::string padding_mend(DataType type, std::int64_t size, const char* padding);
+
+}  // namespace cubinet::warmup
