@@ -259,6 +259,9 @@ class Warmup {
     outcome_.execution = report.no_room
                              ? execute_nothing(task_.plan, compiler, options_.execution, report.persist_problem)
                              : execute(task_.plan, compiler, *cabinet_, options_.execution, display_, stop_);
+    // The kernels that check are stored, too, and may be those that are too many.
+    warmup::look_for_gone(outcome_.report, *cabinet_);
+    if (!complete(outcome_.report)) outcome_.coverage = Coverage::none;
     if (device_ && outcome_.execution.executed == static_cast<std::int64_t>(outcome_.kernels)) {
       record(toolchain.compiler->version(), *device_);
     }
