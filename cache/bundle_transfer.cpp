@@ -53,6 +53,7 @@ Expected<ExportReport> export_bundle(const Cabinet& cabinet, const std::vector<K
 Expected<ImportReport> import_bundle(const Bundle& bundle, const std::filesystem::path& root,
                                      Surroundings surroundings) {
   if (auto whole = check_all(bundle); !whole) return tl::make_unexpected(std::move(whole.error()));
+  if (bundle.contents().size() == 0) return ImportReport{};
   auto cabinet = Cabinet::open(root, true, surroundings);
   if (!cabinet) return tl::make_unexpected(std::move(cabinet.error()));
   ImportReport report;

@@ -158,6 +158,8 @@ Expected<Object> Cabinet::load(const Key& key) const {
                                          object.error().message));
 }
 
+Expected<std::vector<Key>> Cabinet::evicted() const { return state_->index.evicted_unchanged(); }
+
 Expected<std::vector<Coverage>> Cabinet::coverage() {
   return state_->writable() ? state_->index.coverage() : state_->index.coverage_unchanged();
 }

@@ -89,6 +89,7 @@ struct Survey {
   // Keys or names in objects/, as in VerifyReport. Of an object that has a sound row the size alone is looked at.
   std::vector<std::string> damaged;
   std::string index_problem;  // why the index could not be read: hits and last_used are not known then, and 0
+  std::string kept_problem;   // why pins or uses could not be read: pinned and in_use are not known then, and false
 };
 
 // Why an entry is evicted: it was not used for too long, or the root holds too many or too much.
@@ -236,6 +237,9 @@ class Cabinet {
   // The object of the first root, when every byte is as it was stored; changes nothing. not_found: there is none. io:
   // it is damaged or cannot be read, with the reason.
   [[nodiscard]] Expected<Object> load(const Key& key) const;
+  // What evictions removed from the first root and nobody has missed since, ascending, as far as it is remembered.
+  // Changes nothing. io when the index does not answer.
+  [[nodiscard]] Expected<std::vector<Key>> evicted() const;
   // Whether load() answers; errors as from it.
   [[nodiscard]] Expected<void> check(const Key& key) const;
   Expected<Stats> stats();

@@ -84,4 +84,16 @@ SqlExpected<std::int64_t> forget_evicted(Database& database, const std::vector<K
   return forgotten;
 }
 
+SqlExpected<std::vector<Key>> read_evicted(Database& database) {
+  auto statement = database.prepare("SELECT key FROM evicted ORDER BY key");
+  if (!statement) return tl::make_unexpected(statement.error());
+  std::vector<Key> keys;
+  while (true) {
+    const auto row = statement->step();
+    if (!row) return tl::make_unexpected(row.error());
+    if (!*row) return keys;
+    if (const auto key = Key::from_hex(statement->text(0))) keys.push_back(*key);
+  }
+}
+
 }  // namespace cubinet::cache

@@ -48,6 +48,8 @@ SqlExpected<void> recount(Database& database);
 
 // Remembers evicted keys, and forgets the oldest above max_evicted.
 SqlExpected<void> remember_evicted(Database& database, const std::vector<Key>& keys);
+// Those that are remembered, ascending.
+SqlExpected<std::vector<Key>> read_evicted(Database& database);
 // Forgets those of the keys that are remembered. Returns how many were.
 SqlExpected<std::int64_t> forget_evicted(Database& database, const std::vector<Key>& keys);
 

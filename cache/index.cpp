@@ -261,6 +261,8 @@ Expected<Counters> Index::counters() const { return translate(with_database(read
 
 Expected<Counters> Index::counters_unchanged() const { return read_since(counters_version, read_counters); }
 
+Expected<std::vector<Key>> Index::evicted_unchanged() const { return read_since(counters_version, read_evicted); }
+
 Expected<void> Index::put_coverage(const Coverage& coverage) const {
   return translate(change([&](Database& database) { return cache::put_coverage(database, coverage); }));
 }

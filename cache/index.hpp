@@ -72,6 +72,9 @@ class Index {
   // All 0 where the file is of a version that knew none, or missing where nothing may be changed.
   [[nodiscard]] Expected<Counters> counters() const;
   [[nodiscard]] Expected<Counters> counters_unchanged() const;
+  // The keys that evictions removed and nobody has missed since, ascending, as far as they are remembered; with no
+  // change on disk of any kind.
+  [[nodiscard]] Expected<std::vector<Key>> evicted_unchanged() const;
   Expected<void> put_coverage(const Coverage& coverage) const;
   Expected<void> drop_coverage(const std::vector<Coverage>& coverages) const;
 

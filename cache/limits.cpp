@@ -52,7 +52,7 @@ Expected<std::int64_t> parse_count_limit(std::string_view text) {
 }
 
 Expected<std::int64_t> parse_age_limit(std::string_view text) {
-  if (text.empty() || is_none(text)) return 0;
+  if (text.empty() || is_none(text) || text == "0") return 0;
   auto seconds = util::parse_duration(text);
   if (!seconds) seconds.error().message += ", or none";
   return seconds;

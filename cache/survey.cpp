@@ -87,7 +87,7 @@ Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
   auto survey = state_->take_survey();
   if (!survey) return survey;
   keep_matching(*survey, key_prefix);
-  static_cast<void>(state_->mark_kept(survey->entries));
+  if (auto marked = state_->mark_kept(survey->entries); !marked) survey->kept_problem = marked.error().message;
   return survey;
 }
 

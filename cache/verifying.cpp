@@ -71,7 +71,9 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   if (!listing) return tl::make_unexpected(listing.error());
   VerifyReport report;
   auto rows = state_->index.rows_unchanged();
-  if (!rows) report.index_problem = rows.error().message;
+  // Where there is no object either, nobody has made one yet.
+  const bool none_yet = !rows && rows.error().failure == SqlFailure::absent && listing->objects.empty();
+  if (!rows && !none_yet) report.index_problem = rows.error().message;
   // The journal of a killed writer is played back here, and a damaged file replaced.
   if (!rows && repair && !is_busy(rows)) rows = state_->index.rows();
   report.index_busy = is_busy(rows);

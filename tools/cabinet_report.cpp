@@ -86,9 +86,9 @@ std::string group_table(const std::string& title, const std::map<std::string, Gr
       {title, ">entries", ">size", ">hits", ">compiled in", ">most registers", ">most spill", ">most smem"});
   for (std::size_t i = 0; i < std::min(sorted.size(), most_groups); ++i) {
     const auto& [name, group] = sorted[i];
-    table.add({name, std::to_string(group.entries), size_of(group.bytes), use_known ? std::to_string(group.hits) : "?",
-               milliseconds_text(group.compile_ms), std::to_string(group.registers), size_of(group.spill_bytes),
-               size_of(group.smem_bytes)});
+    table.add({short_text(name), std::to_string(group.entries), size_of(group.bytes),
+               use_known ? std::to_string(group.hits) : "?", milliseconds_text(group.compile_ms),
+               std::to_string(group.registers), size_of(group.spill_bytes), size_of(group.smem_bytes)});
   }
   return cut_note(sorted.size(), most_groups, "with the most bytes") + table.text();
 }
@@ -96,7 +96,8 @@ std::string group_table(const std::string& title, const std::map<std::string, Gr
 std::string groups_section(const Entries& entries, bool use_known) {
   const auto by_family = [](const cache::Entry& entry) { return entry.facts.family + " " + entry.facts.arch; };
   const auto by_shape = [](const cache::Entry& entry) {
-    return fmt::format("{} x {}", size_text(entry.facts.n), size_text(entry.facts.k));
+    const bool any = entry.facts.n == 0 && entry.facts.k == 0;
+    return any ? "any" : fmt::format("{} x {}", size_text(entry.facts.n), size_text(entry.facts.k));
   };
   const auto by_config = [](const cache::Entry& entry) { return config_text(entry.facts); };
   return "<h2>What it holds</h2>\n" + group_table("family", groups_of(entries, by_family), use_known) +
@@ -169,10 +170,10 @@ std::string largest_section(Entries entries, bool use_known) {
                    ">compiled in", ">size", "made", "last used", ">hits"});
   for (const cache::Entry& entry : entries) {
     const cache::Facts& facts = entry.facts;
-    table.add({entry.key.hex().substr(0, shown_digits), facts.family, facts.arch, size_text(facts.n),
-               size_text(facts.k), config_text(facts), std::to_string(facts.registers), size_of(facts.spill_bytes),
-               size_of(facts.smem_bytes), milliseconds_text(facts.compile_ms), size_of(entry.bytes),
-               day_of(facts.created), use_known ? day_of(entry.last_used) : "?",
+    table.add({entry.key.hex().substr(0, shown_digits), short_text(facts.family), short_text(facts.arch),
+               size_text(facts.n), size_text(facts.k), config_text(facts), std::to_string(facts.registers),
+               size_of(facts.spill_bytes), size_of(facts.smem_bytes), milliseconds_text(facts.compile_ms),
+               size_of(entry.bytes), day_of(facts.created), use_known ? day_of(entry.last_used) : "?",
                use_known ? std::to_string(entry.hits) : "?"});
   }
   return "<h2>Entries</h2>\n" + cut_note(all, most_rows, "largest") + table.text();

@@ -3,10 +3,12 @@
 #include <memory>
 #include <utility>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "tools/cache_command.hpp"
 #include "tools/toolchain.hpp"
+#include "util/digest.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -14,6 +16,13 @@ namespace {
 int run(const CacheOptions& options, const RootAction& action) {
   const auto root = cache_root(options.root);
   return root ? action(options, *root) : report_error(root.error(), options.json, exit_usage);
+}
+
+// Why a text is not the beginning of a key, in either case; empty when it is.
+std::string key_complaint(const std::string& text) {
+  constexpr std::size_t shortest = 4;
+  if (util::is_hex(text) && text.size() >= shortest && text.size() <= 64) return {};
+  return fmt::format("'{}' is not a key or the beginning of one: {} to 64 hexadecimal digits", text, shortest);
 }
 
 }  // namespace
@@ -49,7 +58,11 @@ void add_file_option(CLI::App& command, const char* name, std::string& file, con
 }
 
 void add_key_argument(CLI::App& command, std::string& key) {
-  command.add_option("KEY", key, "A key, or at least 4 digits of its beginning")->required();
+  command.add_option("KEY", key, "A key, or at least 4 digits of its beginning")->required()->check(key_complaint, "");
+}
+
+CLI::Option* add_keys_argument(CLI::App& command, std::vector<std::string>& keys) {
+  return command.add_option("KEY", keys, "Keys, or at least 4 digits of their beginnings")->check(key_complaint, "");
 }
 
 void add_cache(CLI::App& app, int& exit_code) {

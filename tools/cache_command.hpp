@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cache/cabinet.hpp"
 #include "tools/commands.hpp"
@@ -12,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace cubinet::tools {
 
@@ -41,8 +43,10 @@ CLI::App* add_root_command(CLI::App& cache, int& exit_code, const char* name, co
 // it, is refused.
 void add_file_option(CLI::App& command, const char* name, std::string& file, const char* help);
 
-// Adds the argument KEY; `key` must outlive the command.
+// Adds the argument KEY, or several of it; what takes them must outlive the command. A word that can be no key's
+// beginning is refused before anything is opened.
 void add_key_argument(CLI::App& command, std::string& key);
+CLI::Option* add_keys_argument(CLI::App& command, std::vector<std::string>& keys);
 
 void add_cache_ls(CLI::App& cache, int& exit_code);
 void add_cache_show(CLI::App& cache, int& exit_code);

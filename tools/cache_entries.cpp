@@ -8,7 +8,6 @@
 
 #include "tools/table.hpp"
 #include "util/clock.hpp"
-#include "util/digest.hpp"
 
 namespace cubinet::tools {
 
@@ -17,12 +16,18 @@ std::string age_of(std::int64_t then) {
   return age_text(now - std::clamp<std::int64_t>(then, 0, now));
 }
 
-std::string config_text(const cache::Facts& facts) { return facts.config.empty() ? "-" : one_line(facts.config); }
+std::string config_text(const cache::Facts& facts) { return facts.config.empty() ? "-" : short_text(facts.config); }
 
-std::string kept_text(const cache::Entry& entry) { return entry.pinned ? "pinned" : entry.in_use ? "in use" : ""; }
+Known known(const cache::Survey& survey) { return {survey.index_problem.empty(), survey.kept_problem.empty()}; }
 
-Json entry_object(const cache::Entry& entry, bool use_known) {
-  const auto use = [&](std::int64_t value) { return use_known ? Json(value) : Json(); };
+std::string kept_text(const cache::Entry& entry, const Known& known) {
+  if (!known.kept) return "?";
+  return entry.pinned ? "pinned" : entry.in_use ? "in use" : "";
+}
+
+Json entry_object(const cache::Entry& entry, const Known& known) {
+  const auto use = [&](std::int64_t value) { return known.use ? Json(value) : Json(); };
+  const auto kept = [&](bool value) { return known.kept ? Json(value) : Json(); };
   return Json{{"key", entry.key.hex()},
               {"family", entry.facts.family},
               {"arch", entry.facts.arch},
@@ -33,32 +38,20 @@ Json entry_object(const cache::Entry& entry, bool use_known) {
               {"created", entry.facts.created},
               {"last_used", use(entry.last_used)},
               {"hits", use(entry.hits)},
-              {"pinned", entry.pinned},
-              {"in_use", entry.in_use},
+              {"pinned", kept(entry.pinned)},
+              {"in_use", kept(entry.in_use)},
               {"registers", entry.facts.registers},
               {"spill_bytes", entry.facts.spill_bytes},
               {"smem_bytes", entry.facts.smem_bytes},
               {"compile_ms", entry.facts.compile_ms}};
 }
 
-void note_shortfalls(std::size_t damaged, const std::string& index_problem) {
-  if (!index_problem.empty()) note(index_problem + "; hits are unknown");
-  if (damaged == 0) return;
-  note(fmt::format("{} damaged {} in objects/ not listed; run `cubinet cache verify --repair`", damaged,
-                   damaged == 1 ? "file is" : "files are"));
-}
-
-namespace {
-
-constexpr std::size_t shortest_prefix = 4;
-
-}  // namespace
-
-Expected<std::string> key_prefix(const std::string& text) {
-  if (util::is_hex(text) && text.size() >= shortest_prefix && text.size() <= 64) return text;
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("KEY '{}' is not a key or the beginning of one: {} to 64 hexadecimal digits", text, shortest_prefix));
+void note_shortfalls(const cache::Survey& survey) {
+  if (!survey.index_problem.empty()) note(survey.index_problem + "; hits are unknown");
+  if (!survey.kept_problem.empty()) note(survey.kept_problem + "; what is pinned or in use is unknown");
+  if (survey.damaged.empty()) return;
+  note(fmt::format("{} damaged {} in objects/ not listed; run `cubinet cache verify --repair`", survey.damaged.size(),
+                   survey.damaged.size() == 1 ? "file is" : "files are"));
 }
 
 Error damaged(const std::string& reason) {
@@ -83,18 +76,12 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   }
   std::string candidates;
   for (const cache::Entry& entry : entries) {
-    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), one_line(entry.facts.family),
+    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), short_text(entry.facts.family),
                               size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
   }
   for (const std::string& name : broken) candidates += fmt::format("  {}  damaged\n", one_line(name));
   return fail(ErrorCode::invalid_argument,
               fmt::format("{} is the beginning of {} keys:", prefix, entries.size() + broken.size()), candidates);
-}
-
-tl::expected<cache::Survey, Refusal> find_typed(const std::string& word, cache::Cabinet& cabinet) {
-  const auto prefix = key_prefix(word);
-  if (!prefix) return tl::make_unexpected(Refusal{prefix.error(), exit_usage});
-  return find_one(*prefix, cabinet).map_error([](Error error) { return Refusal{std::move(error), exit_failed}; });
 }
 
 }  // namespace cubinet::tools

@@ -19,30 +19,27 @@ std::string age_of(std::int64_t then);
 // "-" where there is none.
 std::string config_text(const cache::Facts& facts);
 
-// Why no eviction takes the entry: "pinned", "in use"; empty when one may.
-std::string kept_text(const cache::Entry& entry);
+// What is known of the entries of a survey besides the entries themselves.
+struct Known {
+  bool use = true;   // the index was read: hits and last_used mean something
+  bool kept = true;  // pins and uses were read: pinned and in_use do
+};
 
-// `use_known`: the index was read, and hits and last_used mean something.
-Json entry_object(const cache::Entry& entry, bool use_known);
+Known known(const cache::Survey& survey);
 
-// Says what a listing leaves out, and that `index_problem` (empty: none) takes the hits from it.
-void note_shortfalls(std::size_t damaged, const std::string& index_problem);
+// Why no eviction takes the entry: "pinned", "in use"; empty when one may, "?" when that is not known.
+std::string kept_text(const cache::Entry& entry, const Known& known);
 
-// What the user typed is the beginning of a key, in either case.
-Expected<std::string> key_prefix(const std::string& text);
+// What is not known is null.
+Json entry_object(const cache::Entry& entry, const Known& known);
+
+// Says what a listing leaves out, and what could not be read of its entries.
+void note_shortfalls(const cache::Survey& survey);
 
 // An error of a damaged object, with the mend.
 Error damaged(const std::string& reason);
 
-// A survey with the one entry that `prefix` means.
+// A survey with the one entry that `prefix` means, an argument KEY (cache_command.hpp).
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet);
-
-struct Refusal {
-  Error error;
-  ExitCode exit_code = exit_failed;
-};
-
-// The same for a word of the command line, whatever it is.
-tl::expected<cache::Survey, Refusal> find_typed(const std::string& word, cache::Cabinet& cabinet);
 
 }  // namespace cubinet::tools

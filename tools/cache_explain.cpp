@@ -1,4 +1,5 @@
 // cubinet cache explain: why a look-up hits or misses.
+#include <algorithm>
 #include <list>
 #include <memory>
 #include <string>
@@ -26,6 +27,7 @@ struct ExplainOptions {
   std::vector<std::string> keys;
   RequestOptions request;
   std::int64_t m = 0;  // 0: the range of the request
+  std::vector<const CLI::Option*> of_problem;
 };
 
 // A value of a record in a table: digests and long texts by their beginning.
@@ -46,7 +48,7 @@ Json differences_array(const std::vector<jit::Difference>& differences) {
 
 void print_differences(const std::vector<jit::Difference>& differences, const char* first, const char* second) {
   Table table({"FIELD", first, second});
-  for (const auto& one : differences) table.add({one_line(one.field), cell(one.first), cell(one.second)});
+  for (const auto& one : differences) table.add({one.field, cell(one.first), cell(one.second)});
   if (!differences.empty()) print(table.text());
 }
 
@@ -59,7 +61,7 @@ Json entry_name(const cache::Entry& entry) {
 }
 
 std::string entry_text(const cache::Entry& entry) {
-  return fmt::format("{}  {} N={} K={} {}", entry.key.hex().substr(0, shown_digits), one_line(entry.facts.family),
+  return fmt::format("{}  {} N={} K={} {}", entry.key.hex().substr(0, shown_digits), short_text(entry.facts.family),
                      size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
 }
 
@@ -91,6 +93,9 @@ struct Searched {
     places.push_back(std::move(*opened));
     cabinets.push_back(&places.back());
   }
+  void tell_problems() const {
+    for (const Error& problem : problems) note(problem.message);
+  }
   std::list<cache::Cabinet> places;
   std::vector<cache::Cabinet*> cabinets;
   std::vector<Error> problems;  // of what an engine would do without
@@ -106,6 +111,7 @@ std::optional<Successor> successor_of(const cache::Entry& entry, const std::stri
   const auto spec = jit::spec_of(entry.record);
   if (!spec) return std::nullopt;
   const Searched searched(root);
+  searched.tell_problems();
   return Successor{warmup::Explainer(searched.cabinets).explain(*spec, nvrtc),
                    jit::differences(entry.record, jit::record_of(*spec, nvrtc))};
 }
@@ -145,8 +151,8 @@ int explain_keys(const CacheOptions& options, const std::vector<std::string>& ke
   if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
   std::vector<cache::Entry> entries;
   for (const std::string& key : keys) {
-    auto found = find_typed(key, *cabinet);
-    if (!found) return report_error(found.error().error, options.json, found.error().exit_code);
+    auto found = find_one(key, *cabinet);
+    if (!found) return report_error(found.error(), options.json, exit_failed);
     entries.push_back(std::move(found->entries.front()));
   }
   return entries.size() == 2 ? explain_two(options, entries[0], entries[1]) : explain_one(options, entries[0], root);
@@ -173,10 +179,17 @@ void print_kernel(const jit::KernelSpec& spec, const warmup::Explanation& explan
   if (explanation.nearest) print(fmt::format("  nearest: {}\n", entry_text(explanation.nearest->entry)));
 }
 
+// The root's problem, and those of the layers below it.
+Error nothing_opened(const std::vector<Error>& problems) {
+  Error error = problems.front();
+  for (std::size_t i = 1; i < problems.size(); ++i) error.detail += one_line(problems[i].message) + '\n';
+  return error;
+}
+
 int explain_plan(const CacheOptions& options, const warmup::Plan& plan, const std::string& root) {
   const Searched searched(root);
-  if (searched.cabinets.empty()) return report_error(searched.problems.front(), options.json, exit_failed);
-  for (const Error& problem : searched.problems) note(problem.message);
+  if (searched.cabinets.empty()) return report_error(nothing_opened(searched.problems), options.json, exit_failed);
+  searched.tell_problems();
   const std::string nvrtc = open_toolchain().compiler->version();
   const warmup::Explainer explainer(searched.cabinets);
   std::size_t hits = 0;
@@ -208,10 +221,15 @@ bool names_problem(const RequestOptions& request) {
 
 int explain(const CacheOptions& options, const ExplainOptions& wanted, const std::string& root) {
   const auto refuse = [&](const Error& error) { return report_error(error, options.json, exit_usage); };
-  if (!wanted.keys.empty()) {
-    if (!names_problem(wanted.request)) return explain_keys(options, wanted.keys, root);
-    return refuse({ErrorCode::invalid_argument, "give keys or a problem, not both", {}});
+  const auto given = std::find_if(wanted.of_problem.begin(), wanted.of_problem.end(),
+                                  [](const CLI::Option* option) { return option->count() > 0; });
+  if (!wanted.keys.empty() && given != wanted.of_problem.end()) {
+    return refuse(
+        {ErrorCode::invalid_argument,
+         fmt::format("give keys or a problem, not both: {} stands for nothing beside a key", (*given)->get_name()),
+         {}});
   }
+  if (!wanted.keys.empty()) return explain_keys(options, wanted.keys, root);
   if (!names_problem(wanted.request)) {
     return refuse({ErrorCode::invalid_argument, "nothing to explain: give one key or two, --model or --shape", {}});
   }
@@ -234,12 +252,18 @@ void add_cache_explain(CLI::App& cache, int& exit_code) {
   };
   CLI::App* command =
       add_root_command(cache, exit_code, "explain", "Why a look-up hits or misses", explain_help, action);
-  command->add_option("KEY", wanted->keys, "One key or two, or at least 4 digits of the beginning")->expected(0, 2);
+  add_keys_argument(*command, wanted->keys)
+      ->description("One key or two, or at least 4 digits of the beginning")
+      ->expected(0, 2);
+  const std::vector<CLI::Option*> others = command->get_options();
   add_request_options(*command, wanted->request);
   add_number(*command, "--m", wanted->m, 1, warmup::largest_m, "This M alone")
       ->default_str("")
       ->excludes("--m-min")
       ->excludes("--m-max");
+  for (const CLI::Option* option : command->get_options()) {
+    if (std::find(others.begin(), others.end(), option) == others.end()) wanted->of_problem.push_back(option);
+  }
 }
 
 }  // namespace cubinet::tools

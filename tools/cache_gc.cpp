@@ -1,4 +1,5 @@
 // cubinet cache gc: brings the cabinet within limits. cubinet cache pin and unpin: what it keeps in any case.
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
@@ -56,7 +57,7 @@ Json gc_object(const cache::Collection& collection, const std::string& root, boo
   Json evicted = Json::array();
   std::int64_t bytes = 0;
   for (const cache::Eviction& eviction : collection.decision.evictions) {
-    Json entry = entry_object(eviction.entry, true);
+    Json entry = entry_object(eviction.entry, {});
     entry["reason"] = reason_name(eviction.reason);
     evicted.push_back(std::move(entry));
     bytes += eviction.entry.bytes;
@@ -79,7 +80,7 @@ void print_collection(const cache::Collection& collection, bool dry_run) {
   for (const auto& [entry, reason] : collection.decision.evictions) {
     const std::string used = entry.last_used == 0 ? "never used" : fmt::format("used {} ago", age_of(entry.last_used));
     print(fmt::format("{}  {} N={} K={} {}  {}, {}: {}\n", entry.key.hex().substr(0, shown_digits),
-                      one_line(entry.facts.family), size_text(entry.facts.n), size_text(entry.facts.k),
+                      short_text(entry.facts.family), size_text(entry.facts.n), size_text(entry.facts.k),
                       config_text(entry.facts), format_byte_size(entry.bytes), used, reason_name(reason)));
     bytes += entry.bytes;
   }
@@ -91,13 +92,15 @@ void print_collection(const cache::Collection& collection, bool dry_run) {
                     format_byte_size(collection.decision.bytes_left)));
 }
 
-int collect(const CacheOptions& options, const GcOptions& gc, cache::Cabinet& cabinet) {
+int collect(const CacheOptions& options, const GcOptions& gc, const std::string& root) {
   const auto limits = limits_of(gc);
   if (!limits) return report_error(limits.error(), options.json, exit_usage);
-  const auto done = cabinet.collect(*limits, gc.dry_run);
+  auto cabinet = open_cabinet(root);
+  if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
+  const auto done = cabinet->collect(*limits, gc.dry_run);
   if (!done) return report_error(done.error(), options.json, exit_failed);
   if (options.json) {
-    print_object(gc_object(*done, cabinet.root().string(), gc.dry_run));
+    print_object(gc_object(*done, cabinet->root().string(), gc.dry_run));
   } else {
     print_collection(*done, gc.dry_run);
   }
@@ -108,28 +111,42 @@ int collect(const CacheOptions& options, const GcOptions& gc, cache::Cabinet& ca
 }
 
 // The key that a word of the command line means. A whole one whose pin is taken back needs no entry.
-tl::expected<cache::Key, Refusal> find_key(const std::string& word, cache::Cabinet& cabinet, bool pin) {
+Expected<cache::Key> find_key(const std::string& word, cache::Cabinet& cabinet, bool pin) {
   if (const auto key = cache::Key::from_hex(word); key && !pin) return *key;
-  return find_typed(word, cabinet).map([](const cache::Survey& found) { return found.entries.front().key; });
+  return find_one(word, cabinet).map([](const cache::Survey& found) { return found.entries.front().key; });
 }
 
-// Finds all of them before it changes one.
-int set_pins(const CacheOptions& options, const std::vector<std::string>& texts, cache::Cabinet& cabinet, bool pin) {
+// Finds all of them before it changes one, each once.
+Expected<std::vector<cache::Key>> find_keys(const std::vector<std::string>& words, cache::Cabinet& cabinet, bool pin) {
   std::vector<cache::Key> keys;
-  for (const std::string& text : texts) {
-    const auto key = find_key(text, cabinet, pin);
-    if (!key) return report_error(key.error().error, options.json, key.error().exit_code);
-    keys.push_back(*key);
+  for (const std::string& word : words) {
+    const auto key = find_key(word, cabinet, pin);
+    if (!key) return tl::make_unexpected(key.error());
+    if (std::find(keys.begin(), keys.end(), *key) == keys.end()) keys.push_back(*key);
   }
+  return keys;
+}
+
+// One that cannot be changed stops none of the others.
+int set_pins(const CacheOptions& options, const std::vector<std::string>& words, cache::Cabinet& cabinet, bool pin) {
+  const auto keys = find_keys(words, cabinet, pin);
+  if (!keys) return report_error(keys.error(), options.json, exit_failed);
+  const char* const change = pin ? "pinned" : "unpinned";
   Json done = Json::array();
-  for (const cache::Key& key : keys) {
+  Json failures = Json::array();
+  for (const cache::Key& key : *keys) {
     const auto set = pin ? cabinet.pin(key) : cabinet.unpin(key);
-    if (!set) return report_error(set.error(), options.json, exit_failed);
-    done.push_back(key.hex());
-    if (!options.json) print(fmt::format("{} {}\n", pin ? "pinned" : "unpinned", key.hex()));
+    if (set) {
+      done.push_back(key.hex());
+      if (!options.json) print(fmt::format("{} {}\n", change, key.hex()));
+    } else {
+      report_error(set.error(), false, exit_failed);
+      failures.push_back({{"key", key.hex()}, {"code", code_name(set.error().code)}, {"message", set.error().message}});
+    }
   }
-  if (options.json) print_object(Json{{pin ? "pinned" : "unpinned", std::move(done)}});
-  return exit_done;
+  const bool all = failures.empty();
+  if (options.json) print_object(Json{{change, std::move(done)}, {"failures", std::move(failures)}});
+  return all ? exit_done : exit_failed;
 }
 
 void add_pin_command(CLI::App& cache, int& exit_code, const char* name, const char* help, const char* details,
@@ -138,19 +155,17 @@ void add_pin_command(CLI::App& cache, int& exit_code, const char* name, const ch
   const auto action = [keys, pin](const CacheOptions& options, cache::Cabinet& cabinet) {
     return set_pins(options, *keys, cabinet, pin);
   };
-  add_cache_command(cache, exit_code, name, help, details, action)
-      ->add_option("KEY", *keys, "Keys, or at least 4 digits of their beginnings")
-      ->required();
+  add_keys_argument(*add_cache_command(cache, exit_code, name, help, details, action), *keys)->required();
 }
 
 }  // namespace
 
 void add_cache_gc(CLI::App& cache, int& exit_code) {
   const auto gc = std::make_shared<GcOptions>();
-  const auto action = [gc](const CacheOptions& options, cache::Cabinet& cabinet) {
-    return collect(options, *gc, cabinet);
+  const auto action = [gc](const CacheOptions& options, const std::string& root) {
+    return collect(options, *gc, root);
   };
-  CLI::App* command = add_cache_command(cache, exit_code, "gc", "Evict what was used least recently", gc_help, action);
+  CLI::App* command = add_root_command(cache, exit_code, "gc", "Evict what was used least recently", gc_help, action);
   command->add_option("--max-size", gc->max_size, "The most that the objects may take, as in 500MiB; none: any")
       ->type_name("SIZE");
   command->add_option("--max-entries", gc->max_entries, "The most entries; none: any")->type_name("N");

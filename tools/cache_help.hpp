@@ -13,8 +13,8 @@ inline constexpr const char* entry_fields_help =
     "  created       seconds since 1970\n"
     "  last_used     seconds since 1970, 0 = never; null: the index could not be read\n"
     "  hits          how often it was loaded; null: the index could not be read\n"
-    "  pinned        true: never evicted\n"
-    "  in_use        true: a running engine has it loaded; it is not evicted\n"
+    "  pinned        true: never evicted; null: the pins could not be read\n"
+    "  in_use        true: a running engine has it loaded; it is not evicted; null: as for pinned\n"
     "  registers     per thread\n"
     "  spill_bytes, smem_bytes\n"
     "                bytes per thread and per block\n"
@@ -24,9 +24,9 @@ inline constexpr const char* list_help =
     "Entries must pass every filter that is given. DURATION is a whole number and s, min, h, d or\n"
     "w (12h, 7d), SIZE a number and a unit (100KiB). --sort goes upwards: key; family, N, K, config;\n"
     "n; k; used, longest unused first; size; age, youngest first; hits; compile, quickest first. What\n"
-    "is equal there stays sorted by family, N, K, config.\n"
+    "is equal there stays sorted by family, N, K, config, with --reverse, too.\n"
     "Nothing in objects/ is changed; files that look damaged are not listed, and counted on\n"
-    "standard error. Without an index there is no choice by use.\n\n"
+    "standard error. Without an index there is no choice and no order by use.\n\n"
     "Example:\n  cubinet cache ls --cache /opt/kernels\n"
     "  cubinet cache ls --family bf16_grouped_masked --unused-for 30d --sort size --reverse --limit 10\n\n"
     "With --json:\n"
@@ -36,6 +36,7 @@ inline constexpr const char* list_help =
     "  entries       a list, fields see below\n"
     "  damaged       keys, or names in objects/, of files that look damaged\n"
     "  index_problem why the index could not be read, else empty\n"
+    "  kept_problem  why pins and uses could not be read, else empty\n"
     "Each entry:\n";
 
 inline constexpr const char* show_help =
@@ -73,9 +74,9 @@ inline constexpr const char* explain_help =
     "  searched      of the cabinet and the layers, in order, those that could be opened\n"
     "  hits, misses  how many kernels\n"
     "  kernels       {key, family, n, k, config, state, where, why, nearest, differences}; state is\n"
-    "                hit, damaged, set aside (damaged before), stale (the same kernel of other\n"
-    "                templates or another NVRTC) or absent; where has it; nearest is the key of the\n"
-    "                entry that is most like it\n";
+    "                hit, damaged, set aside (damaged before), evicted (to keep within limits), stale\n"
+    "                (the same kernel of other templates or another NVRTC) or absent; where has it;\n"
+    "                nearest is the key of the entry that is most like it\n";
 
 inline constexpr const char* stats_help =
     "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
@@ -105,8 +106,8 @@ inline constexpr const char* stats_help =
 
 inline constexpr const char* report_help =
     "One static HTML page without scripts: what the cabinet holds by family, shape and\n"
-    "configuration, resources, age and use, what it is complete for, and damage. Tables show their 50\n"
-    "largest rows. The same state gives the same page. FILE lies outside the cabinet.\n\n"
+    "configuration, resources, age and use, what it is complete for, and damage. Lists show 50 rows,\n"
+    "groups 20, the largest. The same state gives the same page. FILE lies outside the cabinet.\n\n"
     "Example:\n  cubinet cache report cabinet.html --cache /opt/kernels\n\n"
     "With --json:\n"
     "  file          what was written\n"
@@ -114,7 +115,7 @@ inline constexpr const char* report_help =
     "  entries       how many the cabinet holds\n";
 
 inline constexpr const char* verify_help =
-    "Exit code 1 when something is damaged or the index and the objects disagree; with\n"
+    "Exit code 1 when something is damaged, the index too, or it and the objects disagree; with\n"
     "--repair when something could not be mended. Two things do not change it: leftovers of\n"
     "killed writers, which are harmless, and, without --repair, an index that another process\n"
     "holds; it is then not compared.\n\n"
@@ -157,12 +158,15 @@ inline constexpr const char* pin_help =
     "A pin lasts until it is taken back, or its entry is removed by `cache rm`.\n\n"
     "Example:\n  cubinet cache pin 3f9a01c2 77b0 --cache /opt/kernels\n\n"
     "With --json:\n"
-    "  pinned        a list of the keys\n";
+    "  pinned        a list of the keys\n"
+    "  failures      of those that could not be pinned: a list of {key, code, message}; exit code 1\n";
 
 inline constexpr const char* unpin_help =
     "Example:\n  cubinet cache unpin 3f9a01c2 --cache /opt/kernels\n\n"
     "With --json:\n"
-    "  unpinned      a list of the keys\n";
+    "  unpinned      a list of the keys\n"
+    "  failures      of those that are pinned no less, or were not: a list of {key, code, message};\n"
+    "                exit code 1\n";
 
 inline constexpr const char* remove_help =
     "Example:\n  cubinet cache rm 3f9a01c2 --cache /opt/kernels\n\n"

@@ -47,9 +47,10 @@ void print_report(const ImportOptions& options, const std::string& root, const c
                                                            : "none"}});
     return;
   }
-  print(one_line(fmt::format("{} for {}: {} imported ({}), {} there before; in {}{}",
+  const std::vector<std::string> archs = cache::architectures(contents);
+  print(one_line(fmt::format("{}{}: {} imported ({}), {} there before; in {}{}",
                              count_text(static_cast<std::int64_t>(contents.size()), "entry"),
-                             fmt::join(cache::architectures(contents), ", "), report.imported,
+                             archs.empty() ? "" : fmt::format(" for {}", fmt::join(archs, ", ")), report.imported,
                              util::format_byte_size(static_cast<std::int64_t>(report.bytes)), report.there, root,
                              verified ? "; signature verified" : "")) +
         "\n");

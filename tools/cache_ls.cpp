@@ -56,51 +56,52 @@ std::string shown_text(const Selected& selected) {
   return count + count_text(static_cast<std::int64_t>(selected.total), "entry");
 }
 
-void print_entries(const Selected& selected, const std::string& root, bool use_known) {
+void print_entries(const Selected& selected, const std::string& root, const Known& known) {
   Table table({"KEY", "FAMILY", "ARCH", ">N", ">K", "CONFIG", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE",
                ">AGE", ">HITS", "KEPT"});
   std::int64_t bytes = 0;
   for (const cache::Entry& entry : selected.entries) {
     const cache::Facts& facts = entry.facts;
-    table.add({entry.key.hex().substr(0, shown_digits), one_line(facts.family), one_line(facts.arch),
-               size_text(facts.n), size_text(facts.k), config_text(facts), std::to_string(facts.registers),
+    table.add({entry.key.hex().substr(0, shown_digits), facts.family, facts.arch, size_text(facts.n),
+               size_text(facts.k), config_text(facts), std::to_string(facts.registers),
                format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
                milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
-               use_known ? std::to_string(entry.hits) : "?", kept_text(entry)});
+               known.use ? std::to_string(entry.hits) : "?", kept_text(entry, known)});
     bytes += entry.bytes;
   }
   if (!selected.entries.empty()) print(table.text());
-  print(fmt::format("{}, {} in {}\n", shown_text(selected), format_byte_size(bytes), root));
+  print(fmt::format("{}, {} in {}\n", shown_text(selected), format_byte_size(bytes), one_line(root)));
 }
 
-void print_list(const Selected& selected, const cache::Survey& survey, const std::string& root, bool use_known) {
+void print_list(const Selected& selected, const cache::Survey& survey, const std::string& root, const Known& known) {
   Json array = Json::array();
-  for (const cache::Entry& entry : selected.entries) array.push_back(entry_object(entry, use_known));
+  for (const cache::Entry& entry : selected.entries) array.push_back(entry_object(entry, known));
   print_object(Json{{"cache", root},
                     {"total", selected.total},
                     {"matched", selected.matched},
                     {"entries", std::move(array)},
                     {"damaged", survey.damaged},
-                    {"index_problem", survey.index_problem}});
+                    {"index_problem", survey.index_problem},
+                    {"kept_problem", survey.kept_problem}});
 }
 
 int list(const CacheOptions& options, const ListOptions& wanted, cache::Cabinet& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
-  const bool use_known = survey->index_problem.empty();
-  if (!use_known && wanted.filter.asks_for_use()) {
+  const Known known = tools::known(*survey);
+  if (!known.use && (wanted.filter.asks_for_use() || is_by_use(wanted.order))) {
     return report_error({ErrorCode::io,
                          survey->index_problem + "; nothing is known of use, so that entries cannot be "
-                                                 "chosen by it",
+                                                 "chosen or sorted by it",
                          {}},
                         options.json, exit_failed);
   }
-  note_shortfalls(survey->damaged.size(), survey->index_problem);
+  note_shortfalls(*survey);
   const Selected selected = select(std::move(survey->entries), wanted);
   if (options.json) {
-    print_list(selected, *survey, cabinet.root().string(), use_known);
+    print_list(selected, *survey, cabinet.root().string(), known);
   } else {
-    print_entries(selected, cabinet.root().string(), use_known);
+    print_entries(selected, cabinet.root().string(), known);
   }
   return exit_done;
 }

@@ -16,22 +16,24 @@
 namespace cubinet::tools {
 namespace {
 
-int report(const CacheOptions& options, const std::string& file, cache::Cabinet& cabinet) {
-  if (const auto outside = check_outside("FILE", file, cabinet.root()); !outside) {
+int report(const CacheOptions& options, const std::string& file, const std::string& root) {
+  if (const auto outside = check_outside("FILE", file, root); !outside) {
     return report_error(outside.error(), options.json, exit_usage);
   }
-  const auto survey = cabinet.survey();
+  auto cabinet = open_cabinet(root);
+  if (!cabinet) return report_error(cabinet.error(), options.json, exit_failed);
+  const auto survey = cabinet->survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
-  const cache::Stats stats = cabinet.stats(*survey);
-  note_shortfalls(survey->damaged.size(), survey->index_problem);
-  const std::string page = report_page(cabinet.root().string(), *survey, stats);
+  const cache::Stats stats = cabinet->stats(*survey);
+  note_shortfalls(*survey);
+  const std::string page = report_page(cabinet->root().string(), *survey, stats);
   if (const auto written = util::replace_file(util::system_calls(), file, {page}); !written) {
     return report_error(written.error(), options.json, exit_failed);
   }
   if (options.json) {
     print_object(Json{{"file", file}, {"bytes", page.size()}, {"entries", stats.entries}});
   } else {
-    print(fmt::format("{}: {}\n", file, count_text(stats.entries, "entry")));
+    print(fmt::format("{}: {}\n", one_line(file), count_text(stats.entries, "entry")));
   }
   return exit_done;
 }
@@ -40,10 +42,10 @@ int report(const CacheOptions& options, const std::string& file, cache::Cabinet&
 
 void add_cache_report(CLI::App& cache, int& exit_code) {
   const auto file = std::make_shared<std::string>();
-  const auto action = [file](const CacheOptions& options, cache::Cabinet& cabinet) {
-    return report(options, *file, cabinet);
+  const auto action = [file](const CacheOptions& options, const std::string& root) {
+    return report(options, *file, root);
   };
-  add_cache_command(cache, exit_code, "report", "Write a page on the whole cabinet", report_help, action)
+  add_root_command(cache, exit_code, "report", "Write a page on the whole cabinet", report_help, action)
       ->add_option("FILE", *file, "Where to write it; a file that is there is replaced")
       ->required()
       ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");

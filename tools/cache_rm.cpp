@@ -16,8 +16,8 @@ namespace {
 using util::format_byte_size;
 
 int remove(const CacheOptions& options, const std::string& key, cache::Cabinet& cabinet) {
-  const auto found = find_typed(key, cabinet);
-  if (!found) return report_error(found.error().error, options.json, found.error().exit_code);
+  const auto found = find_one(key, cabinet);
+  if (!found) return report_error(found.error(), options.json, exit_failed);
   const cache::Entry& entry = found->entries.front();
   const auto removed = cabinet.remove(entry.key);
   if (!removed) return report_error(removed.error(), options.json, exit_failed);

@@ -27,14 +27,14 @@ struct ShowOptions {
   bool sass = false;
 };
 
-void print_entry(const cache::Entry& entry, bool use_known) {
+void print_entry(const cache::Entry& entry, const Known& known) {
   const cache::Facts& facts = entry.facts;
   const auto line = [](std::string_view name, const std::string& value) {
     print(fmt::format("{:<14}{}\n", name, value));
   };
   line("key", entry.key.hex());
-  line("family", one_line(facts.family));
-  line("arch", one_line(facts.arch));
+  line("family", short_text(facts.family));
+  line("arch", short_text(facts.arch));
   line("N, K", fmt::format("{}, {}", size_text(facts.n), size_text(facts.k)));
   line("config", config_text(facts));
   line("registers", fmt::format("{} per thread", facts.registers));
@@ -44,16 +44,18 @@ void print_entry(const cache::Entry& entry, bool use_known) {
   line("size", format_byte_size(entry.bytes));
   line("created", fmt::format("{} ago", age_of(facts.created)));
   const std::string last_used = entry.last_used == 0 ? "never" : fmt::format("{} ago", age_of(entry.last_used));
-  line("last used", use_known ? last_used : "unknown");
-  line("hits", use_known ? std::to_string(entry.hits) : "unknown");
-  line("kept", entry.pinned || entry.in_use ? kept_text(entry) : "until it is evicted");
+  line("last used", known.use ? last_used : "unknown");
+  line("hits", known.use ? std::to_string(entry.hits) : "unknown");
+  const std::string kept = kept_text(entry, known);
+  line("kept", kept.empty() ? "until it is evicted" : known.kept ? kept : "unknown");
   line("entry points", one_line(fmt::format("{}", fmt::join(facts.kernel_names, ", "))));
-  line("record", jit::record_value(entry.record).dump(2, ' ', false, Json::error_handler_t::replace));
+  // In ASCII: what steers a terminal is an escape.
+  line("record", jit::record_value(entry.record).dump(2, ' ', true, Json::error_handler_t::replace));
 }
 
-void print_whole(const cache::Entry& entry, bool use_known, bool json) {
-  if (!json) return print_entry(entry, use_known);
-  Json object = entry_object(entry, use_known);
+void print_whole(const cache::Entry& entry, const Known& known, bool json) {
+  if (!json) return print_entry(entry, known);
+  Json object = entry_object(entry, known);
   object["kernel_names"] = entry.facts.kernel_names;
   object["record"] = jit::record_value(entry.record);
   print_object(object);
@@ -84,8 +86,8 @@ Expected<void> print_code(const cache::Entry& entry, const ShowOptions& wanted, 
 }
 
 int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet& cabinet) {
-  const auto found = find_typed(wanted.key, cabinet);
-  if (!found) return report_error(found.error().error, options.json, found.error().exit_code);
+  const auto found = find_one(wanted.key, cabinet);
+  if (!found) return report_error(found.error(), options.json, exit_failed);
   const cache::Entry& entry = found->entries.front();
   if (const auto whole = cabinet.check(entry.key); !whole) {
     return report_error(damaged(whole.error().message), options.json, exit_failed);
@@ -94,8 +96,8 @@ int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet&
     const auto printed = print_code(entry, wanted, cabinet);
     return printed ? exit_done : report_error(printed.error(), false, exit_failed);
   }
-  note_shortfalls(0, found->index_problem);
-  print_whole(entry, found->index_problem.empty(), options.json);
+  note_shortfalls(*found);
+  print_whole(entry, known(*found), options.json);
   return exit_done;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/coverage_text.hpp"
 #include "tools/table.hpp"
 #include "util/text.hpp"
+#include "util/utf8.hpp"
 #include "warmup/coverage.hpp"
 
 namespace cubinet::tools {
@@ -122,7 +123,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
 }
 
 void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
-  print(fmt::format("{:<13}{} (persistence {})\n", "cache", cabinet.root().string(),
+  print(fmt::format("{:<13}{} (persistence {})\n", "cache", one_line(cabinet.root().string()),
                     cache::persistence_name(cabinet.persistence())));
   for (const Figure& figure : figures) {
     if (figure.label == nullptr) continue;
@@ -133,12 +134,14 @@ void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   print_coverage(warmup::read_records(stats.coverage));
 }
 
-// A label of Prometheus: backslash, quote and line feed are escaped in its value.
+// A label of Prometheus: backslash, quote and line feed are escaped in its value, which is UTF-8 whatever the folder's
+// name is.
 std::string label_text(std::string_view name, std::string_view value) {
   std::string text = fmt::format("{}=\"", name);
-  for (const char c : value) {
-    if (c == '\\' || c == '"') text += '\\';
-    text += c == '\n' ? "\\n" : std::string(1, c);
+  while (!value.empty()) {
+    const util::Character character = util::take_character(value);
+    if (character.code == '\\' || character.code == '"') text += '\\';
+    text += character.code == '\n' ? "\\n" : character.bytes;
   }
   return text + '"';
 }
@@ -167,15 +170,17 @@ void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
 }
 
 int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet) {
-  const auto stats = cabinet.stats();
-  if (!stats) return report_error(stats.error(), options.json, exit_failed);
-  note_shortfalls(static_cast<std::size_t>(stats->damaged), stats->index_problem);
+  auto survey = cabinet.survey();
+  if (!survey) return report_error(survey.error(), options.json, exit_failed);
+  const cache::Stats stats = cabinet.stats(*survey);
+  survey->index_problem = stats.index_problem;  // the counters, too, are read from it
+  note_shortfalls(*survey);
   if (prometheus) {
-    print_metrics(*stats, cabinet);
+    print_metrics(stats, cabinet);
   } else if (options.json) {
-    print_object_of(*stats, cabinet);
+    print_object_of(stats, cabinet);
   } else {
-    print_text(*stats, cabinet);
+    print_text(stats, cabinet);
   }
   return exit_done;
 }

@@ -29,7 +29,8 @@ void print_report(const cache::VerifyReport& report, bool repair, bool repaired)
 int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
   const auto report = cabinet.verify(repair);
   if (!report) return report_error(report.error(), options.json, exit_failed);
-  const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0;
+  const bool index_sound = report->index_problem.empty() || report->index_busy;
+  const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0 && index_sound;
   const bool repaired = repair && report->unmended == 0 && !report->index_busy;
   if (options.json) {
     print_object(Json{{"cache", cabinet.root().string()},

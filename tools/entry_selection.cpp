@@ -72,6 +72,8 @@ Expected<EntryOrder> entry_order(std::string_view name) {
   return fail(ErrorCode::invalid_argument, fmt::format("'{}' is no order; there are {}", name, entry_order_names()));
 }
 
+bool is_by_use(EntryOrder order) { return order == by<&cache::Entry::last_used> || order == by<&cache::Entry::hits>; }
+
 std::string entry_order_names() {
   std::string names;
   for (const auto& [name, order] : orders) names += fmt::format("{}{}", names.empty() ? "" : "|", name);
@@ -84,10 +86,10 @@ void sort_entries(std::vector<cache::Entry>& entries, EntryOrder order, bool rev
   sorted.reserve(entries.size());
   for (cache::Entry& entry : entries) sorted.push_back(&entry);
   std::sort(sorted.begin(), sorted.end(), [&](const cache::Entry* a, const cache::Entry* b) {
-    if (order(*a, *b)) return true;
-    return !order(*b, *a) && for_people(*a, *b);
+    if (order(*a, *b)) return !reverse;
+    if (order(*b, *a)) return reverse;
+    return for_people(*a, *b);
   });
-  if (reverse) std::reverse(sorted.begin(), sorted.end());
   std::vector<cache::Entry> moved;
   moved.reserve(sorted.size());
   for (cache::Entry* entry : sorted) moved.push_back(std::move(*entry));

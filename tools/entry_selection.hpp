@@ -33,10 +33,14 @@ using EntryOrder = bool (*)(const cache::Entry&, const cache::Entry&);
 // The ascending order of that name; invalid_argument names those that there are.
 Expected<EntryOrder> entry_order(std::string_view name);
 
+// Whether it looks at what the index alone knows.
+bool is_by_use(EntryOrder order);
+
 // "key|family|...".
 std::string entry_order_names();
 
-// Ties are in the order of people's reading: by family, N, K, configuration and key. `reverse` turns all of it round.
+// `reverse` turns the order round. Ties are in the order of people's reading in either case: by family, N, K,
+// configuration and key.
 void sort_entries(std::vector<cache::Entry>& entries, EntryOrder order, bool reverse = false);
 
 }  // namespace cubinet::tools

@@ -8,7 +8,7 @@
 
 namespace cubinet::tools {
 
-// Text as HTML shows it, in an element or in a quoted attribute; control characters become blanks.
+// Text as HTML shows it, in an element or in a quoted attribute; as one_line() (output.hpp) takes it.
 std::string html_text(std::string_view text);
 
 // A table that scrolls by itself where the page is narrow. Cells are text, not markup. A header that starts with '>'

@@ -2,11 +2,14 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -46,6 +49,21 @@ std::string given(int argc, char** argv, std::string_view name) {
   return {};
 }
 
+// The words of the command line, and a value that is given as `--name=` as a word of its own: the parser would take the
+// next word for an empty one.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words;
+  bool options = true;  // "--" ends them
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    options = options && word != "--";
+    const bool empty_value = options && word.starts_with("--") && word.find('=') == word.size() - 1;
+    words.emplace_back(empty_value ? word.substr(0, word.size() - 1) : word);
+    if (empty_value) words.emplace_back();
+  }
+  return words;
+}
+
 // What was wrong with the command line, in words that name it.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_name() != "RequiredError") return error.what();
@@ -61,7 +79,9 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
   add_cache(app, exit_code);
   add_doctor(app, exit_code);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = words_of(argc, argv);
+    std::reverse(words.begin(), words.end());  // as the parser takes them
+    app.parse(std::move(words));
   } catch (const CLI::Success& help_or_version) {
     return app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {

@@ -7,22 +7,42 @@
 #include <nlohmann/json.hpp>
 
 #include "util/error_name.hpp"
+#include "util/utf8.hpp"
 
 namespace cubinet::tools {
 namespace {
 
 void write(std::FILE* stream, std::string_view text) { std::fwrite(text.data(), 1, text.size(), stream); }
 
+// Whether a character moves the cursor, ends a line or turns the direction of what follows: controls of C0 and C1,
+// separators of lines and paragraphs, marks, embeddings and isolates of bidirectional text.
+bool steers(char32_t code) {
+  const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
+  return code < 0x20 || within(0x7F, 0x9F) || code == 0x061C || within(0x200E, 0x200F) || within(0x2028, 0x202E) ||
+         within(0x2066, 0x2069);
+}
+
+// Whether a byte of UTF-8 is the first one of a character.
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
+// The bytes of so many characters at the beginning of a line that has more.
+std::size_t bytes_of(std::string_view line, std::size_t characters) {
+  std::size_t bytes = 0;
+  for (++characters; characters > 0; ++bytes) {
+    if (begins_character(line[bytes])) --characters;
+  }
+  return bytes - 1;
+}
+
 // `word` with its middle left out where it is long, and no character of UTF-8 cut.
 std::string shortened_word(std::string_view word) {
   constexpr std::size_t longest = 200;
   constexpr std::size_t kept = 80;  // at either end
   if (word.size() <= longest) return std::string(word);
-  const auto inside = [&](std::size_t at) { return (static_cast<unsigned char>(word[at]) & 0xC0) == 0x80; };
   std::size_t left = kept;
   std::size_t right = word.size() - kept;
-  while (left > 0 && inside(left)) --left;
-  while (right < word.size() && inside(right)) ++right;
+  while (left > 0 && !begins_character(word[left])) --left;
+  while (right < word.size() && !begins_character(word[right])) ++right;
   return fmt::format("{}...({} bytes)...{}", word.substr(0, left), right - left, word.substr(right));
 }
 
@@ -75,12 +95,24 @@ bool finish_output() {
 std::string size_text(std::int64_t size) { return size == 0 ? "-" : std::to_string(size); }
 
 std::string one_line(std::string_view text) {
-  std::string line(text);
-  for (char& character : line) {
-    const auto value = static_cast<unsigned char>(character);
-    if (value < 0x20 || value == 0x7F) character = ' ';
+  std::string line;
+  while (!text.empty()) {
+    const util::Character character = util::take_character(text);
+    line += steers(character.code) ? " " : character.bytes;
   }
   return line;
+}
+
+std::string short_text(std::string_view text) {
+  constexpr std::size_t widest = 60;
+  constexpr std::string_view cut = "...";
+  std::string line = one_line(text);
+  if (width(line) > widest) line = line.substr(0, bytes_of(line, widest - cut.size())).append(cut);
+  return line;
+}
+
+std::size_t width(std::string_view line) {
+  return static_cast<std::size_t>(std::count_if(line.begin(), line.end(), begins_character));
 }
 
 }  // namespace cubinet::tools

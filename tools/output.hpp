@@ -45,7 +45,14 @@ bool finish_output();
 // N or K for a table: "-" for the 0 of a kernel that is not made for one.
 std::string size_text(std::int64_t size);
 
-// Text on one line: control characters become blanks, so that a file name cannot forge lines or move the cursor.
+// Text on one line: what steers a terminal (controls, ends of lines, marks of direction) becomes a blank, so that a
+// file name cannot forge lines, move the cursor or turn text round; a byte that is not UTF-8 becomes U+FFFD.
 std::string one_line(std::string_view text);
+
+// The same for a name among others: of more than 60 characters the first ones, and "...".
+std::string short_text(std::string_view text);
+
+// How many characters such a line has.
+std::size_t width(std::string_view line);
 
 }  // namespace cubinet::tools

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/output.hpp"
+
 namespace cubinet::tools {
 
 Table::Table(std::vector<std::string> headers) {
@@ -14,19 +16,22 @@ Table::Table(std::vector<std::string> headers) {
   rows_.push_back(std::move(headers));
 }
 
-void Table::add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+void Table::add(std::vector<std::string> row) {
+  for (std::string& cell : row) cell = short_text(cell);
+  rows_.push_back(std::move(row));
+}
 
 std::string Table::text() const {
   std::vector<std::size_t> widths(right_.size(), 0);
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
   }
   std::string text;
   for (const auto& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i != 0) line += "  ";
-      const std::string blanks(widths[i] - row[i].size(), ' ');
+      const std::string blanks(widths[i] - width(row[i]), ' ');
       line += right_[i] ? blanks + row[i] : row[i] + blanks;
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -36,7 +41,7 @@ std::string Table::text() const {
 }
 
 std::string milliseconds_text(double value) {
-  value = std::min(value, 1e15);  // beyond it is no time that anything took, and the cast below would not hold it
+  value = std::clamp(value, 0.0, 1e15);  // beyond is no time that anything took, and the cast below would not hold it
   if (value < 999.5) return fmt::format("{:.0f} ms", value);
   if (value < 59'950) return fmt::format("{:.1f} s", value / 1000);
   const auto seconds = static_cast<std::int64_t>(value / 1000 + 0.5);

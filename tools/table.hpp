@@ -13,7 +13,7 @@ namespace cubinet::tools {
 class Table {
  public:
   explicit Table(std::vector<std::string> headers);
-  // As many cells as there are headers.
+  // As many cells as there are headers. A cell is one line of 60 characters at most, see short_text().
   void add(std::vector<std::string> row);
   // Every row on a line of its own, the headers first, without trailing blanks.
   [[nodiscard]] std::string text() const;

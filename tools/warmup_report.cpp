@@ -30,7 +30,9 @@ const char* const warmup_fields_help =
     "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
     "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
     "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
-    "without --execute they are 0. seconds are those of the whole command. damaged entries were found and\n"
+    "without --execute they are 0. persist off: something could not be stored or was evicted again, and\n"
+    "persist_problem why, which is exit code 1. seconds are those of the whole command. damaged entries were found "
+    "and\n"
     "set aside in quarantine/; those of the plan are made again.\n"
     "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
     "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all was\n"
@@ -60,7 +62,7 @@ std::string warmup_text(const warmup::CampaignReport& outcome) {
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
   return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
-                     outcome.root, cache::persistence_name(report.persist), execution_line(outcome));
+                     one_line(outcome.root), cache::persistence_name(report.persist), execution_line(outcome));
 }
 
 void explain(const warmup::Report& report) {
@@ -70,7 +72,7 @@ void explain(const warmup::Report& report) {
     report_error(error, false, exit_failed);
   }
   if (!report.persist_problem.empty()) {
-    note(fmt::format("{} of {} compiled kernels could be stored: {}", report.stored, report.compiled,
+    note(fmt::format("{} of {} compiled kernels are stored: {}", report.stored, report.compiled,
                      report.persist_problem));
   }
   if (report.remaining.empty()) return;

@@ -6,46 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "util/utf8.hpp"
+
 namespace cubinet::util {
 namespace {
-
-constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
-
-struct ByteRange {
-  unsigned first;
-  unsigned last;
-};
-
-// How many bytes a character has that begins with this one; 0: none does.
-std::size_t length_of(unsigned lead) {
-  if (lead < 0x80) return 1;
-  if (lead < 0xC2) return 0;
-  if (lead < 0xE0) return 2;
-  if (lead < 0xF0) return 3;
-  return lead < 0xF5 ? 4 : 0;
-}
-
-// What may follow as the second byte: no character in more bytes than it needs, no surrogate, none above U+10FFFF.
-ByteRange second_byte(unsigned lead) {
-  if (lead == 0xE0) return {0xA0, 0xBF};
-  if (lead == 0xED) return {0x80, 0x9F};
-  if (lead == 0xF0) return {0x90, 0xBF};
-  if (lead == 0xF4) return {0x80, 0x8F};
-  return {0x80, 0xBF};
-}
-
-// The bytes of the UTF-8 character that begins `text`; 0 where none does. Precondition: `text` is not empty.
-std::size_t character_bytes(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t length = length_of(lead);
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const ByteRange allowed = i == 1 ? second_byte(lead) : ByteRange{0x80, 0xBF};
-    if (byte < allowed.first || byte > allowed.last) return 0;
-  }
-  return length;
-}
 
 // A character of one byte.
 void append_ascii(std::string& out, char character) {
@@ -68,11 +32,12 @@ std::string json_string(std::string_view text) {
   out.append(text.begin(), first_other);
   text.remove_prefix(static_cast<std::size_t>(first_other - text.begin()));
   while (!text.empty()) {
-    const std::size_t length = character_bytes(text);
-    if (length == 0) out += replacement;
-    if (length == 1) append_ascii(out, text.front());
-    if (length > 1) out += text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
+    const Character character = take_character(text);
+    if (character.bytes.size() == 1) {
+      append_ascii(out, character.bytes.front());
+    } else {
+      out += character.bytes;
+    }
   }
   return out += '"';
 }

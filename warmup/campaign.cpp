@@ -178,6 +178,9 @@ class CampaignRun {
     const Report& compilation = report_.report;
     report_.execution =
         compilation.no_room ? execute_none(compiler, compilation.persist_problem) : execute_on_device(compiler);
+    // The kernels that check are stored, too, and may be those that are too many.
+    look_for_gone(report_.report, *cabinet_);
+    if (!compilation.persist_problem.empty()) report_.coverage = CoverageState::none;
     if (device_ && report_.execution.executed == static_cast<std::int64_t>(report_.kernels)) {
       record(nvrtc.version(), *device_);
     }

@@ -173,9 +173,10 @@ bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wan
 std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
   const util::Moment begin = util::now();
   if (!find_coverage(cabinet, plan, wanted)) return std::nullopt;
-  cabinet.record_hits(keys_of(plan, wanted.nvrtc));
   Report report;
   report.hits = static_cast<std::int64_t>(plan.kernels.size());
+  report.hit_keys = keys_of(plan, wanted.nvrtc);
+  cabinet.record_hits(report.hit_keys);
   report.persist = cabinet.persistence();
   report.seconds = util::seconds_since(begin);
   return report;

@@ -27,7 +27,7 @@ bool is_of(const jit::Difference& difference, std::string_view group) {
 // Whether two records are of the same kernel, of other makes.
 bool same_kernel(const std::vector<jit::Difference>& differences) {
   return std::none_of(differences.begin(), differences.end(), [](const jit::Difference& one) {
-    return is_of(one, "constants") || is_of(one, "family") || is_of(one, "architecture");
+    return is_of(one, "constants") || is_of(one, "family") || is_of(one, "architecture") || is_of(one, "record");
   });
 }
 
@@ -44,16 +44,21 @@ std::string list_of(const std::vector<std::string>& names) {
   return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
-std::string why_not(const cache::Cabinet& cabinet, const cache::Key& key, Presence& presence) {
+std::string why_not(const cache::Cabinet& cabinet, const std::vector<cache::Key>& evicted, const cache::Key& key,
+                    Presence& presence) {
   const auto whole = cabinet.check(key);
   if (whole) {
     presence = Presence::hit;
   } else if (whole.error().code != ErrorCode::not_found) {
     presence = Presence::damaged;
     return whole.error().message;
+  } else if (std::binary_search(evicted.begin(), evicted.end(), key)) {
+    presence = Presence::evicted;
+    return fmt::format("it was made, and evicted from {} since, to keep it within limits", cabinet.root().native());
   } else if (cache::was_set_aside(cache::Layout{cabinet.root()}, key)) {
     presence = Presence::set_aside;
-    return fmt::format("it was damaged and is set aside in {}", (cabinet.root() / "quarantine").native());
+    return fmt::format("it was damaged and is set aside in {}; it was not made again, or was removed since",
+                       (cabinet.root() / "quarantine").native());
   }
   return {};
 }
@@ -68,6 +73,8 @@ const char* name(Presence presence) {
       return "damaged";
     case Presence::set_aside:
       return "set aside";
+    case Presence::evicted:
+      return "evicted";
     case Presence::stale:
       return "stale";
     case Presence::absent:
@@ -89,6 +96,8 @@ std::string describe(const std::vector<jit::Difference>& differences) {
     } else if (is_of(one, "constants")) {
       parts.push_back(fmt::format("{} {}, not {}", one.field.substr(one.field.find('.') + 1),
                                   first.empty() ? "none" : first, second.empty() ? "any" : second));
+    } else if (one.field == "record") {
+      parts.emplace_back("a record of another form");
     } else if (one.field == "options") {
       parts.push_back(fmt::format("made with {}, this build with {}", first, second));
     } else if (one.field != "source") {  // which follows from the constants and the family
@@ -101,7 +110,10 @@ std::string describe(const std::vector<jit::Difference>& differences) {
 }
 
 Explainer::Explainer(const std::vector<cache::Cabinet*>& cabinets) : cabinets_(cabinets) {
-  for (cache::Cabinet* cabinet : cabinets_) entries_.push_back(cabinet->list().value_or(std::vector<cache::Entry>()));
+  for (cache::Cabinet* cabinet : cabinets_) {
+    entries_.push_back(cabinet->list().value_or(std::vector<cache::Entry>()));
+    evicted_.push_back(cabinet->evicted().value_or(std::vector<cache::Key>()));
+  }
 }
 
 std::optional<Neighbour> Explainer::nearest(const jit::KernelSpec& spec, const std::string& record) const {
@@ -120,9 +132,10 @@ Explanation Explainer::explain(const jit::KernelSpec& spec, const std::string& n
   const std::string record = jit::record_of(spec, nvrtc_version);
   Explanation result;
   result.key = jit::key_of(record);
-  for (const cache::Cabinet* cabinet : cabinets_) {
+  for (std::size_t i = 0; i < cabinets_.size(); ++i) {
+    const cache::Cabinet* const cabinet = cabinets_[i];
     Presence presence = Presence::absent;
-    const std::string why = why_not(*cabinet, result.key, presence);
+    const std::string why = why_not(*cabinet, evicted_[i], result.key, presence);
     if (presence == Presence::absent || (presence != Presence::hit && !result.why.empty())) continue;
     result.presence = presence;
     result.where = cabinet->root().native();

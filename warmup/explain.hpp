@@ -14,7 +14,8 @@ namespace cubinet::warmup {
 enum class Presence {
   hit,
   damaged,    // it is there, and a look-up would set it aside
-  set_aside,  // it was there, damaged, and has not been made again
+  set_aside,  // it was there, damaged, and has not been made again, or was removed since
+  evicted,    // it was there, and a collection removed it
   stale,      // there is one of this family, N, K and configuration, made of other templates or by another NVRTC
   absent,     // never made, or removed
 };
@@ -38,7 +39,7 @@ struct Explanation {
 // Looks for kernels in cabinets, in the order of a look-up, and changes nothing in them. The cabinets must outlive it.
 class Explainer {
  public:
-  // Reads the listings, as far as they can be read; `damaged` files are no entries.
+  // Reads the listings and what was evicted, as far as they can be read; `damaged` files are no entries.
   explicit Explainer(const std::vector<cache::Cabinet*>& cabinets);
 
   [[nodiscard]] Explanation explain(const jit::KernelSpec& spec, const std::string& nvrtc_version) const;
@@ -47,7 +48,9 @@ class Explainer {
   [[nodiscard]] std::optional<Neighbour> nearest(const jit::KernelSpec& spec, const std::string& record) const;
 
   std::vector<cache::Cabinet*> cabinets_;
-  std::vector<std::vector<cache::Entry>> entries_;  // of each cabinet
+  // Of each cabinet.
+  std::vector<std::vector<cache::Entry>> entries_;
+  std::vector<std::vector<cache::Key>> evicted_;
 };
 
 // What differs, in a line: "made by NVRTC 12.8, this is 13.0; templates differ: ptx/wgmma.cuh".

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "util/elapsed.hpp"
 #include "util/parallel.hpp"
 
@@ -154,11 +156,15 @@ class Run {
     }
     if (!provided->compiled) {
       hit_keys_.push_back(provided->key);
+      report_.hit_keys.push_back(provided->key);
       ++report_.hits;
       return Outcome::there;
     }
+    if (cabinet_ != nullptr && provided->store_problem.empty()) {
+      report_.stored_keys.push_back(provided->key);
+      ++report_.stored;
+    }
     ++report_.compiled;
-    if (cabinet_ != nullptr && provided->store_problem.empty()) ++report_.stored;
     // What ends the run says more than what a kernel met before.
     const bool ends = provided->no_room && !no_room_.exchange(true);
     if (ends || report_.persist_problem.empty()) report_.persist_problem = std::move(provided->store_problem);
@@ -245,8 +251,22 @@ Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, 
   const std::size_t workers = std::min(count, static_cast<std::size_t>(std::max(jobs, 1)));
   util::parallel_for(workers, jobs, [&](std::size_t) { run.work(tasks); });
   Report report = run.finish();
+  if (cabinet != nullptr && report.compiled > 0) look_for_gone(report, *cabinet);
   report.seconds = util::seconds_since(begin);
   return report;
+}
+
+void look_for_gone(Report& report, const cache::Cabinet& cabinet) {
+  const auto is_gone = [&](const cache::Key& key) { return !cabinet.holds(key); };
+  const auto gone = std::erase_if(report.stored_keys, is_gone) + std::erase_if(report.hit_keys, is_gone);
+  if (gone == 0) return;
+  report.stored = static_cast<std::int64_t>(report.stored_keys.size());
+  if (report.persist == cache::Persistence::on) report.persist = cache::Persistence::off;
+  if (!report.persist_problem.empty()) return;
+  report.persist_problem = fmt::format(
+      "{} of {} kernels of the plan are gone again from {}, whose limits are perhaps too small for it: see "
+      "CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES",
+      gone, report.compiled + report.hits, cabinet.root().native());
 }
 
 Missing look_for_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {

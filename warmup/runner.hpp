@@ -26,16 +26,18 @@ struct Report {
   std::int64_t compiled = 0;
   std::int64_t stored = 0;  // of `compiled`: what the cabinet holds now
   std::int64_t hits = 0;
-  std::int64_t shared = 0;      // of `hits`: what another process, or thread, made during this run
-  std::vector<Failure> failed;  // in the order of the plan
+  std::vector<cache::Key> stored_keys;  // of `stored`
+  std::vector<cache::Key> hit_keys;     // of `hits`
+  std::int64_t shared = 0;              // of `hits`: what another process, or thread, made during this run
+  std::vector<Failure> failed;          // in the order of the plan
   // Keys of the kernels that were not begun, or not waited for, because `stop` was set or there was no room, and of
   // those that were not booked for want of memory; in the order of the plan.
   std::vector<std::string> remaining;
   double seconds = 0;
   // What became of the kernels that were compiled. on: all were stored; readonly: the cabinet takes none; off: there is
-  // no cabinet, or not every kernel could be stored.
+  // no cabinet, or not every kernel could be stored, or stayed.
   cache::Persistence persist = cache::Persistence::on;
-  std::string persist_problem;  // why an entry could not be stored, once; empty when all were
+  std::string persist_problem;  // why an entry could not be stored, or did not stay, once; empty when all are there
   bool no_room = false;         // that is ErrorCode::no_room, and ended the run
 };
 
@@ -71,6 +73,11 @@ struct Sharing {
 // kernel finds no room: those that follow would be compiled in vain.
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
+
+// Looks once more for all that the cabinet was found or made to hold. What is gone again, since more was stored than
+// the cabinet's limits allow, is stored no longer, and `persist` says so. warm() does that when it has compiled
+// something.
+void look_for_gone(Report& report, const cache::Cabinet& cabinet);
 
 // What of a plan a cabinet does not hold whole.
 struct Missing {

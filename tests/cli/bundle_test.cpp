@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cache/bundle_writer.hpp"
 #include "catch.hpp"
 #include "command.hpp"
 #include "unit/cache/bundle_builder.hpp"
@@ -264,4 +265,16 @@ TEST_CASE("The --help of export and import gives an example and every field that
       CHECK(help.find("\n  " + name + " ") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("A bundle of nothing is imported without making a cabinet, and says so in words") {
+  const Sandbox sandbox;
+  std::string bytes;
+  for (const std::string& piece : cubinet::cache::BundleWriter().finish({})) bytes += piece;
+  const std::string file = sandbox.file("empty.cubinet", bytes);
+  const Outcome outcome = sandbox.run({"cache", "import", file, "--cache", sandbox.path("root")});
+  INFO(outcome.err);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.out.starts_with("0 entries: 0 imported"));
+  CHECK_FALSE(fs::exists(sandbox.path("root")));
 }

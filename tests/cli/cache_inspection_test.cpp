@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "command.hpp"
 #include "synthetic_cabinet.hpp"
+#include "util/json_text.hpp"
 
 namespace {
 
@@ -287,4 +288,57 @@ TEST_CASE("report writes one page in the place of what was there, the same each 
   CHECK(cubinet::test::contents(sandbox.path("target")) == "kept");
   CHECK(sandbox.run({"cache", "report", "no/such/folder.html"}).exit_code == 1);
   CHECK(sandbox.run({"cache", "report", ""}).exit_code == 2);
+}
+
+TEST_CASE("explain says why a layer is refused, also where there is no root") {
+  Sandbox sandbox;
+  sandbox.environment["CUBINET_CACHE_PATH"] = sandbox.file("layer.cubinet", "no bundle");
+  const Outcome nothing = sandbox.run(with({"cache", "explain", "--json"}, one_kernel));
+  CHECK(nothing.exit_code == 1);
+  CHECK(holds(nothing.err, home_root(sandbox)));
+  CHECK(holds(nothing.err, "layer.cubinet"));
+  CHECK(holds(object_of(nothing).at("error").at("detail"), "layer.cubinet"));
+  const Outcome key = sandbox.run({"cache", "explain", warm(sandbox)});
+  CHECK(key.exit_code == 0);
+  CHECK(holds(key.err, "layer.cubinet"));
+}
+
+TEST_CASE("explain refuses what describes a problem beside a key, and what it was") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 1);
+  const std::string key = cubinet::test::key_of(0).hex();
+  for (const Arguments& option : std::vector<Arguments>{{"--m", "5"},
+                                                        {"--dtype", "fp8"},
+                                                        {"--ep", "1"},
+                                                        {"--no-generic"},
+                                                        {"--num-sms", "132"},
+                                                        {"--shape", "128,128,2"}}) {
+    const Outcome outcome = sandbox.run(with({"cache", "explain", key}, option));
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(holds(outcome.err, option.front()));
+  }
+  CHECK(sandbox.run({"cache", "explain", key, "--json"}).exit_code == 0);
+}
+
+TEST_CASE("explain tells a kernel that was evicted from one that was never made") {
+  const Sandbox sandbox;
+  warm(sandbox);
+  REQUIRE(sandbox.run({"cache", "gc", "--max-size", "1B"}).exit_code == 0);
+  const auto kernel = object_of(sandbox.run(with({"cache", "explain", "--json"}, one_kernel))).at("kernels").at(0);
+  CHECK(kernel.at("state") == "evicted");
+}
+
+TEST_CASE("Metrics and the page are UTF-8 in a folder whose name is not") {
+  const Sandbox sandbox;
+  const std::string root = sandbox.path("bad\xFF");
+  REQUIRE(sandbox.run(with({"warmup", "--quiet", "--cache", root}, one_kernel)).exit_code == 0);
+  const Outcome metrics = sandbox.run({"cache", "stats", "--prometheus", "--cache", root});
+  CHECK(metrics.exit_code == 0);
+  CHECK(cubinet::util::is_utf8(metrics.out));
+  CHECK(holds(metrics.out, "bad\xEF\xBF\xBD\"} "));
+  REQUIRE(sandbox.run({"cache", "report", "page.html", "--cache", root}).exit_code == 0);
+  CHECK(cubinet::util::is_utf8(cubinet::test::contents(sandbox.path("page.html"))));
+  CHECK(cubinet::util::is_utf8(sandbox.run({"cache", "ls", "--cache", root}).out));
+  CHECK(cubinet::util::is_utf8(sandbox.run({"cache", "stats", "--cache", root}).out));
 }

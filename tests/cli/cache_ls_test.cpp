@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 namespace {
 
 using namespace cubinet::cli;
+namespace fs = std::filesystem;
 
 // The number of each entry that is listed, in order.
 std::vector<int> listed(const Sandbox& sandbox, Arguments arguments) {
@@ -78,4 +80,62 @@ TEST_CASE("Where the index cannot be read nothing is chosen by use, and the rest
   CHECK(chosen.exit_code == 1);
   CHECK(chosen.err.find("busy") != std::string::npos);
   CHECK(object_of(chosen).contains("error"));
+}
+
+TEST_CASE("Where the index cannot be read nothing is sorted by use either") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 2);
+  const cubinet::test::IndexHolder holder(sandbox.path("home/.cache/cubinet/index.db"));
+  for (const char* order : {"used", "hits"}) {
+    const Outcome sorted = sandbox.run({"cache", "ls", "--sort", order, "--json"});
+    CHECK(sorted.exit_code == 1);
+    CHECK(object_of(sorted).contains("error"));
+  }
+  CHECK(listed(sandbox, {"--sort", "size"}).size() == 2);
+}
+
+TEST_CASE("Where pins cannot be read ls says so, and that it does not know what is kept") {
+  Sandbox sandbox;
+  sandbox.unprivileged = true;
+  fill_synthetic(sandbox, 1);
+  fs::create_directory(home_root(sandbox) + "/pins");
+  fs::permissions(sandbox.path("home"), fs::perms(0755));
+  for (const auto& part : fs::recursive_directory_iterator(sandbox.path("home"))) {
+    fs::permissions(part, part.path().filename() == "pins" ? fs::perms::none : fs::perms(0755));
+  }
+  const Outcome text = sandbox.run({"cache", "ls"});
+  INFO(text.err);
+  CHECK(text.exit_code == 0);
+  CHECK(text.err.find("pins") != std::string::npos);
+  CHECK(text.out.find("  ?\n") != std::string::npos);
+  const auto object = object_of(sandbox.run({"cache", "ls", "--json"}));
+  CHECK(object.at("kept_problem").get<std::string>().find("pins") != std::string::npos);
+  CHECK(object.at("entries").at(0).at("pinned").is_null());
+  CHECK(object.at("entries").at(0).at("in_use").is_null());
+  CHECK(sandbox.run({"cache", "show", cubinet::test::key_of(0).hex()}).out.find("kept          unknown") !=
+        std::string::npos);
+}
+
+TEST_CASE("A family that is no name steers no terminal and pads no other row") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 1);
+  cubinet::cache::Object odd = cubinet::test::object_of(1);
+  odd.facts.family =
+      "\xC2\x9B"
+      "31m\xE2\x80\xAE" +
+      std::string(200, 'x');
+  publish(sandbox, odd);
+  const std::string table = sandbox.run({"cache", "ls"}).out;
+  CHECK(table.find("\xC2\x9B") == std::string::npos);
+  CHECK(table.find("\xE2\x80\xAE") == std::string::npos);
+  CHECK(table.find(std::string(60, 'x')) == std::string::npos);
+  odd.record = "{\"family\":\"\xC2\x9B\xE2\x80\xAE\"}";
+  publish(sandbox, odd);
+  const std::string shown = sandbox.run({"cache", "show", cubinet::test::key_of(odd.record).hex()}).out;
+  CHECK(shown.find("\\u009b") != std::string::npos);
+  CHECK(shown.find("\xC2\x9B") == std::string::npos);
+  CHECK(shown.find("\xE2\x80\xAE") == std::string::npos);
+  const std::string gc = sandbox.run({"cache", "gc", "--max-size", "1", "--dry-run"}).out;
+  CHECK(gc.find("\xC2\x9B") == std::string::npos);
+  CHECK(gc.find(std::string(60, 'x')) == std::string::npos);
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cache/cabinet.hpp"
 #include "catch.hpp"
 #include "command.hpp"
 #include "unit/cache/index_holder.hpp"
@@ -35,8 +36,14 @@ fs::path object_path(const Sandbox& sandbox, const std::string& key) {
 TEST_CASE("Looking into a cabinet that is not there is an error that creates nothing") {
   const Sandbox sandbox;
   const std::string root = sandbox.path("absent");
-  const std::vector<Arguments> commands{{"ls"},          {"show", "abcd"},        {"stats"}, {"verify"}, {"verify", "--repair"},
-                                        {"rm", "abcd"}, {"explain", "abcd"}, {"report", "page.html"}};
+  const std::vector<Arguments> commands{{"ls"},
+                                        {"show", "abcd"},
+                                        {"stats"},
+                                        {"verify"},
+                                        {"verify", "--repair"},
+                                        {"rm", "abcd"},
+                                        {"explain", "abcd"},
+                                        {"report", "page.html"}};
   for (Arguments command : commands) {
     command.insert(command.begin(), "cache");
     command.insert(command.end(), {"--cache", root, "--json"});
@@ -137,6 +144,22 @@ TEST_CASE("verify says why the index cannot be read, and --repair makes it anew"
   CHECK(object_of(repaired).at("repaired") == true);
   CHECK(object_of(repaired).at("unmended") == 0);
   CHECK(object_of(sandbox.run({"cache", "verify", "--json"})).at("index_problem") == "");
+}
+
+TEST_CASE("verify finds a damaged index where there is no object, and none where nobody has made one yet") {
+  const Sandbox sandbox;
+  const std::string root = sandbox.path("root");
+  REQUIRE(cubinet::cache::Cabinet::open(root, true));
+  const Outcome fresh = sandbox.run({"cache", "verify", "--cache", root, "--json"});
+  CHECK(fresh.exit_code == 0);
+  CHECK(object_of(fresh).at("index_problem") == "");
+  cubinet::test::write_file(root + "/index.db", "noise");
+  const Outcome damaged = sandbox.run({"cache", "verify", "--cache", root, "--json"});
+  CHECK(damaged.exit_code == 1);
+  CHECK(object_of(damaged).at("index_problem") != "");
+  CHECK(damaged.err.find("--repair") != std::string::npos);
+  CHECK(sandbox.run({"cache", "verify", "--repair", "--cache", root}).exit_code == 0);
+  CHECK(sandbox.run({"cache", "verify", "--cache", root}).exit_code == 0);
 }
 
 TEST_CASE("Leftovers of killed writers are counted, and the exit code stays 0, as --help says") {
@@ -271,7 +294,8 @@ TEST_CASE("The --help of each command gives an example and every field that --js
   const Sandbox sandbox;
   fill(sandbox);
   const std::string key = keys(sandbox).front();
-  for (const Arguments& command : std::vector<Arguments>{{"ls"}, {"stats"}, {"verify"}, {"report", "page.html"}, {"show", key}, {"rm", key}}) {
+  for (const Arguments& command :
+       std::vector<Arguments>{{"ls"}, {"stats"}, {"verify"}, {"report", "page.html"}, {"show", key}, {"rm", key}}) {
     const std::string help = sandbox.run({"cache", command.front(), "--help"}).out;
     INFO(help);
     CHECK(help.find("Example:\n  cubinet cache " + command.front()) != std::string::npos);

@@ -78,7 +78,14 @@ TEST_CASE("gc takes ages and sizes, and without any limit those of the environme
   CHECK(evicted(old) == std::vector<std::string>{test::key_of(4).hex(), test::key_of(3).hex()});
   CHECK(old.at("evicted")[0].at("reason") == "age");
   CHECK(evicted(object_of(cabinet.run({"gc", "--max-size", "1", "--dry-run", "--json"}))).size() == 5);
-  CHECK(evicted(object_of(cabinet.run({"gc", "--max-size", "none", "--dry-run", "--json"}))).empty());
+  for (const char* limit : {"--max-size", "--max-entries", "--max-age"}) {
+    for (const char* none : {"0", "none"}) {
+      const Outcome outcome = cabinet.run({"gc", limit, none, "--dry-run", "--json"});
+      INFO(limit << ' ' << none << outcome.err);
+      CHECK(outcome.exit_code == 0);
+      CHECK(evicted(object_of(outcome)).empty());
+    }
+  }
   CHECK(evicted(object_of(cabinet.run({"gc", "--dry-run", "--json"}))).empty());
   const Outcome text = cabinet.run({"gc", "--max-size", "1", "--dry-run"});
   CHECK(text.out.find("would remove 5 entries") != std::string::npos);
@@ -126,6 +133,23 @@ TEST_CASE("pin refuses what is no key or of no entry, and pins none of several t
   CHECK(object_of(cabinet.run({"show", test::key_of(0).hex(), "--json"})).at("pinned") == false);
 }
 
+TEST_CASE("unpin takes back every pin that there is, once, and says which words had none") {
+  const Cabinet cabinet;
+  const std::string pinned = test::key_of(0).hex();
+  const std::string other = test::key_of(1).hex();
+  CHECK(object_of(cabinet.run({"pin", pinned, pinned.substr(0, 12), "--json"})).at("pinned") ==
+        nlohmann::json::array({pinned}));
+  const Outcome outcome = cabinet.run({"unpin", other, pinned, pinned, "--json"});
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.err.find(other) != std::string::npos);
+  const auto object = object_of(outcome);
+  CHECK(object.at("unpinned") == nlohmann::json::array({pinned}));
+  REQUIRE(object.at("failures").size() == 1);
+  CHECK(object.at("failures")[0].at("key") == other);
+  CHECK(object.at("failures")[0].at("code") == "not_found");
+  CHECK(object_of(cabinet.run({"show", pinned, "--json"})).at("pinned") == false);
+}
+
 TEST_CASE("a warmup counts misses and compilations, and the one after it hits") {
   const Sandbox sandbox;
   const Arguments warmup{"warmup",  "--shape", "128,128,2",    "--layout", "masked",
@@ -146,7 +170,13 @@ TEST_CASE("a warmup of more than the root may hold keeps to the limit, and the r
   sandbox.environment["CUBINET_CACHE_MAX_ENTRIES"] = "1";
   const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max",
                                        "8", "--no-generic", "--quiet", "--json"});
+  CHECK(outcome.exit_code == 1);
+  CHECK(outcome.err.find("1 of 2 kernels of the plan are gone again") != std::string::npos);
   CHECK(object_of(outcome).at("compiled") == 2);
+  CHECK(object_of(outcome).at("stored") == 1);
+  CHECK(object_of(outcome).at("persist") == "off");
+  CHECK(object_of(outcome).at("persist_problem").get<std::string>().find("CUBINET_CACHE_MAX_ENTRIES") !=
+        std::string::npos);
   CHECK(object_of(outcome).at("coverage") == "none");
   const auto stats = object_of(sandbox.run({"cache", "stats", "--json"}));
   CHECK(stats.at("entries") == 1);

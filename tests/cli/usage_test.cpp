@@ -254,3 +254,39 @@ TEST_CASE("Every command has help with an example and the exit codes") {
   }
   CHECK(sandbox.run({"--version"}).out.find("cubinet ") == 0);
 }
+
+TEST_CASE("A wrong value is refused before a cabinet is opened that is not there") {
+  const Sandbox sandbox;
+  const std::string file = sandbox.path("file");
+  for (const Arguments& arguments : std::vector<Arguments>{{"gc", "--max-size", "zz"},
+                                                           {"show", "xyz"},
+                                                           {"rm", "xyz"},
+                                                           {"pin", "xyz"},
+                                                           {"unpin", "abc"},
+                                                           {"explain", "xyz"},
+                                                           {"export", file, "xyz"},
+                                                           {"export", file, "--plan", "--shape", "1,1"},
+                                                           {"export", file, "--sign", sandbox.path("absent.pem")},
+                                                           {"export", sandbox.path("nowhere/file")},
+                                                           {"report", sandbox.path("nowhere/file")}}) {
+    const Outcome outcome = sandbox.run(with(with({"cache"}, arguments), {"--cache", sandbox.path("nowhere")}));
+    INFO(arguments.front() << outcome.err);
+    CHECK(outcome.exit_code == 2);
+  }
+  CHECK(contents(sandbox.folder()).empty());
+}
+
+TEST_CASE("An empty value of an option is the option's, and the word behind it stays a word") {
+  const Sandbox sandbox;
+  for (const Arguments& arguments :
+       std::vector<Arguments>{{"cache", "ls", "--family=", "--cache", "g"},
+                              {"cache", "gc", "--max-size=zz", "--max-age=", "--cache", "g"},
+                              {"warmup", "--shape=", "--cache", "g"}}) {
+    const Outcome outcome = sandbox.run(arguments);
+    INFO(outcome.err);
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.err.find("not expected") == std::string::npos);
+  }
+  CHECK(sandbox.run({"cache", "ls", "--family=", "--cache", "g"}).err.find("--family: the name is empty") !=
+        std::string::npos);
+}

@@ -185,6 +185,7 @@ TEST_CASE("limits are read as people write them, and what is none of them is ref
   CHECK(cache::parse_count_limit("250") == 250);
   CHECK(cache::parse_age_limit("") == 0);
   CHECK(cache::parse_age_limit("none") == 0);
+  CHECK(cache::parse_age_limit("0") == 0);
   CHECK(cache::parse_age_limit("90s") == 90);
   CHECK(cache::parse_age_limit("30min") == 1800);
   CHECK(cache::parse_age_limit("12h") == 12 * 3600);

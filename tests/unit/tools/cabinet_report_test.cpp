@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "tools/html.hpp"
 #include "unit/cache/support.hpp"
+#include "util/json_text.hpp"
 
 using namespace cubinet;
 
@@ -101,4 +102,20 @@ TEST_CASE("Where the index could not be read the page claims nothing of use") {
   CHECK(holds(page, "the index is busy"));
   CHECK(holds(page, "unknown"));
   CHECK_FALSE(holds(page, "Last used on"));
+}
+
+TEST_CASE("Kernels that take any N and K are a row of that name") {
+  cache::Survey survey = survey_of(1);
+  survey.entries.front().facts.n = survey.entries.front().facts.k = 0;
+  const std::string page = page_of(survey);
+  CHECK(holds(page, "<td>any</td>"));
+  CHECK_FALSE(holds(page, "- x -"));
+}
+
+TEST_CASE("A page is UTF-8, whatever the names of folders and files are") {
+  cache::Survey survey = survey_of(1);
+  survey.damaged = {"bad\xFFname"};
+  const std::string page = tools::report_page("/bad\xFF", survey, stats_of(survey));
+  CHECK(util::is_utf8(page));
+  CHECK(holds(page, "bad\xEF\xBF\xBDname"));
 }

@@ -108,6 +108,21 @@ TEST_CASE("Each order looks at its own field") {
   }
 }
 
+TEST_CASE("What is equal in an order stays in that of people's reading, whichever way it is sorted") {
+  std::vector<cache::Entry> entries{entry_of(3), entry_of(1), entry_of(2)};
+  entries[0].bytes = 2000;
+  CHECK(order_of(entries, "size") == "123");
+  CHECK(order_of(entries, "size", true) == "312");
+  CHECK(order_of(entries, "key", true) == "321");
+}
+
+TEST_CASE("Orders by use are told apart from the others") {
+  for (const char* name : {"used", "hits"}) CHECK(tools::is_by_use(tools::entry_order(name).value()));
+  for (const char* name : {"key", "family", "n", "k", "size", "age", "compile"}) {
+    CHECK_FALSE(tools::is_by_use(tools::entry_order(name).value()));
+  }
+}
+
 TEST_CASE("A name of no order is refused with those that there are") {
   const auto order = tools::entry_order("date");
   REQUIRE_FALSE(order);

@@ -139,3 +139,42 @@ TEST_CASE("A damaged kernel above a whole one of a layer is a hit there") {
   CHECK(found.presence == Presence::hit);
   CHECK(found.where == lower.layout.root.native());
 }
+
+TEST_CASE("A kernel that a collection removed is told as evicted, also where it was damaged once before") {
+  Root root;
+  const auto spec = spec_of(4096);
+  root.add(spec, "13.0");
+  std::filesystem::resize_file(root.object(spec), 100);
+  REQUIRE_FALSE(root.cabinet.holds(jit::key_of(jit::record_of(spec, "13.0"))));
+  root.add(spec, "13.0");
+  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  const auto found = root.explain(spec);
+  CHECK(found.presence == Presence::evicted);
+  CHECK(found.why.find("limits") != std::string::npos);
+  CHECK_FALSE(found.nearest);
+  CHECK(root.explain(spec_of(8192)).presence == Presence::absent);
+  root.add(spec, "13.0");
+  CHECK(root.explain(spec).presence == Presence::hit);
+}
+
+TEST_CASE("A kernel of which a damaged one lies in quarantine is not said to have been damaged last") {
+  Root root;
+  const auto spec = spec_of(4096);
+  const auto key = jit::key_of(jit::record_of(spec, "13.0"));
+  root.add(spec, "13.0");
+  std::filesystem::resize_file(root.object(spec), 100);
+  REQUIRE_FALSE(root.cabinet.holds(key));
+  root.add(spec, "13.0");
+  REQUIRE(root.cabinet.remove(key));
+  const auto found = root.explain(spec);
+  CHECK(found.presence == Presence::set_aside);
+  CHECK(found.why.find("or was removed since") != std::string::npos);
+}
+
+TEST_CASE("An entry whose record is no object is of no kernel that could be stale") {
+  Root root;
+  root.add(spec_of(4096), "no JSON", 0);
+  const auto found = root.explain(spec_of(4096));
+  CHECK(found.presence == Presence::absent);
+  CHECK(found.why == "never made: the nearest has a record of another form");
+}

@@ -154,6 +154,26 @@ TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
   for (const auto& entry : *entries) CHECK(entry.hits == 1);
 }
 
+TEST_CASE("What the cabinet's limits evict again by the end of a run is stored no longer, and the report says why") {
+  test::TempFolder folder;
+  auto cabinet = cache::Cabinet::open(folder / "cabinet", true, {.limits = {.entries = 4}}).value();
+  FakeCompiler compiler;
+  const Report small = warm(plan_of(2), compiler, &cabinet, 1, {});
+  CHECK(small.stored == 2);
+  CHECK(small.persist == cache::Persistence::on);
+  const Report report = warm(plan_of(8), compiler, &cabinet, 1, {});
+  CHECK(report.compiled == 6);
+  CHECK(report.stored + report.hits >= 4);
+  const auto left = cabinet.list().value();
+  CHECK(left.size() <= 4);
+  CHECK(report.stored_keys.size() + report.hit_keys.size() == left.size());
+  CHECK(report.stored == static_cast<std::int64_t>(report.stored_keys.size()));
+  CHECK(report.stored < report.compiled);
+  CHECK(report.persist == cache::Persistence::off);
+  CHECK(report.persist_problem.find("CUBINET_CACHE_MAX_ENTRIES") != std::string::npos);
+  CHECK(report.persist_problem.starts_with(std::to_string(8 - left.size()) + " of 8 kernels"));
+}
+
 TEST_CASE("A kernel that does not compile is reported with its log, stored nowhere, and stops no other") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(5);
