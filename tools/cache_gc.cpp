@@ -11,6 +11,7 @@
 #include "tools/cache_help.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "util/error_name.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
@@ -141,7 +142,8 @@ int set_pins(const CacheOptions& options, const std::vector<std::string>& words,
       if (!options.json) print(fmt::format("{} {}\n", change, key.hex()));
     } else {
       report_error(set.error(), false, exit_failed);
-      failures.push_back({{"key", key.hex()}, {"code", code_name(set.error().code)}, {"message", set.error().message}});
+      failures.push_back(
+          {{"key", key.hex()}, {"code", util::code_name(set.error().code)}, {"message", set.error().message}});
     }
   }
   const bool all = failures.empty();
