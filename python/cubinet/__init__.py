@@ -1,0 +1,361 @@
+"""Cubinet: grouped-GEMM kernels for mixture-of-experts models, compiled ahead of need and kept in a cabinet.
+
+    import cubinet
+
+    cubinet.warmup(model="config.json", ep=8)      # compile what the model can ask for; needs no GPU
+    cubinet.start(model="config.json", ep=8)       # in the engine: load it
+    from cubinet import deep_gemm                  # and call it by DeepGEMM's names
+    deep_gemm.m_grouped_bf16_gemm_nt_masked(a, b, d, masked_m, expected_m)
+
+Importing this package does not import PyTorch.
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+import json as _json
+import os as _os
+import sys as _sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cubinet import _binding
+from cubinet._error import Error
+from cubinet._nvrtc import folders as _nvrtc_folders
+
+__all__ = [
+    "Background",
+    "Error",
+    "Problem",
+    "StartReport",
+    "__version__",
+    "background",
+    "cache_stats",
+    "plan",
+    "start",
+    "wait_for_background",
+    "warmup",
+]
+
+__version__: str = _binding.version
+
+_DTYPES = ("bf16", "fp8")
+_LAYOUTS = ("contiguous", "masked")
+_MISSES = ("compile", "fallback", "error")
+M_MAX = 16384
+
+_Path = str | _os.PathLike[str]
+
+
+def _number_of(name: str, value: str, names: Sequence[str]) -> int:
+    if value not in names:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, names))}, got {value!r}")
+    return names.index(value)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A grouped GEMM as one rank sees it: D = A @ B[g].T for each group g, with B (groups, N, K).
+
+    dtype: "bf16" or "fp8", of the operands
+    layout: "contiguous" or "masked"
+    m_min, m_max: for which M kernels are made ready: rows of A (contiguous), or rows expected per group (masked)
+    """
+
+    n: int
+    k: int
+    groups: int
+    dtype: str = "bf16"
+    layout: str = "contiguous"
+    m_min: int = 1
+    m_max: int = M_MAX
+
+    def __post_init__(self) -> None:
+        _number_of("dtype", self.dtype, _DTYPES)
+        _number_of("layout", self.layout, _LAYOUTS)
+
+    def _tuple(self) -> tuple[int, int, int, int, int, int, int]:
+        dtype, layout = _DTYPES.index(self.dtype), _LAYOUTS.index(self.layout)
+        return (dtype, layout, self.n, self.k, self.groups, self.m_min, self.m_max)
+
+
+@dataclass(frozen=True)
+class StartReport:
+    """What a start did.
+
+    loaded: kernels on the device now; missing: of all, those that no layer held; compiled: of these, those that were
+    compiled, the others being made in the background; warning: why a layer was not used, or nothing could be stored
+    """
+
+    loaded: int
+    missing: int
+    compiled: int
+    milliseconds: float
+    warning: str
+
+
+@dataclass(frozen=True)
+class Background:
+    """Kernels that were missed with miss="fallback": still being made, ready, and failed, with the last reason."""
+
+    pending: int
+    ready: int
+    failed: int
+    last_failure: str
+
+
+def _joined(name: str, value: str | Iterable[str] | None, names: Sequence[str]) -> str | None:
+    """A list of names as the library takes it, "bf16,fp8"."""
+    if value is None:
+        return None
+    parts = value.split(",") if isinstance(value, str) else list(value)
+    for part in parts:
+        _number_of(name, part, names)
+    return ",".join(parts)
+
+
+def _shape_problems(
+    shapes: Iterable[Sequence[int]], dtype: str | None, layout: str | None, m_min: int, m_max: int
+) -> list[Problem]:
+    dtypes = (dtype or "bf16").split(",")
+    layouts = (layout or "contiguous,masked").split(",")
+    problems = []
+    for shape in shapes:
+        if len(shape) != 3:
+            raise ValueError(f"shapes: expected tuples (n, k, groups), got {shape!r}")
+        n, k, groups = shape
+        problems += [Problem(n, k, groups, d, form, m_min, m_max) for d in dtypes for form in layouts]
+    return problems
+
+
+def _request(
+    model: _Path | None,
+    shapes: Iterable[Sequence[int]] | None,
+    problems: Iterable[Problem] | None,
+    dtype: str | Iterable[str] | None,
+    layout: str | Iterable[str] | None,
+    ep: int,
+    tp: int,
+    m_min: int,
+    m_max: int,
+    arch: str | None,
+    generic_only: bool,
+    no_generic: bool,
+) -> Any:
+    named_dtype, named_layout = _joined("dtype", dtype, _DTYPES), _joined("layout", layout, _LAYOUTS)
+    given = list(problems or [])
+    given += _shape_problems(shapes or [], named_dtype, named_layout, m_min, m_max)
+    if model is None and not given and not generic_only:
+        raise ValueError("model: expected the path of a config.json, or shapes or problems instead; got none of them")
+    if model is not None and given:
+        raise ValueError("shapes: expected none, since a model is given")
+    if problems is not None and shapes is None and (dtype is not None or layout is not None):
+        raise ValueError("dtype, layout: expected none, since each problem says its own")
+    if given:
+        named_dtype = named_layout = None
+    return _binding.request(
+        None if model is None else _os.fspath(model),
+        [problem._tuple() for problem in given],
+        ep,
+        tp,
+        named_dtype,
+        named_layout,
+        m_min,
+        m_max,
+        arch,
+        generic_only,
+        no_generic,
+    )
+
+
+def _options(
+    cache: _Path | None = None,
+    layers: Iterable[_Path] | None = None,
+    device: int = 0,
+    jobs: int = 0,
+    miss: str = "compile",
+) -> Any:
+    return _binding.options(
+        None if cache is None else _os.fspath(cache),
+        [_os.fspath(layer) for layer in layers or []],
+        _nvrtc_folders(),
+        device,
+        jobs,
+        _number_of("miss", miss, _MISSES),
+    )
+
+
+def plan(
+    *,
+    model: _Path | None = None,
+    shapes: Iterable[Sequence[int]] | None = None,
+    problems: Iterable[Problem] | None = None,
+    dtype: str | Iterable[str] | None = None,
+    layout: str | Iterable[str] | None = None,
+    ep: int = 1,
+    tp: int = 1,
+    m_min: int = 1,
+    m_max: int = M_MAX,
+    arch: str | None = None,
+    generic_only: bool = False,
+    no_generic: bool = False,
+) -> dict[str, Any]:
+    """What would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and no NVRTC.
+
+    model: path of a model's config.json, of which dtype, ep and tp make problems; or
+    shapes: tuples (n, k, groups), for each of dtype (default "bf16") and layout (default both); or
+    problems: as they are, but for the M, which is m_min to m_max of this call
+
+    Raises ValueError, and Error with status "unsupported" for what no kernel takes, the rule named.
+    """
+    request = _request(model, shapes, problems, dtype, layout, ep, tp, m_min, m_max, arch, generic_only, no_generic)
+    planned: dict[str, Any] = _json.loads(_binding.plan(request))
+    return planned
+
+
+def warmup(
+    *,
+    model: _Path | None = None,
+    shapes: Iterable[Sequence[int]] | None = None,
+    problems: Iterable[Problem] | None = None,
+    dtype: str | Iterable[str] | None = None,
+    layout: str | Iterable[str] | None = None,
+    ep: int = 1,
+    tp: int = 1,
+    m_min: int = 1,
+    m_max: int = M_MAX,
+    arch: str | None = None,
+    generic_only: bool = False,
+    no_generic: bool = False,
+    cache: _Path | None = None,
+    jobs: int = 0,
+    execute: bool = False,
+    strict: bool = False,
+    memory_budget: int = 0,
+    device: int = 0,
+    progress: Callable[[str, int, int], object] | None = None,
+) -> dict[str, Any]:
+    """Compiles every kernel of the plan (see `plan`) that the cabinet lacks: the report that `cubinet warmup --json`
+    prints. Needs no GPU but to execute.
+
+    cache: the cabinet's folder; None: CUBINET_CACHE_DIR, else ~/.cache/cubinet
+    jobs: compile threads; 0: as many as cores and memory allow
+    execute: run each kernel on `device` afterwards, checked, within memory_budget bytes (0: half of what is free);
+        strict: what could not be executed counts as not done
+    progress: called as progress(phase, done, total) after each kernel, on the caller's thread
+
+    Raises ValueError; Error with status "incomplete" and the report in `.report` where not all was done, and with
+    another status where nothing could begin. An exception in `progress`, and KeyboardInterrupt, ends it after the
+    kernels in work, so that nothing is left half done, and is raised then.
+    """
+    request = _request(model, shapes, problems, dtype, layout, ep, tp, m_min, m_max, arch, generic_only, no_generic)
+    options = _options(cache, device=device, jobs=jobs)
+    status, message, text = _binding.warmup(request, options, execute, strict, memory_budget, progress)
+    report: dict[str, Any] = _json.loads(text)
+    if status == "ok":
+        return report
+    error = Error(message, status, text)
+    error.report = report
+    raise error
+
+
+def _default_device() -> int:
+    """PyTorch's current device, where it has been imported and runs CUDA; else 0."""
+    torch = _sys.modules.get("torch")
+    return torch.cuda.current_device() if torch is not None and torch.cuda.is_available() else 0
+
+
+def _device_number(device: Any) -> int:
+    """The ordinal of 1, "cuda:1" or torch.device("cuda", 1)."""
+    if device is None:
+        return _default_device()
+    if isinstance(device, int):
+        return device
+    kind, _, index = str(device).partition(":")
+    if kind != "cuda" or not (index.isdigit() or index == ""):
+        raise ValueError(f"device: expected a CUDA device, got {device!r}")
+    return int(index) if index else _default_device()
+
+
+def _problems_of_plan(planned: dict[str, Any], m_min: int, m_max: int) -> list[Problem]:
+    """The problems that a plan's kernels serve; those for any N and K belong to none."""
+    problems: dict[Problem, None] = {}
+    for kernel in planned["kernels"]:
+        dtype, _, layout = kernel["family"].partition("_grouped_")
+        if kernel["n"] == 0 or layout not in _LAYOUTS:
+            continue
+        for use in kernel["uses"]:
+            problems[Problem(kernel["n"], kernel["k"], use["groups"], dtype, layout, m_min, m_max)] = None
+    return list(problems)
+
+
+def start(
+    problems: Iterable[Problem] | None = None,
+    *,
+    model: _Path | None = None,
+    shapes: Iterable[Sequence[int]] | None = None,
+    dtype: str | Iterable[str] | None = None,
+    layout: str | Iterable[str] | None = None,
+    ep: int = 1,
+    tp: int = 1,
+    m_min: int = 1,
+    m_max: int = M_MAX,
+    device: Any = None,
+    cache: _Path | None = None,
+    layers: Iterable[_Path] | None = None,
+    miss: str | None = None,
+    jobs: int = 0,
+) -> StartReport:
+    """Loads the kernels of problems onto a device, for the functions of `cubinet.deep_gemm`: the call for an engine's
+    start. What was not named here is prepared when it is first called.
+
+    problems, model, shapes: what to load, as for `plan`; none of them: nothing yet
+    device: an ordinal, "cuda:1" or a torch.device; None: PyTorch's current one, else 0
+    cache: the cabinet's folder, "" for none; None: the environment's (CUBINET_CACHE_DIR, else ~/.cache/cubinet)
+    layers: further cabinets or bundles that are searched after it; None: those of CUBINET_CACHE_PATH, and the kernels
+        that this package brings
+    miss: what a kernel does that none of them holds: "compile" (the default) compiles and waits, "fallback" lets
+        another one serve while it is compiled in the background, "error" refuses it
+    jobs: compile threads; 0: as many as cores and memory allow
+
+    With any of cache, layers, miss and jobs, calls on this device use these from now on; without, the device's present
+    service stays. Raises ValueError, and Error: "driver_missing", "unsupported", "not_prepared", "compile_failed", ...
+    """
+    number = _device_number(device)
+    reopen = cache is not None or layers is not None or miss is not None or jobs != 0
+    options = _options(cache, layers, number, jobs, miss or "compile")
+    given = list(problems or [])
+    if model is not None or shapes is not None:
+        planned = plan(
+            model=model,
+            shapes=shapes,
+            dtype=dtype,
+            layout=layout,
+            ep=ep,
+            tp=tp,
+            m_min=m_min,
+            m_max=m_max,
+        )
+        given += _problems_of_plan(planned, m_min, m_max)
+    return StartReport(*_binding.start([problem._tuple() for problem in given], options, reopen))
+
+
+def background(device: Any = None) -> Background:
+    """What is being compiled in the background for a device, with miss="fallback"."""
+    return Background(*_binding.background(_device_number(device)))
+
+
+def wait_for_background(seconds: float, device: Any = None) -> bool:
+    """Waits for it, at most so long; False when kernels are still being made."""
+    return _binding.wait_for_background(_device_number(device), seconds)
+
+
+def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:
+    """Figures of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
+    compiles, damage, evictions; None for what its index does not tell. Raises Error with status "not_found" where there
+    is no cabinet."""
+    return _binding.cache_stats(_options(cache))
+
+
+_atexit.register(_binding.close)

@@ -1,0 +1,179 @@
+"""DeepGEMM's names on Cubinet's kernels: BF16 and FP8 grouped GEMMs on sm_90a, contiguous and masked.
+
+    from cubinet import deep_gemm
+
+The arguments and their meaning are DeepGEMM's. What would change the result and is not served (accumulation into c,
+other recipes, prefix-sum layouts, zeroed padding) is refused by name; what only tunes DeepGEMM is taken and does
+nothing. The functions that launch are compiled code; see their documentation for shapes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cubinet import _binding
+from cubinet._binding import (
+    bf16_gemm_nt,
+    fp8_gemm_nt,
+    m_grouped_bf16_gemm_nt_contiguous,
+    m_grouped_bf16_gemm_nt_masked,
+    m_grouped_fp8_gemm_nt_contiguous,
+    m_grouped_fp8_gemm_nt_masked,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = [
+    "bf16_gemm_nt",
+    "bf16_m_grouped_gemm_nt_masked",
+    "ceil_div",
+    "fp8_gemm_nt",
+    "fp8_m_grouped_gemm_nt_masked",
+    "gemm_fp8_fp8_bf16_nt",
+    "get_col_major_tma_aligned_tensor",
+    "get_m_alignment_for_contiguous_layout",
+    "get_mk_alignment_for_contiguous_layout",
+    "get_mn_major_tma_aligned_tensor",
+    "get_num_sms",
+    "get_tma_aligned_size",
+    "m_grouped_bf16_gemm_nt_contiguous",
+    "m_grouped_bf16_gemm_nt_masked",
+    "m_grouped_fp8_gemm_nt_contiguous",
+    "m_grouped_fp8_gemm_nt_masked",
+    "m_grouped_gemm_fp8_fp8_bf16_nt_contiguous",
+    "m_grouped_gemm_fp8_fp8_bf16_nt_masked",
+    "set_mk_alignment_for_contiguous_layout",
+    "set_num_sms",
+    "transform_sf_into_required_layout",
+]
+
+# Names of other versions.
+bf16_m_grouped_gemm_nt_masked = m_grouped_bf16_gemm_nt_masked
+fp8_m_grouped_gemm_nt_masked = m_grouped_fp8_gemm_nt_masked
+m_grouped_gemm_fp8_fp8_bf16_nt_contiguous = m_grouped_fp8_gemm_nt_contiguous
+m_grouped_gemm_fp8_fp8_bf16_nt_masked = m_grouped_fp8_gemm_nt_masked
+gemm_fp8_fp8_bf16_nt = fp8_gemm_nt
+
+_alignment: int = _binding.alignment()
+_num_sms: int | None = None
+
+
+def ceil_div(x: int, y: int) -> int:
+    """x / y, rounded up."""
+    return -(-x // y)
+
+
+def get_mk_alignment_for_contiguous_layout() -> int:
+    """Rows at whose multiples the groups of the contiguous layout start."""
+    return _alignment
+
+
+get_m_alignment_for_contiguous_layout = get_mk_alignment_for_contiguous_layout
+
+
+def set_mk_alignment_for_contiguous_layout(new_value: int) -> None:
+    """Promises a larger alignment; these kernels need 128, so that it is a multiple of it. Raises ValueError."""
+    global _alignment
+    if new_value <= 0 or new_value % _binding.alignment() != 0:
+        raise ValueError(f"new_value: expected a multiple of {_binding.alignment()}, got {new_value}")
+    _alignment = new_value
+
+
+def get_num_sms() -> int:
+    """The number that was set, else that of the current device's multiprocessors."""
+    if _num_sms is not None:
+        return _num_sms
+    import torch
+
+    return torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+
+
+def set_num_sms(num_sms: int) -> None:
+    """Keeps the number for get_num_sms(). These kernels use all multiprocessors in any case; results do not change."""
+    global _num_sms
+    if num_sms <= 0:
+        raise ValueError(f"num_sms: expected a positive number, got {num_sms}")
+    _num_sms = num_sms
+
+
+def get_tma_aligned_size(x: int, element_size: int) -> int:
+    """x elements, rounded up to a multiple of 16 bytes. element_size divides 16. Raises ValueError."""
+    if element_size <= 0 or 16 % element_size != 0:
+        raise ValueError(f"element_size: expected a divisor of 16, got {element_size}")
+    step = 16 // element_size
+    return ceil_div(x, step) * step
+
+
+def get_mn_major_tma_aligned_tensor(sf: Tensor) -> Tensor:
+    """Scales (M, C) or (groups, M, C), float32, as the kernels read them: the same values and shape, column-major with
+    each column padded to 16 bytes. What lies so already is returned as it is. Raises ValueError, TypeError."""
+    import torch
+
+    if sf.dtype != torch.float32:
+        raise TypeError(f"sf: expected torch.float32, got {sf.dtype}")
+    if sf.dim() not in (2, 3):
+        raise ValueError(f"sf: expected shape (M, C) or (groups, M, C), got {tuple(sf.shape)}")
+    rows, columns = sf.shape[-2:]
+    aligned = get_tma_aligned_size(rows, sf.element_size())
+    strides = (aligned * columns, 1, aligned)[-sf.dim() :]
+    if sf.stride() == strides and sf.data_ptr() % 16 == 0:
+        return sf
+    # empty_strided() would leave out the padding of the last column.
+    groups = sf.shape[0] if sf.dim() == 3 else 1
+    memory = torch.empty(groups * aligned * columns, dtype=sf.dtype, device=sf.device)
+    return memory.as_strided(tuple(sf.shape), strides).copy_(sf)
+
+
+get_col_major_tma_aligned_tensor = get_mn_major_tma_aligned_tensor
+
+
+def _granularity(recipe: tuple[int, ...], is_sfa: bool | None) -> tuple[int, int]:
+    """Rows and columns that share a scale."""
+    if len(recipe) == 3:
+        if is_sfa is None:
+            raise ValueError("is_sfa: expected True or False, since the recipe is of three numbers; got None")
+        return recipe[0 if is_sfa else 1], recipe[2]
+    if len(recipe) != 2:
+        raise ValueError(f"recipe: expected two or three numbers, got {recipe!r}")
+    return recipe[0], recipe[1]
+
+
+def transform_sf_into_required_layout(
+    sf: Tensor,
+    mn: int,
+    k: int,
+    recipe: tuple[int, ...],
+    num_groups: int | None = None,
+    is_sfa: bool | None = None,
+    disable_ue8m0_cast: bool = False,
+    psum_layout: Tensor | None = None,
+) -> Tensor:
+    """Scales of an operand (mn, k), or (num_groups, mn, k), as the kernels read them, by recipe: (1, 128) per row and
+    128 columns, (128, 128) per block; or (1, 128, 128) for both, with is_sfa. Raises ValueError, TypeError."""
+    del disable_ue8m0_cast  # sm_90 has no UE8M0
+    if psum_layout is not None:
+        raise ValueError("psum_layout: expected None")
+    rows, columns = _granularity(recipe, is_sfa)
+    if (rows, columns) not in ((1, 128), (128, 128)):
+        raise ValueError(f"recipe: expected scales per (1, 128) or (128, 128), got ({rows}, {columns})")
+    shape = (*(() if num_groups is None else (num_groups,)), ceil_div(mn, rows), ceil_div(k, columns))
+    if tuple(sf.shape) != shape:
+        raise ValueError(f"sf: expected shape {shape}, got {tuple(sf.shape)}")
+    return get_mn_major_tma_aligned_tensor(sf) if rows == 1 else sf.contiguous()
+
+
+def _workspace(device: int, count: int) -> Tensor:
+    """Bytes for the time of a launch. Called by the binding where a tensor type offers no allocator to C."""
+    import torch
+
+    return torch.empty(count, dtype=torch.uint8, device=f"cuda:{device}")
+
+
+def _zero_labels(device: int, rows: int) -> Tensor:
+    """Labels of a single group, for every stream to read: so they are waited for. Called by the binding."""
+    import torch
+
+    labels = torch.zeros(rows, dtype=torch.int32, device=f"cuda:{device}")
+    torch.cuda.current_stream(device).synchronize()
+    return labels

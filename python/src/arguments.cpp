@@ -1,0 +1,218 @@
+#include "python/src/arguments.hpp"
+
+#include <initializer_list>
+#include <string>
+
+#include "python/src/reference.hpp"
+
+namespace cubinet::python {
+namespace {
+
+bool is_none(PyObject* value) { return value == Py_None; }
+bool is_false(PyObject* value) { return value == Py_False || value == Py_None; }
+bool is_anything(PyObject*) { return true; }
+
+// Whether `value` is None or a sequence of these numbers.
+bool is_recipe(PyObject* value, std::initializer_list<long> numbers) {
+  if (value == Py_None) return true;
+  if (!PyTuple_Check(value) && !PyList_Check(value)) return false;
+  if (PySequence_Fast_GET_SIZE(value) != static_cast<Py_ssize_t>(numbers.size())) return false;
+  Py_ssize_t at = 0;
+  for (const long number : numbers) {
+    PyObject* item = PySequence_Fast_GET_ITEM(value, at++);
+    if (!PyLong_Check(item) || PyLong_AsLong(item) != number) return PyErr_Clear(), false;
+  }
+  return true;
+}
+
+const OptionRule none = {is_none, "None"};
+const OptionRule no = {is_false, "False"};
+const OptionRule anything = {is_anything, "anything"};
+const OptionRule recipe = {[](PyObject* value) { return is_recipe(value, {1, 128, 128}); }, "None or (1, 128, 128)"};
+const OptionRule recipe_a = {[](PyObject* value) { return is_recipe(value, {1, 128}); }, "None or (1, 128)"};
+const OptionRule recipe_b = {[](PyObject* value) { return is_recipe(value, {128, 128}); }, "None or (128, 128)"};
+
+// What only tunes DeepGEMM is taken and dropped: which dimensions are compiled in, and a conversion that sm_90 has not.
+// Padding rows are never written, so that they cannot be promised to be zero.
+Parameter bf16_contiguous[] = {
+    {Role::a, "a", "lhs"},
+    {Role::b, "b", "rhs"},
+    {Role::d, "d", "out"},
+    {Role::index, "m_indices", "grouped_layout"},
+    {Role::option, "compiled_dims", nullptr, &anything},
+    {Role::option, "use_psum_layout", nullptr, &no},
+    {Role::option, "ensure_zero_padding", nullptr, &no},
+    {Role::option, "expected_m_for_psum_layout", nullptr, &none},
+};
+Parameter bf16_masked[] = {
+    {Role::a, "a", "lhs"},
+    {Role::b, "b", "rhs"},
+    {Role::d, "d", "out"},
+    {Role::index, "masked_m"},
+    {Role::expected_m, "expected_m"},
+    {Role::option, "compiled_dims", nullptr, &anything},
+    {Role::option, "enable_overlap", nullptr, &no},
+    {Role::option, "signal", nullptr, &none},
+};
+Parameter fp8_contiguous[] = {
+    {Role::a, "a", "lhs"},
+    {Role::b, "b", "rhs"},
+    {Role::d, "d", "out"},
+    {Role::index, "m_indices", "grouped_layout"},
+    {Role::option, "recipe", nullptr, &recipe},
+    {Role::option, "recipe_a", nullptr, &recipe_a},
+    {Role::option, "recipe_b", nullptr, &recipe_b},
+    {Role::option, "compiled_dims", nullptr, &anything},
+    {Role::option, "disable_ue8m0_cast", nullptr, &anything},
+    {Role::option, "use_psum_layout", nullptr, &no},
+    {Role::option, "ensure_zero_padding", nullptr, &no},
+    {Role::option, "expected_m_for_psum_layout", nullptr, &none},
+};
+Parameter fp8_masked[] = {
+    {Role::a, "a", "lhs"},
+    {Role::b, "b", "rhs"},
+    {Role::d, "d", "out"},
+    {Role::index, "masked_m"},
+    {Role::expected_m, "expected_m"},
+    {Role::option, "recipe", nullptr, &recipe},
+    {Role::option, "recipe_a", nullptr, &recipe_a},
+    {Role::option, "recipe_b", nullptr, &recipe_b},
+    {Role::option, "compiled_dims", nullptr, &anything},
+    {Role::option, "disable_ue8m0_cast", nullptr, &anything},
+    {Role::option, "enable_overlap", nullptr, &no},
+    {Role::option, "max_block_n", nullptr, &anything},
+    {Role::option, "signal", nullptr, &none},
+};
+Parameter bf16_dense[] = {
+    {Role::a, "a", "lhs"},
+    {Role::b, "b", "rhs"},
+    {Role::d, "d", "out"},
+    {Role::option, "c", nullptr, &none},
+    {Role::option, "compiled_dims", nullptr, &anything},
+    {Role::option, "alpha", nullptr, &none},
+};
+Parameter fp8_dense[] = {
+    {Role::a, "a", "lhs"},
+    {Role::b, "b", "rhs"},
+    {Role::d, "d", "out"},
+    {Role::option, "c", nullptr, &none},
+    {Role::option, "recipe", nullptr, &recipe},
+    {Role::option, "recipe_a", nullptr, &recipe_a},
+    {Role::option, "recipe_b", nullptr, &recipe_b},
+    {Role::option, "compiled_dims", nullptr, &anything},
+    {Role::option, "disable_ue8m0_cast", nullptr, &anything},
+    {Role::option, "alpha", nullptr, &none},
+};
+
+bool refuse(const Signature& signature, const std::string& what) {
+  PyErr_Format(PyExc_TypeError, "%s(): %s", signature.function, what.c_str());
+  return false;
+}
+
+std::string names_of(const Signature& signature) {
+  std::string names;
+  for (std::size_t i = 0; i < signature.count; ++i)
+    names += (i == 0 ? "" : ", ") + std::string(signature.parameters[i].name);
+  return names;
+}
+
+const Parameter* find(const Signature& signature, PyObject* keyword) {
+  const Parameter* end = signature.parameters + signature.count;
+  // Names in source code are interned, so that addresses tell them apart; others are compared.
+  for (const Parameter* at = signature.parameters; at != end; ++at) {
+    if (at->interned[0] == keyword || at->interned[1] == keyword) return at;
+  }
+  for (const Parameter* at = signature.parameters; at != end; ++at) {
+    if (PyUnicode_CompareWithASCIIString(keyword, at->name) == 0) return at;
+    if (at->other_name != nullptr && PyUnicode_CompareWithASCIIString(keyword, at->other_name) == 0) return at;
+  }
+  return nullptr;
+}
+
+bool take(const Signature& signature, const Parameter& parameter, PyObject* value, Values& values) {
+  if (parameter.role == Role::option) {
+    if (parameter.rule->takes(value)) return true;
+    PyErr_Format(PyExc_ValueError, "%s: expected %s, got %R", parameter.name, parameter.rule->taken, value);
+    return false;
+  }
+  PyObject*& place = values[static_cast<std::size_t>(parameter.role)];
+  if (place != nullptr) return refuse(signature, std::string(parameter.name) + " is given twice");
+  place = value;
+  return true;
+}
+
+bool refuse_keyword(const Signature& signature, PyObject* keyword) {
+  PyErr_Format(PyExc_TypeError, "%s(): unknown argument %R; it takes %s", signature.function, keyword,
+               names_of(signature).c_str());
+  return false;
+}
+
+bool check_all_given(const Signature& signature, const Values& values) {
+  for (std::size_t i = 0; i < signature.count; ++i) {
+    const Parameter& parameter = signature.parameters[i];
+    if (parameter.role == Role::option || values[static_cast<std::size_t>(parameter.role)] != nullptr) continue;
+    return refuse(signature, std::string(parameter.name) + " is missing");
+  }
+  return true;
+}
+
+template <std::size_t Count>
+Signature signature(const char* function, Parameter (&parameters)[Count], bool masked = false) {
+  return {function, parameters, Count, masked};
+}
+
+}  // namespace
+
+Signature bf16_contiguous_signature = signature("m_grouped_bf16_gemm_nt_contiguous", bf16_contiguous);
+Signature bf16_masked_signature = signature("m_grouped_bf16_gemm_nt_masked", bf16_masked, true);
+Signature fp8_contiguous_signature = signature("m_grouped_fp8_gemm_nt_contiguous", fp8_contiguous);
+Signature fp8_masked_signature = signature("m_grouped_fp8_gemm_nt_masked", fp8_masked, true);
+Signature bf16_dense_signature = signature("bf16_gemm_nt", bf16_dense);
+Signature fp8_dense_signature = signature("fp8_gemm_nt", fp8_dense);
+
+bool intern_names(Signature& signature) {
+  for (std::size_t i = 0; i < signature.count; ++i) {
+    Parameter& parameter = signature.parameters[i];
+    parameter.interned[0] = PyUnicode_InternFromString(parameter.name);
+    if (parameter.other_name != nullptr) parameter.interned[1] = PyUnicode_InternFromString(parameter.other_name);
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+bool parse(const Signature& signature, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords,
+           Values& values) {
+  values.fill(nullptr);
+  if (static_cast<std::size_t>(count) > signature.count) {
+    return refuse(signature, "takes at most " + std::to_string(signature.count) + " arguments (" + names_of(signature) +
+                                 "), got " + std::to_string(count));
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!take(signature, signature.parameters[i], arguments[i], values)) return false;
+  }
+  const Py_ssize_t named = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* keyword = PyTuple_GET_ITEM(keywords, i);
+    const Parameter* parameter = find(signature, keyword);
+    if (parameter == nullptr) return refuse_keyword(signature, keyword);
+    if (!take(signature, *parameter, arguments[count + i], values)) return false;
+  }
+  return check_all_given(signature, values);
+}
+
+bool split_pair(const char* name, PyObject* object, PyObject*& tensor, PyObject*& scales) {
+  const bool sequence = PyTuple_Check(object) || PyList_Check(object);
+  if (!sequence || PySequence_Fast_GET_SIZE(object) != 2) {
+    if (sequence) {
+      PyErr_Format(PyExc_TypeError, "%s: expected a pair (tensor, scales), got %zd items", name,
+                   PySequence_Fast_GET_SIZE(object));
+    } else {
+      PyErr_Format(PyExc_TypeError, "%s: expected a pair (tensor, scales), got %s", name, Py_TYPE(object)->tp_name);
+    }
+    return false;
+  }
+  tensor = PySequence_Fast_GET_ITEM(object, 0);
+  scales = PySequence_Fast_GET_ITEM(object, 1);
+  return true;
+}
+
+}  // namespace cubinet::python

@@ -1,0 +1,270 @@
+#include "python/src/engines.hpp"
+
+#include <dlfcn.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "python/src/errors.hpp"
+#include "python/src/interrupts.hpp"
+#include "python/src/reference.hpp"
+
+namespace cubinet::python {
+namespace {
+
+// A hash table of open addressing that only grows. Under the GIL.
+class Table {
+ public:
+  [[nodiscard]] cubinet_gemm* find(const ProblemKey& key) const {
+    for (std::size_t at = hash(key);; ++at) {
+      const Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.gemm == nullptr || slot.key == key) return slot.gemm;
+    }
+  }
+
+  void put(const ProblemKey& key, cubinet_gemm* gemm) {
+    if (2 * (used_ + 1) > slots_.size()) grow();
+    for (std::size_t at = hash(key);; ++at) {
+      Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.gemm != nullptr && !(slot.key == key)) continue;
+      used_ += slot.gemm == nullptr;
+      slot = {key, gemm};
+      return;
+    }
+  }
+
+  void forget(std::int32_t device) {
+    std::vector<Slot> old(slots_.size());
+    std::swap(old, slots_);
+    used_ = 0;
+    for (const Slot& slot : old) {
+      if (slot.gemm != nullptr && slot.key.device != device) put(slot.key, slot.gemm);
+    }
+  }
+
+ private:
+  struct Slot {
+    ProblemKey key{};
+    cubinet_gemm* gemm = nullptr;
+  };
+
+  static std::size_t hash(const ProblemKey& key) {
+    std::uint64_t value = static_cast<std::uint64_t>(key.n) * 0x9e3779b97f4a7c15U;
+    value ^= static_cast<std::uint64_t>(key.k) * 0xc2b2ae3d27d4eb4fU;
+    value += static_cast<std::uint64_t>(key.groups) << 16 | static_cast<std::uint64_t>(key.device) << 2 |
+             static_cast<std::uint64_t>(key.layout) << 1 | static_cast<std::uint64_t>(key.dtype);
+    value *= 0x9e3779b97f4a7c15U;
+    return static_cast<std::size_t>(value >> 32);
+  }
+
+  void grow() {
+    std::vector<Slot> old(2 * slots_.size());
+    std::swap(old, slots_);
+    used_ = 0;
+    for (const Slot& slot : old) {
+      if (slot.gemm != nullptr) put(slot.key, slot.gemm);
+    }
+  }
+
+  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  std::size_t used_ = 0;
+};
+
+Table table;
+
+// What lies behind the table: under the mutex, which is only ever waited for without the GIL.
+std::mutex engines_mutex;
+std::map<std::int32_t, cubinet_service*> services;
+std::vector<cubinet_service*> replaced_services;
+
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+cubinet_problem problem_of(const ProblemKey& key) {
+  cubinet_problem problem = CUBINET_PROBLEM_INIT;
+  problem.dtype = key.dtype;
+  problem.layout = key.layout;
+  problem.n = key.n;
+  problem.k = key.k;
+  problem.groups = key.groups;
+  return problem;
+}
+
+ProblemKey key_of(const cubinet_problem& problem, std::int32_t device) {
+  return {problem.dtype, problem.layout, device, problem.n, problem.k, problem.groups};
+}
+
+// The options of a service that is opened by a call: the environment's, and the NVRTC of Python's packages.
+bool default_options(std::int32_t device, EngineOptions& options) {
+  options.device = device;
+  const Reference module(PyImport_ImportModule("cubinet._nvrtc"));
+  const Reference list(module ? PyObject_CallMethod(module.get(), "folders", nullptr) : nullptr);
+  if (!list) return false;
+  const Reference items(PySequence_Fast(list.get(), "cubinet._nvrtc.folders() gives no list"));
+  if (!items) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    const char* folder = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(items.get(), i));
+    if (folder == nullptr) return false;
+    options.nvrtc_folders.emplace_back(folder);
+  }
+  return true;
+}
+
+// Under the mutex.
+cubinet_status provide_service(EngineOptions& options, bool reopen, cubinet_service*& service) {
+  const auto found = services.find(options.device);
+  if (found != services.end() && !reopen) {
+    service = found->second;
+    return CUBINET_OK;
+  }
+  const cubinet_options c_options = options.c_options();
+  return cubinet_open(&c_options, &service);
+}
+
+// Under the mutex and without the GIL.
+cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
+                           std::vector<cubinet_gemm*>& gemms, StartReport& report) {
+  cubinet_service* service = nullptr;
+  if (const cubinet_status status = provide_service(options, reopen, service); status != CUBINET_OK) return status;
+  cubinet_start_report c_report = CUBINET_START_REPORT_INIT;
+  gemms.assign(problems.size(), nullptr);
+  if (!problems.empty()) {
+    const cubinet_status status = cubinet_prepare(service, problems.data(), problems.size(), gemms.data(), &c_report);
+    if (status != CUBINET_OK) {
+      if (services.count(options.device) == 0 || services[options.device] != service) cubinet_close(service);
+      return status;
+    }
+  }
+  cubinet_service*& place = services[options.device];
+  if (place != nullptr && place != service) replaced_services.push_back(place);
+  place = service;
+  report = {c_report.loaded, c_report.missing, c_report.compiled, c_report.milliseconds,
+            c_report.warning != nullptr ? c_report.warning : ""};
+  return CUBINET_OK;
+}
+
+constexpr const char* kFirstSight =
+    "a problem is seen for the first time while its stream is captured into a CUDA graph: name it to cubinet.start(), "
+    "or call it once before the capture";
+
+}  // namespace
+
+cubinet_options EngineOptions::c_options() {
+  pointers.clear();
+  for (const std::string& folder : layers) pointers.push_back(folder.c_str());
+  for (const std::string& folder : nvrtc_folders) pointers.push_back(folder.c_str());
+  cubinet_options options = CUBINET_OPTIONS_INIT;
+  options.device = device;
+  options.jobs = jobs;
+  options.miss = miss;
+  options.cache_root = has_cache_root ? cache_root.c_str() : nullptr;
+  options.layers = pointers.data();
+  options.layer_count = layers.size();
+  options.nvrtc_folders = pointers.data() + layers.size();
+  options.nvrtc_folder_count = nvrtc_folders.size();
+  return options;
+}
+
+cubinet_gemm* find_gemm(const ProblemKey& key) { return table.find(key); }
+
+bool is_capturing(void* stream) {
+  // PyTorch has the driver open; where nobody has, nothing is captured.
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  const auto ask =
+      driver != nullptr ? reinterpret_cast<int (*)(void*, int*)>(dlsym(driver, "cuStreamIsCapturing")) : nullptr;
+  constexpr int kCaptureImplicit = 906;  // asked of the default stream while another one's capture forbids its use
+  int state = 0;
+  const int result = ask != nullptr ? ask(stream, &state) : 0;
+  return result == kCaptureImplicit || (result == 0 && state != 0);
+}
+
+cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream) {
+  if (is_capturing(stream)) {
+    raise_error(CUBINET_CAPTURING, kFirstSight);
+    return nullptr;
+  }
+  EngineOptions options;
+  if (!default_options(key.device, options)) return nullptr;
+  StartReport report;
+  if (!start_engine(options, false, {problem_of(key)}, report)) return nullptr;
+  return table.find(key);
+}
+
+bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
+                  StartReport& report) {
+  std::vector<cubinet_gemm*> gemms;
+  cubinet_status status = CUBINET_OK;
+  {
+    const WithoutGil released;
+    const Interrupts deferred;  // what is compiled here is not to be cut short by a handler that is not Python's
+    const std::lock_guard lock(engines_mutex);
+    status = prepare_all(options, reopen, problems, gemms, report);
+  }
+  if (status != CUBINET_OK) {
+    raise_status(status);
+    return false;
+  }
+  if (reopen) table.forget(options.device);
+  for (std::size_t i = 0; i < problems.size(); ++i) table.put(key_of(problems[i], options.device), gemms[i]);
+  return true;
+}
+
+namespace {
+
+// The service of a device under the mutex; null where none is open.
+cubinet_service* service_of(std::int32_t device) {
+  const auto found = services.find(device);
+  return found != services.end() ? found->second : nullptr;
+}
+
+}  // namespace
+
+bool background(std::int32_t device, cubinet_background_report& report, std::string& last_failure) {
+  cubinet_status status = CUBINET_OK;
+  {
+    const WithoutGil released;
+    const std::lock_guard lock(engines_mutex);
+    if (const cubinet_service* service = service_of(device)) status = cubinet_background(service, &report);
+    if (report.last_failure != nullptr) last_failure = report.last_failure;
+  }
+  if (status != CUBINET_OK) raise_status(status);
+  return status == CUBINET_OK;
+}
+
+bool wait_for_background(std::int32_t device, double seconds, bool& done) {
+  cubinet_status status = CUBINET_OK;
+  std::int32_t ready = 1;
+  {
+    const WithoutGil released;
+    cubinet_service* service = nullptr;
+    {
+      const std::lock_guard lock(engines_mutex);
+      service = service_of(device);
+    }
+    if (service != nullptr) status = cubinet_wait_for_background(service, seconds, &ready);
+  }
+  done = ready != 0;
+  if (status != CUBINET_OK) raise_status(status);
+  return status == CUBINET_OK;
+}
+
+void close_services() {
+  const WithoutGil released;
+  const std::lock_guard lock(engines_mutex);
+  for (const auto& [device, service] : services) cubinet_close(service);
+  for (cubinet_service* service : replaced_services) cubinet_close(service);
+  services.clear();
+  replaced_services.clear();
+}
+
+}  // namespace cubinet::python

@@ -1,0 +1,268 @@
+// The module cubinet._binding: what the package's Python files are made of. The functions that launch are in calls.cpp;
+// those here are called once or seldom, and may be slow.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "python/src/calls.hpp"
+#include "python/src/campaign.hpp"
+#include "python/src/engines.hpp"
+#include "python/src/errors.hpp"
+#include "python/src/interrupts.hpp"
+
+namespace nb = nanobind;
+
+namespace cubinet::python {
+namespace {
+
+using Text = std::optional<std::string>;
+
+// dtype, layout, n, k, groups, m_first, m_last
+using ProblemTuple = std::tuple<int, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+
+const char* pointer(const Text& text) { return text ? text->c_str() : nullptr; }
+
+std::vector<cubinet_problem> problems_of(const std::vector<ProblemTuple>& tuples) {
+  std::vector<cubinet_problem> problems;
+  for (const auto& [dtype, layout, n, k, groups, m_first, m_last] : tuples) {
+    cubinet_problem problem = CUBINET_PROBLEM_INIT;
+    problem.dtype = dtype;
+    problem.layout = layout;
+    problem.n = n;
+    problem.k = k;
+    problem.groups = groups;
+    problem.m_first = m_first;
+    problem.m_last = m_last;
+    problems.push_back(problem);
+  }
+  return problems;
+}
+
+// cubinet_request with what it points to.
+struct Request {
+  Text model;
+  std::vector<cubinet_problem> problems;
+  std::int64_t expert_parallel;
+  std::int64_t tensor_parallel;
+  Text dtype;
+  Text layout;
+  std::int64_t m_first;
+  std::int64_t m_last;
+  Text arch;
+  bool generic_only;
+  bool no_generic;
+
+  [[nodiscard]] cubinet_request c_request() const {
+    cubinet_request request = CUBINET_REQUEST_INIT;
+    request.model = pointer(model);
+    request.problems = problems.empty() ? nullptr : problems.data();
+    request.problem_count = problems.size();
+    request.expert_parallel = expert_parallel;
+    request.tensor_parallel = tensor_parallel;
+    request.dtype = pointer(dtype);
+    request.layout = pointer(layout);
+    request.m_first = m_first;
+    request.m_last = m_last;
+    request.arch = pointer(arch);
+    request.generic_only = generic_only;
+    request.no_generic = no_generic;
+    return request;
+  }
+};
+
+Request make_request(Text model, const std::vector<ProblemTuple>& problems, std::int64_t ep, std::int64_t tp,
+                     Text dtype, Text layout, std::int64_t m_min, std::int64_t m_max, Text arch, bool generic_only,
+                     bool no_generic) {
+  return {std::move(model), problems_of(problems), ep,        tp, std::move(dtype), std::move(layout), m_min, m_max,
+          std::move(arch),  generic_only,          no_generic};
+}
+
+EngineOptions make_options(const Text& cache, const std::vector<std::string>& layers,
+                           const std::vector<std::string>& nvrtc_folders, int device, int jobs, int miss) {
+  EngineOptions options;
+  options.has_cache_root = cache.has_value();
+  options.cache_root = cache.value_or("");
+  options.layers = layers;
+  options.nvrtc_folders = nvrtc_folders;
+  options.device = device;
+  options.jobs = jobs;
+  options.miss = miss;
+  return options;
+}
+
+std::string plan(const Request& request) {
+  const cubinet_request c_request = request.c_request();
+  char* json = nullptr;
+  cubinet_status status;
+  {
+    const nb::gil_scoped_release released;
+    status = cubinet_plan(&c_request, &json);
+  }
+  if (status != CUBINET_OK) {
+    raise_status(status);
+    nb::raise_python_error();
+  }
+  std::string text(json);
+  cubinet_free(json);
+  return text;
+}
+
+// An exception that Python code raised in the middle of a warmup, kept until its end.
+class Pending {
+ public:
+  // Takes the exception that is set.
+  void keep() {
+    if (set_) {
+      PyErr_Clear();
+      return;
+    }
+    PyErr_Fetch(&type_, &value_, &trace_);
+    set_ = true;
+  }
+  void raise_again() {
+    if (!set_) return;
+    PyErr_Restore(type_, value_, trace_);
+    nb::raise_python_error();
+  }
+
+ private:
+  PyObject* type_ = nullptr;
+  PyObject* value_ = nullptr;
+  PyObject* trace_ = nullptr;
+  bool set_ = false;
+};
+
+bool call_progress(const nb::object& progress, const Step& step, Pending& pending) {
+  const nb::gil_scoped_acquire acquired;
+  PyObject* answer = PyObject_CallFunction(progress.ptr(), "sLL", step.phase.c_str(), static_cast<long long>(step.done),
+                                           static_cast<long long>(step.total));
+  if (answer == nullptr) {
+    pending.keep();
+    return true;
+  }
+  Py_DECREF(answer);
+  return false;
+}
+
+// Whether a signal's handler raised something. Handlers run in Python's main thread alone, and the signal is taken by
+// whoever asks for it, so it is handed on.
+bool check_signals(Interrupts& interrupts, Pending& pending) {
+  const bool interrupted = interrupts.take();
+  const nb::gil_scoped_acquire acquired;
+  if (interrupted) PyErr_SetInterrupt();
+  if (PyErr_CheckSignals() == 0) return false;
+  pending.keep();
+  return true;
+}
+
+// The status' name and the report.
+std::tuple<std::string, std::string, std::string> warmup(const Request& request, EngineOptions options, bool execute,
+                                                         bool strict, std::int64_t memory_budget,
+                                                         const nb::object& progress) {
+  const cubinet_options c_options = options.c_options();
+  const cubinet_request c_request = request.c_request();
+  cubinet_warmup_options c_warmup = CUBINET_WARMUP_OPTIONS_INIT;
+  c_warmup.execute = execute;
+  c_warmup.strict = strict;
+  c_warmup.memory_budget = memory_budget;
+  Pending pending;
+  WarmupResult result;
+  {
+    Interrupts interrupts;
+    const nb::gil_scoped_release released;
+    result = run_warmup(
+        c_options, c_request, c_warmup,
+        [&](const Step& step) { return !progress.is_none() && call_progress(progress, step, pending); },
+        [&] { return check_signals(interrupts, pending); });
+  }
+  pending.raise_again();
+  if (result.status != CUBINET_OK && result.json.empty()) {
+    raise_error(result.status, result.error.c_str(), result.detail.c_str());
+    nb::raise_python_error();
+  }
+  return {cubinet_status_name(result.status), result.error, result.json};
+}
+
+// loaded, missing, compiled, milliseconds, warning
+std::tuple<std::int64_t, std::int64_t, std::int64_t, double, std::string> start(
+    const std::vector<ProblemTuple>& problems, EngineOptions options, bool reopen) {
+  StartReport report;
+  if (!start_engine(options, reopen, problems_of(problems), report)) nb::raise_python_error();
+  return {report.loaded, report.missing, report.compiled, report.milliseconds, report.warning};
+}
+
+nb::dict cache_stats(EngineOptions options) {
+  const cubinet_options c_options = options.c_options();
+  cubinet_cache_figures figures{};
+  figures.size = sizeof figures;
+  cubinet_status status;
+  {
+    const nb::gil_scoped_release released;
+    status = cubinet_cache_stats(&c_options, &figures);
+  }
+  if (status != CUBINET_OK) {
+    raise_status(status);
+    nb::raise_python_error();
+  }
+  nb::dict result;
+  const auto put = [&](const char* name, std::int64_t value) {
+    result[name] = value == -1 ? nb::none() : nb::object(nb::int_(value));
+  };
+  put("entries", figures.entries);
+  put("bytes", figures.bytes);
+  put("quarantined", figures.quarantined);
+  put("hits", figures.hits);
+  put("misses", figures.misses);
+  put("evicted_misses", figures.evicted_misses);
+  put("compiles", figures.compiles);
+  put("damage", figures.damage);
+  put("evictions", figures.evictions);
+  return result;
+}
+
+// pending, ready, failed, last_failure
+std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string> background_report(int device) {
+  cubinet_background_report report = CUBINET_BACKGROUND_REPORT_INIT;
+  std::string last_failure;
+  if (!background(device, report, last_failure)) nb::raise_python_error();
+  return {report.pending, report.ready, report.failed, last_failure};
+}
+
+bool wait(int device, double seconds) {
+  bool done = false;
+  if (!wait_for_background(device, seconds, done)) nb::raise_python_error();
+  return done;
+}
+
+}  // namespace
+
+NB_MODULE(_binding, module) {
+  module.doc() = "Cubinet's library for the package cubinet; not for use on its own.";
+  nb::class_<Request>(module, "Request");
+  nb::class_<EngineOptions>(module, "Options");
+  module.def("request", make_request, nb::arg("model").none(), nb::arg("problems"), nb::arg("ep"), nb::arg("tp"),
+             nb::arg("dtype").none(), nb::arg("layout").none(), nb::arg("m_min"), nb::arg("m_max"),
+             nb::arg("arch").none(), nb::arg("generic_only"), nb::arg("no_generic"));
+  module.def("options", make_options, nb::arg("cache").none(), nb::arg("layers"), nb::arg("nvrtc_folders"),
+             nb::arg("device"), nb::arg("jobs"), nb::arg("miss"));
+  module.def("plan", plan);
+  module.def("warmup", warmup, nb::arg("request"), nb::arg("options"), nb::arg("execute"), nb::arg("strict"),
+             nb::arg("memory_budget"), nb::arg("progress").none());
+  module.def("start", start, nb::arg("problems"), nb::arg("options"), nb::arg("reopen"));
+  module.def("cache_stats", cache_stats);
+  module.def("background", background_report, nb::arg("device"));
+  module.def("wait_for_background", wait, nb::arg("device"), nb::arg("seconds"));
+  module.def("close", close_services);
+  module.def("alignment", cubinet_contiguous_alignment);
+  module.attr("version") = cubinet_version();
+  if (!add_calls(module.ptr())) nb::raise_python_error();
+}
+
+}  // namespace cubinet::python

@@ -1,0 +1,186 @@
+"""Planning and warming from Python: the library's own work, compiled with NVRTC on the host."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import cubinet
+
+SHAPE = (256, 384, 2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nvrtc(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Where there is no NVRTC nothing here can be compiled."""
+    try:
+        cubinet.warmup(generic_only=True, dtype="bf16", layout="masked", cache=tmp_path_factory.mktemp("probe"))
+    except cubinet.Error as error:
+        if error.status == "compiler_missing":
+            pytest.skip(str(error))
+        raise
+
+
+def test_a_plan_is_the_command_s(qwen_config: Path) -> None:
+    planned = cubinet.plan(model=str(qwen_config), ep=8, dtype="bf16,fp8", layout=["masked"], m_max=512)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "cubinet",
+            "plan",
+            "--model",
+            str(qwen_config),
+            "--ep",
+            "8",
+            "--dtype",
+            "bf16,fp8",
+            "--layout",
+            "masked",
+            "--m-max",
+            "512",
+            "--json",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert planned == json.loads(done.stdout)
+
+
+def test_shapes_are_planned_for_each_type_and_layout() -> None:
+    kernels = cubinet.plan(shapes=[(256, 384, 2)], dtype=["bf16", "fp8"], no_generic=True)["kernels"]
+    assert {kernel["family"] for kernel in kernels if kernel["n"] == 256} == {
+        f"{dtype}_grouped_{layout}" for dtype in ("bf16", "fp8") for layout in ("contiguous", "masked")
+    }
+
+
+def test_a_plan_tells_which_problems_a_start_loads(qwen_config: Path) -> None:
+    planned = cubinet.plan(model=qwen_config, ep=8, dtype="bf16,fp8", m_max=99)
+    assert set(cubinet._problems_of_plan(planned, 1, 99)) == {
+        cubinet.Problem(n, k, 32, dtype, layout, 1, 99)
+        for n, k in ((1024, 2048), (2048, 512))
+        for dtype in ("bf16", "fp8")
+        for layout in ("contiguous", "masked")
+    }
+
+
+def test_requests_that_name_nothing_or_too_much_are_refused(qwen_config: Path) -> None:
+    with pytest.raises(ValueError, match="^model: expected the path of a config.json, or shapes"):
+        cubinet.plan()
+    with pytest.raises(ValueError, match="^shapes: expected none, since a model is given$"):
+        cubinet.plan(model=qwen_config, shapes=[(64, 64, 1)])
+    with pytest.raises(ValueError, match=r"^shapes: expected tuples \(n, k, groups\), got \(64, 64\)$"):
+        cubinet.plan(shapes=[(64, 64)])
+    with pytest.raises(ValueError, match="^dtype: expected one of 'bf16', 'fp8', got 'fp4'$"):
+        cubinet.plan(shapes=[(64, 64, 1)], dtype="bf16,fp4")
+    with pytest.raises(ValueError, match="^dtype, layout: expected none, since each problem says its own$"):
+        cubinet.plan(problems=[cubinet.Problem(64, 64, 1)], dtype="fp8")
+    with pytest.raises(cubinet.Error) as refused:
+        cubinet.plan(model="/no/such/config.json")
+    assert refused.value.status in ("not_found", "io")
+    with pytest.raises(cubinet.Error, match="64"):
+        cubinet.plan(shapes=[(64, 65, 1)])
+
+
+def test_a_second_warmup_finds_what_the_first_compiled(tmp_path: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    threads = set()
+
+    def progress(phase: str, done: int, total: int) -> None:
+        steps.append((phase, done, total))
+        threads.add(threading.get_ident())
+
+    first = cubinet.warmup(
+        shapes=[SHAPE], dtype="bf16", layout="masked", cache=tmp_path, no_generic=True, progress=progress
+    )
+    assert first["compiled"] > 0 and first["failed"] == 0
+    assert steps[-1][1] == steps[-1][2] == first["compiled"]
+    assert threads == {threading.get_ident()}
+    second = cubinet.warmup(shapes=[SHAPE], dtype="bf16", layout="masked", cache=tmp_path, no_generic=True)
+    assert second["compiled"] == 0
+    figures = cubinet.cache_stats(tmp_path)
+    assert figures["entries"] == first["compiled"] and figures["compiles"] == first["compiled"]
+
+
+def test_a_cabinet_that_is_not_there_has_no_figures(tmp_path: Path) -> None:
+    with pytest.raises(cubinet.Error) as refused:
+        cubinet.cache_stats(tmp_path / "none")
+    assert refused.value.status == "not_found"
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_progress_raises_ends_the_warmup_and_is_raised(tmp_path: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    calls = []
+
+    def progress(phase: str, done: int, total: int) -> None:
+        calls.append(done)
+        raise Enough
+
+    shapes = [(256, k, 2) for k in range(128, 128 * 12, 128)]
+    with pytest.raises(Enough):
+        cubinet.warmup(shapes=shapes, cache=tmp_path, jobs=1, progress=progress)
+    assert len(calls) == 1
+    compiled = cubinet.cache_stats(tmp_path)["entries"]
+    assert compiled is not None and 1 <= compiled < len(shapes), "kernels in work were finished, no more were begun"
+
+
+INTERRUPTED = """
+import sys, time, cubinet
+shapes = [(256, k, 2) for k in range(128, 128 * 60, 128)]
+try:
+    cubinet.warmup(shapes=shapes, cache=sys.argv[1], jobs=1, progress=lambda *step: print(*step, flush=True))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+try:
+    time.sleep(30)  # Python's own handler is back
+except KeyboardInterrupt:
+    print("again", flush=True)
+"""
+
+
+def test_an_interrupt_ends_a_warmup_after_the_kernels_in_work(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "cache")], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    for line in process.stdout:
+        if line == "interrupted\n":
+            break
+    else:
+        pytest.fail("it was not told")
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.read() == "again\n"
+    assert process.wait(60) == 0
+    report = cubinet.warmup(
+        shapes=[(256, 128, 2)], cache=tmp_path / "cache", layout="contiguous", no_generic=True, m_max=64
+    )
+    assert report["failed"] == 0, "the cabinet is whole"
+
+
+def test_a_warmup_that_cannot_store_is_incomplete_and_reports(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        root = tmp_path / "file"
+        root.write_text("not a folder")
+    else:
+        root = tmp_path / "locked" / "cache"
+        root.parent.mkdir(mode=0o500)
+    with pytest.raises(cubinet.Error) as refused:
+        cubinet.warmup(shapes=[SHAPE], layout="masked", cache=root, no_generic=True)
+    assert refused.value.status in ("incomplete", "cache_unusable", "io")
