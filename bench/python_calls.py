@@ -4,8 +4,8 @@
     python bench/python_calls.py [--rounds 50] [--batch 300]
 
 The problem is small, so that the GPU never keeps the host waiting. Calls are made in batches with a synchronization
-between; the figure is the median over the batches. For comparison, in the same process: tensor.zero_(), and the launch
-of the C interface through ctypes, whose own cost is printed, too.
+between, one call's after another's; the figure is the median over the batches. For comparison, in the same process:
+tensor.zero_(), and the launch of the C interface through ctypes, whose own cost is printed, too.
 """
 
 from __future__ import annotations
@@ -146,18 +146,25 @@ def cases() -> dict[str, Callable[[], object]]:
     }
 
 
-def microseconds(call: Callable[[], object], rounds: int, batch: int) -> tuple[float, float, float]:
-    """Median, least and greatest of the batches' means."""
-    means = []
-    for _ in range(rounds + 3):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(batch):
-            call()
-        means.append((time.perf_counter() - begin) / batch * 1e6)
+def batch_mean(call: Callable[[], object], batch: int) -> float:
+    """Microseconds of one call, over a batch."""
     torch.cuda.synchronize()
-    means = means[3:]
-    return statistics.median(means), min(means), max(means)
+    begin = time.perf_counter()
+    for _ in range(batch):
+        call()
+    return (time.perf_counter() - begin) / batch * 1e6
+
+
+def means(calls: dict[str, Callable[[], object]], rounds: int, batch: int) -> dict[str, list[float]]:
+    """The batches of each call. They take turns, so that a core that is slow for a while is slow for all of them."""
+    for call in calls.values():
+        batch_mean(call, 3 * batch)
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            taken[name].append(batch_mean(call, batch))
+    torch.cuda.synchronize()
+    return taken
 
 
 def main() -> None:
@@ -173,9 +180,8 @@ def main() -> None:
         f"N {N}, K {K}, {GROUPS} groups; {given.rounds} batches of {given.batch} calls"
     )
     print(f"{'us per call, host':36} {'median':>7} {'least':>7} {'most':>7}")
-    for name, call in cases().items():
-        median, least, most = microseconds(call, given.rounds, given.batch)
-        print(f"{name:36} {median:7.2f} {least:7.2f} {most:7.2f}")
+    for name, each in means(cases(), given.rounds, given.batch).items():
+        print(f"{name:36} {statistics.median(each):7.2f} {min(each):7.2f} {max(each):7.2f}")
 
 
 if __name__ == "__main__":
