@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view format_text = "cubinet cabinet 1\n";
 constexpr std::string_view format_word = "cubinet cabinet ";
+constexpr std::string_view echo_format = "echo cubinet cabinet 1";  // in a shell
 constexpr std::uint64_t max_format_bytes = 4096;
 // FORMAT while a creator writes it; what a killed creator leaves. A folder with only such files counts as empty.
 constexpr std::string_view unborn_prefix = "FORMAT.";
@@ -92,7 +93,11 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
     return unusable(fmt::format("{} is not the mark of a cabinet", layout.format().native()));
   }
   std::string version(text.substr(format_word.size(), 20));
-  while (!version.empty() && version.back() == '\n') version.pop_back();
+  while (!version.empty() && (version.back() == '\n' || version.back() == '\r')) version.pop_back();
+  if (version == "1") {
+    return unusable(fmt::format("the mark {0} was changed, perhaps by an editor: put it back with `{1} > {0}`",
+                                layout.format().native(), echo_format));
+  }
   return unusable(
       fmt::format("the cabinet {} has format {}, and this build reads format 1: use the build that made it, "
                   "or another folder",
@@ -199,8 +204,8 @@ std::string why_no_cabinet(const Layout& layout) {
   }
   return fmt::format(
       "the cabinet {} has lost its mark, the file FORMAT: if nothing else was changed there, put it back "
-      "with `echo {} > {}`; or name another folder",
-      layout.root.native(), format_text.substr(0, format_text.size() - 1), layout.format().native());
+      "with `{} > {}`; or name another folder",
+      layout.root.native(), echo_format, layout.format().native());
 }
 
 // The text of FORMAT, after marking the folder if it is empty and that is wanted.

@@ -41,7 +41,15 @@ Json entry_object(const cache::Entry& entry, bool use_known) {
               {"compile_ms", entry.facts.compile_ms}};
 }
 
-void note_shortfalls(std::size_t damaged, const std::string& index_problem) {
+Json unreadable_array(const std::vector<cache::Unreadable>& unreadable) {
+  Json array = Json::array();
+  for (const cache::Unreadable& one : unreadable) array.push_back({{"name", one.name}, {"reason", one.reason}});
+  return array;
+}
+
+void note_shortfalls(std::size_t damaged, const std::vector<cache::Unreadable>& unreadable,
+                     const std::string& index_problem) {
+  for (const cache::Unreadable& one : unreadable) note(one.reason + "; what is there is not listed");
   if (!index_problem.empty()) note(index_problem + "; hits are unknown");
   if (damaged == 0) return;
   note(fmt::format("{} damaged {} in objects/ not listed; run `cubinet cache verify --repair`", damaged,
@@ -65,6 +73,10 @@ Error damaged(const std::string& reason) {
   return {ErrorCode::io, reason + "; run `cubinet cache verify --repair`", {}};
 }
 
+Error unusable_entry(const Error& reason) {
+  return reason.code == ErrorCode::invalid_argument ? damaged(reason.message) : reason;
+}
+
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet) {
   auto found = cabinet.survey(prefix);
   if (!found) return found;
@@ -74,8 +86,11 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   if (entries.empty() && broken.size() == 1) {
     const auto key = cache::Key::from_hex(broken.front());
     const auto reason = key ? cabinet.check(*key) : Expected<void>();
-    return tl::make_unexpected(
-        damaged(reason ? fmt::format("{} in objects/ is no object", broken.front()) : reason.error().message));
+    return tl::make_unexpected(reason ? damaged(fmt::format("{} in objects/ is no object", broken.front()))
+                                      : unusable_entry(reason.error()));
+  }
+  if (entries.empty() && broken.empty() && !found->unreadable.empty()) {
+    return fail(ErrorCode::io, found->unreadable.front().reason);
   }
   if (entries.empty() && broken.empty()) {
     return fail(ErrorCode::not_found,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cache/cabinet.hpp"
 #include "tools/output.hpp"
@@ -25,14 +26,21 @@ std::string kept_text(const cache::Entry& entry);
 // `use_known`: the index was read, and hits and last_used mean something.
 Json entry_object(const cache::Entry& entry, bool use_known);
 
+// What cannot be read, as JSON: objects of name and reason.
+Json unreadable_array(const std::vector<cache::Unreadable>& unreadable);
+
 // Says what a listing leaves out, and that `index_problem` (empty: none) takes the hits from it.
-void note_shortfalls(std::size_t damaged, const std::string& index_problem);
+void note_shortfalls(std::size_t damaged, const std::vector<cache::Unreadable>& unreadable,
+                     const std::string& index_problem);
 
 // What the user typed is the beginning of a key, in either case.
 Expected<std::string> key_prefix(const std::string& text);
 
 // An error of a damaged object, with the mend.
 Error damaged(const std::string& reason);
+
+// The same of an error of Cabinet::load: what cannot be read is no damage, and no repair mends it.
+Error unusable_entry(const Error& reason);
 
 // A survey with the one entry that `prefix` means.
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet);

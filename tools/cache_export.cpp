@@ -33,10 +33,14 @@ using Choice = tl::expected<Entries, Refusal>;
 
 auto refuse(Error error, ExitCode exit_code) { return tl::make_unexpected(Refusal{std::move(error), exit_code}); }
 
-// All entries. A bundle that leaves out what is damaged would say nothing of it, so there is none then.
+// All entries. A bundle that leaves out what is damaged or cannot be read would say nothing of it, so there is none
+// then.
 Choice all_entries(cache::Cabinet& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return refuse(survey.error(), exit_failed);
+  if (!survey->unreadable.empty()) {
+    return refuse({ErrorCode::io, survey->unreadable.front().reason, {}}, exit_failed);
+  }
   if (survey->damaged.empty()) return std::move(survey->entries);
   return refuse(damaged(fmt::format("{} damaged {} in {}", survey->damaged.size(),
                                     survey->damaged.size() == 1 ? "file is" : "files are", cabinet.root().string())),

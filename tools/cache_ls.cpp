@@ -81,6 +81,7 @@ void print_list(const Selected& selected, const cache::Survey& survey, const std
                     {"matched", selected.matched},
                     {"entries", std::move(array)},
                     {"damaged", survey.damaged},
+                    {"unreadable", unreadable_array(survey.unreadable)},
                     {"index_problem", survey.index_problem}});
 }
 
@@ -95,7 +96,7 @@ int list(const CacheOptions& options, const ListOptions& wanted, cache::Cabinet&
                          {}},
                         options.json, exit_failed);
   }
-  note_shortfalls(survey->damaged.size(), survey->index_problem);
+  note_shortfalls(survey->damaged.size(), survey->unreadable, survey->index_problem);
   const Selected selected = select(std::move(survey->entries), wanted);
   if (options.json) {
     print_list(selected, *survey, cabinet.root().string(), use_known);

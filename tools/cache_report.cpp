@@ -23,7 +23,7 @@ int report(const CacheOptions& options, const std::string& file, cache::Cabinet&
   const auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
   const cache::Stats stats = cabinet.stats(*survey);
-  note_shortfalls(survey->damaged.size(), survey->index_problem);
+  note_shortfalls(survey->damaged.size(), survey->unreadable, survey->index_problem);
   const std::string page = report_page(cabinet.root().string(), *survey, stats);
   if (const auto written = util::replace_file(util::system_calls(), file, {page}); !written) {
     return report_error(written.error(), options.json, exit_failed);

@@ -88,13 +88,13 @@ int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet&
   if (!found) return report_error(found.error().error, options.json, found.error().exit_code);
   const cache::Entry& entry = found->entries.front();
   if (const auto whole = cabinet.check(entry.key); !whole) {
-    return report_error(damaged(whole.error().message), options.json, exit_failed);
+    return report_error(unusable_entry(whole.error()), options.json, exit_failed);
   }
   if (wanted.ptx || wanted.sass) {
     const auto printed = print_code(entry, wanted, cabinet);
     return printed ? exit_done : report_error(printed.error(), false, exit_failed);
   }
-  note_shortfalls(0, found->index_problem);
+  note_shortfalls(0, {}, found->index_problem);
   print_whole(entry, found->index_problem.empty(), options.json);
   return exit_done;
 }

@@ -115,6 +115,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
       std::visit([&](auto value) { object[figure.field] = value; }, value_of(figure, stats));
     }
   }
+  object["unreadable"] = unreadable_array(stats.unreadable);
   object["index_problem"] = stats.index_problem;
   object["counters"] = stats.index_problem.empty() ? counters_object(stats.counters) : Json();
   object["coverage"] = coverage_array(warmup::read_records(stats.coverage));
@@ -169,7 +170,7 @@ void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
 int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet) {
   const auto stats = cabinet.stats();
   if (!stats) return report_error(stats.error(), options.json, exit_failed);
-  note_shortfalls(static_cast<std::size_t>(stats->damaged), stats->index_problem);
+  note_shortfalls(static_cast<std::size_t>(stats->damaged), stats->unreadable, stats->index_problem);
   if (prometheus) {
     print_metrics(*stats, cabinet);
   } else if (options.json) {

@@ -74,10 +74,12 @@ ssize_t SystemCalls::write(int file, const char* bytes, std::size_t count) { ret
 int SystemCalls::fsync(int file) { return ::fsync(file); }
 int SystemCalls::close(int file) { return ::close(file); }
 int SystemCalls::link(const std::string& from, const std::string& to) {
-  return with_both(from, to, [](int a, const char* old, int b, const char* name) { return ::linkat(a, old, b, name, 0); });
+  return with_both(from, to,
+                   [](int a, const char* old, int b, const char* name) { return ::linkat(a, old, b, name, 0); });
 }
 int SystemCalls::rename(const std::string& from, const std::string& to) {
-  return with_both(from, to, [](int a, const char* old, int b, const char* name) { return ::renameat(a, old, b, name); });
+  return with_both(from, to,
+                   [](int a, const char* old, int b, const char* name) { return ::renameat(a, old, b, name); });
 }
 int SystemCalls::unlink(const std::string& path) {
   return Folder(path).with([](int folder, const char* name) { return ::unlinkat(folder, name, 0); });

@@ -49,7 +49,7 @@ std::string why_not(const cache::Cabinet& cabinet, const cache::Key& key, Presen
   if (whole) {
     presence = Presence::hit;
   } else if (whole.error().code != ErrorCode::not_found) {
-    presence = Presence::damaged;
+    presence = whole.error().code == ErrorCode::io ? Presence::unreadable : Presence::damaged;
     return whole.error().message;
   } else if (cache::was_set_aside(cache::Layout{cabinet.root()}, key)) {
     presence = Presence::set_aside;
@@ -66,6 +66,8 @@ const char* name(Presence presence) {
       return "hit";
     case Presence::damaged:
       return "damaged";
+    case Presence::unreadable:
+      return "unreadable";
     case Presence::set_aside:
       return "set aside";
     case Presence::stale:
@@ -101,7 +103,9 @@ std::string describe(const std::vector<jit::Difference>& differences) {
 }
 
 Explainer::Explainer(const std::vector<cache::Cabinet*>& cabinets) : cabinets_(cabinets) {
-  for (cache::Cabinet* cabinet : cabinets_) entries_.push_back(cabinet->list().value_or(std::vector<cache::Entry>()));
+  for (const cache::Cabinet* cabinet : cabinets_) {
+    entries_.push_back(cabinet->survey_unchanged().value_or(cache::Survey()).entries);
+  }
 }
 
 std::optional<Neighbour> Explainer::nearest(const jit::KernelSpec& spec, const std::string& record) const {

@@ -103,8 +103,7 @@ void ends_or_says_why(const Outcome& outcome, const fs::path&) {
 TEST_CASE("a writer that is killed at any system call leaves whole entries and leftovers, nothing else") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   for (const char* calls :
-       {"openat", "write", "pwrite64", "fsync,fdatasync", "linkat,renameat", "unlinkat", "mkdirat",
-        "ftruncate"}) {
+       {"openat", "write", "pwrite64", "fsync,fdatasync", "linkat,renameat", "unlinkat", "mkdirat", "ftruncate"}) {
     INFO(calls);
     CHECK(at_every_call(Before::nothing, calls, "signal=KILL", ends_or_is_killed) > 0);
   }

@@ -79,7 +79,8 @@ TEST_CASE("a link in the place of a part that is gone through is refused by name
   }
 }
 
-TEST_CASE("a part that becomes a link after the root was opened leads nothing that is made, moved or removed out of it") {
+TEST_CASE(
+    "a part that becomes a link after the root was opened leads nothing that is made, moved or removed out of it") {
   for (const char* part : {"", "objects", "tmp", "quarantine", "locks", "pins", "in_use"}) {
     INFO(part);
     test::SetClock clock;

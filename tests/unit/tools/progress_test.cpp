@@ -293,7 +293,8 @@ TEST_CASE("A file in a folder that a link leads to is kept and withdrawn there")
   const test::TempFolder folder;
   std::filesystem::create_directory(folder / "real");
   std::filesystem::create_directory_symlink(folder / "real", folder / "link");
-  const ProgressSurroundings surroundings{.time_of_day = [] { return 1e9; }};
+  ProgressSurroundings surroundings;
+  surroundings.time_of_day = [] { return 1e9; };
   ProgressBeat beat(folder / "link/p", surroundings);
   REQUIRE(beat.write({}, ProgressState::compiling, ""));
   CHECK(std::filesystem::exists(folder / "real/p"));
