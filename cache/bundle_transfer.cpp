@@ -17,19 +17,31 @@ Expected<void> check_all(const Bundle& bundle) {
   return {};
 }
 
-// One entry of a bundle that was checked, once more: the file may have changed since.
-Expected<void> import_row(const Bundle& bundle, std::uint64_t i, Cabinet& cabinet, ImportReport& report) {
-  const BundleRow row = bundle.contents().row(i);
-  if (cabinet.holds(row.key)) {  // sets aside what is damaged there
-    ++report.there;
-    return {};
-  }
+// One entry of a bundle that was checked, once more: the file may have changed since. False: it was there.
+Expected<bool> import_row(const Bundle& bundle, std::uint64_t i, Cabinet& cabinet) {
+  const Key key = bundle.contents().row(i).key;
+  if (cabinet.holds(key)) return false;  // sets aside what is damaged there
   const auto object = bundle.read_row(i);
   if (!object) return tl::make_unexpected(object.error());
-  if (auto published = cabinet.publish(row.key, *object); !published) return published;
-  ++report.imported;
-  report.bytes += row.object_bytes;
-  return {};
+  if (auto published = cabinet.publish(key, *object); !published) return tl::make_unexpected(published.error());
+  return true;
+}
+
+// What is in the cabinet after all of it: each entry may have had others evicted. `imported` says which were.
+ImportReport report_on(const BundleContents& contents, const std::vector<bool>& imported, const Cabinet& cabinet) {
+  ImportReport report;
+  for (std::uint64_t i = 0; i < contents.size(); ++i) {
+    const BundleRow row = contents.row(i);
+    if (!cabinet.exists(row.key)) {
+      ++report.evicted;
+    } else if (imported[i]) {
+      ++report.imported;
+      report.bytes += row.object_bytes;
+    } else {
+      ++report.there;
+    }
+  }
+  return report;
 }
 
 }  // namespace
@@ -56,15 +68,18 @@ Expected<ImportReport> import_bundle(const Bundle& bundle, const std::filesystem
   if (bundle.contents().size() == 0) return ImportReport{};
   auto cabinet = Cabinet::open(root, true, surroundings);
   if (!cabinet) return tl::make_unexpected(std::move(cabinet.error()));
-  ImportReport report;
+  std::vector<bool> imports;
   for (std::uint64_t i = 0; i < bundle.contents().size(); ++i) {
-    auto imported = import_row(bundle, i, *cabinet, report);
-    if (imported) continue;
+    auto imported = import_row(bundle, i, *cabinet);
+    if (imported) {
+      imports.push_back(*imported);
+      continue;
+    }
     Error error = std::move(imported.error());
     error.message += fmt::format("; {} of {} entries are in the cabinet", i, bundle.contents().size());
     return tl::make_unexpected(std::move(error));
   }
-  return report;
+  return report_on(bundle.contents(), imports, *cabinet);
 }
 
 std::vector<std::string> architectures(const BundleContents& contents) {

@@ -20,15 +20,16 @@ struct ExportReport {
 };
 
 // Makes a bundle of these entries of the cabinet's first root, whole and durable, in the place of a file that is there.
-// Errors, with nothing written: not_found or io for an entry that is not there or is damaged, as from Cabinet::load;
+// Errors, with nothing written: those of Cabinet::load for an entry that is not there, damaged or unreadable;
 // those of BundleWriter::add; io and invalid_argument as from util::replace_file.
 Expected<ExportReport> export_bundle(const Cabinet& cabinet, const std::vector<Key>& keys,
                                      const std::filesystem::path& file, const std::optional<SigningKey>& key);
 
 struct ImportReport {
   std::uint64_t imported = 0;
-  std::uint64_t there = 0;  // were in the root before, and are as they were
-  std::uint64_t bytes = 0;  // of the objects that were imported
+  std::uint64_t there = 0;    // were in the root before, and are as they were
+  std::uint64_t evicted = 0;  // are in it no longer: with them it was over its limits
+  std::uint64_t bytes = 0;    // of the objects that were imported
 };
 
 // Publishes a bundle's entries in `root`, which is made when it is missing. Reads and checks every one of them before

@@ -114,6 +114,8 @@ std::optional<Object> Cabinet::find(const Key& key, std::string_view record) con
 
 bool Cabinet::holds(const Key& key) const { return state_->read(key).has_value(); }
 
+bool Cabinet::exists(const Key& key) const { return state_->first().exists(key); }
+
 std::int64_t Cabinet::set_aside() const { return state_->set_aside; }
 
 Claim Cabinet::claim(const Key& key) const {
@@ -135,6 +137,8 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
   }
   if (*published == util::Published::first) {
     change.put = {make_entry(key, state_->store.size(key), object, nullptr)};
+    // It may have been made long ago, elsewhere; here it is new.
+    if (origin == Origin::copied) change.put.front().last_used = state_->clock.seconds();
   } else if (origin == Origin::copied) {
     return {};
   }
@@ -153,9 +157,10 @@ Expected<Object> Cabinet::load(const Key& key) const {
   auto object = state_->first().read(key);
   if (object || !is_damage(object.error())) return object;
   // A bundle names itself.
-  if (state_->bundle) return fail(ErrorCode::io, object.error().message);
-  return fail(ErrorCode::io, fmt::format("the object {} is damaged: {}", state_->root.layout.object(key).native(),
-                                         object.error().message));
+  if (state_->bundle) return object;
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("the object {} is damaged: {}", state_->root.layout.object(key).native(), object.error().message));
 }
 
 Expected<std::vector<Key>> Cabinet::evicted() const { return state_->index.evicted_unchanged(); }

@@ -71,6 +71,12 @@ struct Coverage {
 // So many of them are kept, the latest.
 inline constexpr std::int64_t max_coverages = 64;
 
+// What cannot be read, for want of permission or by an error of the disk: nobody knows what it is worth, and it stays.
+struct Unreadable {
+  std::string name;  // the key of an object, or a folder in objects/: the first two digits of its keys
+  std::string reason;
+};
+
 struct Stats {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;
@@ -78,7 +84,8 @@ struct Stats {
   std::int64_t quarantined = 0;  // damaged files that were set aside
   double compile_ms = 0;         // what the entries cost to make, together
   std::int64_t damaged = 0;      // files in objects/ that look damaged, see Survey
-  std::string index_problem;     // why the index could not be read, else empty: hits and counters are not known then
+  std::vector<Unreadable> unreadable;
+  std::string index_problem;  // why the index could not be read, else empty: hits and counters are not known then
   Counters counters;
   std::vector<Coverage> coverage;  // those of whose entries none is missing, the latest first
 };
@@ -88,8 +95,9 @@ struct Survey {
   std::vector<Entry> entries;
   // Keys or names in objects/, as in VerifyReport. Of an object that has a sound row the size alone is looked at.
   std::vector<std::string> damaged;
-  std::string index_problem;  // why the index could not be read: hits and last_used are not known then, and 0
-  std::string kept_problem;   // why pins or uses could not be read: pinned and in_use are not known then, and false
+  std::vector<Unreadable> unreadable;  // there may be entries in it
+  std::string index_problem;           // why the index could not be read: hits and last_used are not known then, and 0
+  std::string kept_problem;  // why pins or uses could not be read: pinned and in_use are not known then, and false
 };
 
 // Why an entry is evicted: it was not used for too long, or the root holds too many or too much.
@@ -105,7 +113,7 @@ struct Decision {
   std::vector<Eviction> evictions;
   std::int64_t entries_left = 0;
   std::int64_t bytes_left = 0;
-  bool over = false;  // what is left is over a limit still: it is pinned or in use
+  bool over = false;  // what is left is over a limit still: it is pinned or in use, or could not be removed
 };
 
 // What a collection did, or would do.
@@ -124,12 +132,14 @@ struct Removal {
 struct VerifyReport {
   std::int64_t checked = 0;
   std::vector<std::string> damaged;  // keys (hex) or file names whose bytes are not what was stored
-  std::int64_t orphans = 0;          // whole objects without an index row that describes them
-  std::int64_t missing = 0;          // index rows without an object
-  std::int64_t leftovers = 0;        // files in tmp/ that a killed writer left
-  std::int64_t unmended = 0;         // of `damaged`, those that a repair could not set aside; 0 without a repair
-  std::string index_problem;         // why the index could not be read as it is; every object is an orphan then,
-  bool index_busy = false;           // except when another process held it all the time: it was not compared then
+  std::vector<Unreadable> unreadable;
+  std::int64_t orphans = 0;    // whole objects without an index row that describes them
+  std::int64_t missing = 0;    // index rows without an object
+  std::int64_t leftovers = 0;  // files in tmp/ that a killed writer left
+  std::int64_t unmended = 0;   // of `damaged`, those that a repair could not set aside; 0 without a repair
+  std::string index_problem;   // why the index could not be read as it is; every object is an orphan then,
+  bool index_busy = false;     // except when another process held it all the time: it was not compared then
+  std::string index_unmended;  // why a repair could not put the rows right; empty when it could, and without one
 };
 
 enum class Persistence { on, readonly, off };
@@ -188,7 +198,9 @@ class Cabinet {
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
   // Whether find() answers for the record that the key is the digest of. As thorough as find(), and as costly.
   [[nodiscard]] bool holds(const Key& key) const;
-  // How many damaged files the two have set aside.
+  // Whether there is something under its name in the first root, whole or not.
+  [[nodiscard]] bool exists(const Key& key) const;
+  // How many damaged files find() and holds() have set aside.
   [[nodiscard]] std::int64_t set_aside() const;
 
   // Tries to be the one that makes the entry, see claim.hpp. Does not wait. Neither mine nor taken where the root
@@ -199,7 +211,8 @@ class Cabinet {
   // publisher wins; a second one of the same key is a success that changes nothing. A failed index row
   // is not an error. On an error nothing is left behind and the caller's bytes stay good: cache_unusable for a
   // read-only root, invalid_argument when `key` is not SHA-256(object.record) or a part is out of bounds (see
-  // object_format.hpp), io or no_room with the system's reason. What was compiled counts as a miss and a compilation.
+  // object_format.hpp), io or no_room with the system's reason. What was compiled counts as a miss and a compilation;
+  // what was copied as used now, so that its age elsewhere has it evicted no earlier.
   // Who brings the root over its limits evicts what was used least recently, until it is a tenth below them.
   Expected<void> publish(const Key& key, const Object& object, Origin origin = Origin::copied);
 
@@ -210,14 +223,15 @@ class Cabinet {
   void record_misses(const std::vector<Key>& keys);
 
   // Evicts what decide() says (retention.hpp), and removes old leftovers from tmp/ and quarantine/. With `dry_run`
-  // nothing on disk changes but the index, as in a survey. Several at once, beside readers and writers, are safe: who
-  // looks for an evicted entry misses. cache_unusable for a read-only root, unless it is a dry run; io when pins, uses
-  // or the index cannot be read: nothing is evicted then.
+  // nothing on disk changes in any way, and the index must be fit to be read as it is. Several at once, beside readers
+  // and writers, are safe: who looks for an evicted entry misses. cache_unusable for a read-only root, unless it is a
+  // dry run; io when pins, uses or the index cannot be read: nothing is evicted then.
   Expected<Collection> collect(const Limits& limits, bool dry_run);
 
   // Keeps an entry from every eviction, or no longer. A pin lasts until it is taken back or the entry is removed by
-  // name, and does not depend on the index or on whether there is such an entry. not_found: there was no pin to take
-  // back. cache_unusable for a read-only root.
+  // name, and does not depend on the index or on whether there is such an entry. pin() waits, for a while, until a
+  // collection that is under way has ended. not_found: there is no such entry now, though the pin is set; there was no
+  // pin to take back. cache_unusable for a read-only root.
   Expected<void> pin(const Key& key);
   Expected<void> unpin(const Key& key);
 
@@ -234,8 +248,11 @@ class Cabinet {
   // The entries of a survey, for those who need no more.
   Expected<std::vector<Entry>> list();
   Expected<std::vector<Entry>> match(std::string_view key_prefix);
-  // The object of the first root, when every byte is as it was stored; changes nothing. not_found: there is none. io:
-  // it is damaged or cannot be read, with the reason.
+  // The same, and nothing on disk changes in any way: where the index is not fit to be read as it is the objects alone
+  // answer.
+  [[nodiscard]] Expected<Survey> survey_unchanged() const;
+  // The object of the first root, when every byte is as it was stored; changes nothing. not_found: there is none.
+  // invalid_argument: it is damaged, with the reason. io: it cannot be read.
   [[nodiscard]] Expected<Object> load(const Key& key) const;
   // What evictions removed from the first root and nobody has missed since, ascending, as far as it is remembered.
   // Changes nothing. io when the index does not answer.

@@ -12,6 +12,7 @@
 #include "cache/index.hpp"
 #include "cache/layer.hpp"
 #include "cache/object_store.hpp"
+#include "cache/retention.hpp"
 #include "cache/root.hpp"
 #include "cache/tally.hpp"
 
@@ -51,8 +52,9 @@ struct Cabinet::State {
   // Whether there is a file of it anywhere, whole or not.
   [[nodiscard]] bool exists(const Key& key) const;
 
-  // See Cabinet::survey; of all entries, and without saying which are pinned or in use.
-  [[nodiscard]] Expected<Survey> take_survey() const;
+  // See Cabinet::survey and survey_unchanged; of all entries, and without saying which are pinned or in use.
+  enum class Looking : std::uint8_t { mends, changes_nothing };
+  [[nodiscard]] Expected<Survey> take_survey(Looking looking) const;
   // Says which are. io when that cannot be read.
   [[nodiscard]] Expected<void> mark_kept(std::vector<Entry>& entries) const;
   // Changes the index, and adds what was counted meanwhile. Where that fails the counts are kept for the next time.
@@ -61,7 +63,7 @@ struct Cabinet::State {
   [[nodiscard]] Expected<Counters> counters() const;
   // The object in the root; with `promote` else from a layer, after storing it in the root.
   [[nodiscard]] std::optional<Object> read_or_promote(const Key& key) const;
-  void carry_out(Collection& collection, IndexChange change) const;
+  Fate evict(const Entry& entry, Collection& collection, IndexChange& change) const;
   void write_evictions(Collection& collection, IndexChange change) const;
   // See Cabinet::collect.
   [[nodiscard]] Expected<Collection> collect(const Limits& within, bool dry_run) const;

@@ -34,26 +34,18 @@ bool is_sane(std::int64_t now) {
 
 }  // namespace
 
-// Of the evictions, those that can be carried out, file by file and then their rows. The others are there still.
-void Cabinet::State::carry_out(Collection& collection, IndexChange change) const {
-  Decision& decision = collection.decision;
-  std::vector<Eviction> wanted;
-  wanted.swap(decision.evictions);
-  for (Eviction& eviction : wanted) {
-    const Entry& entry = eviction.entry;
-    const auto removed = store.evict(entry.key);
-    if (!removed) {
-      collection.problem = removed.error().message;
-      ++decision.entries_left;
-      decision.bytes_left += entry.bytes;
-      continue;
-    }
-    if (!*removed) continue;  // another one was faster, and counts it
-    change.evicted.push_back(entry.key);
-    decision.evictions.push_back(std::move(eviction));
-    if (change.evicted.size() == batch) write_evictions(collection, std::exchange(change, {}));
+// The file goes now, and the row with those of others.
+Fate Cabinet::State::evict(const Entry& entry, Collection& collection, IndexChange& change) const {
+  if (is_there(root.layout.pin(entry.key))) return Fate::stays;  // pinned since the decision was begun
+  const auto removed = store.evict(entry.key);
+  if (!removed) {
+    collection.problem = removed.error().message;
+    return Fate::stays;
   }
-  write_evictions(collection, std::move(change));
+  if (!*removed) return Fate::gone;
+  change.evicted.push_back(entry.key);
+  if (change.evicted.size() == batch) write_evictions(collection, std::exchange(change, {}));
+  return Fate::evicted;
 }
 
 void Cabinet::State::write_evictions(Collection& collection, IndexChange change) const {
@@ -63,7 +55,7 @@ void Cabinet::State::write_evictions(Collection& collection, IndexChange change)
 }
 
 Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run) const {
-  auto survey = take_survey();
+  auto survey = take_survey(dry_run ? Looking::changes_nothing : Looking::mends);
   if (!survey) return tl::make_unexpected(survey.error());
   if (!survey->index_problem.empty()) {
     return fail(ErrorCode::io,
@@ -72,12 +64,15 @@ Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run)
   if (auto marked = mark_kept(survey->entries); !marked) return tl::make_unexpected(marked.error());
   const std::int64_t now = clock.seconds();
   Collection collection;
-  collection.decision = decide(survey->entries, within, now);
-  if (!dry_run) {
+  if (dry_run) {
+    collection.decision = decide(survey->entries, within, now);
+  } else {
     IndexChange change;
     change.now = now;
     if (is_sane(now)) change.ahead = keys_ahead(survey->entries, now);
-    carry_out(collection, std::move(change));
+    collection.decision =
+        decide(survey->entries, within, now, [&](const Entry& entry) { return evict(entry, collection, change); });
+    write_evictions(collection, std::move(change));
     static_cast<void>(index.recount());
     sweep_leases(calls, root.layout);
   }
@@ -95,7 +90,7 @@ void Cabinet::State::keep_within_limits(const Totals& totals) const {
   if (lock && !*lock) return;
   const auto collected = collect(with_headroom(limits), false);
   constexpr std::int64_t minute = 60'000;
-  if (!collected || collected->decision.over) next_collection = now + minute;
+  if (!collected || collected->decision.over || collected->decision.evictions.empty()) next_collection = now + minute;
 }
 
 Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
@@ -110,7 +105,13 @@ Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
 
 Expected<void> Cabinet::pin(const Key& key) {
   if (auto writable = state_->require_writable(); !writable) return writable;
-  return add_pin(state_->calls, state_->root.layout, key);
+  if (auto added = add_pin(state_->calls, state_->root.layout, key); !added) return added;
+  // A collection that is under way may have looked for the pin just before.
+  const auto turn =
+      util::FileLock::acquire(state_->root.layout.collecting(), state_->surroundings.index_patience, state_->calls);
+  if (state_->store.exists(key)) return {};
+  return fail(ErrorCode::not_found,
+              fmt::format("the entry {} is not there: it was evicted or removed before it was pinned", key.hex()));
 }
 
 Expected<void> Cabinet::unpin(const Key& key) {

@@ -1,5 +1,6 @@
 #include "cache/entry_table.hpp"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -33,6 +34,9 @@ std::string row_digest(const Entry& entry) {
   text.append(entry.key.hex()).append(1, '\n').append(bytes).append(1, '\n').append(*facts).append(1, '\n');
   return util::sha256_hex(text.append(entry.record));
 }
+
+// 0 is never; a clock may say 1970 or less.
+constexpr std::int64_t first_moment = 1;
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
@@ -173,12 +177,13 @@ SqlExpected<void> set_used(Database& database, const std::vector<Key>& keys, std
 
 SqlExpected<std::vector<Key>> add_hits(Database& database, const std::vector<Key>& keys, std::int64_t now) {
   std::vector<Key> without_row;
-  auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = ? WHERE key = ?");
+  auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = max(last_used, ?) WHERE key = ?");
   if (!update) return tl::make_unexpected(update.error());
   for (const Key& key : keys) {
     const std::string hex = key.hex();
     update->reset();
-    if (auto done = update->bind(now).bind(hex).run(); !done) return tl::make_unexpected(done.error());
+    if (auto done = update->bind(std::max(now, first_moment)).bind(hex).run(); !done)
+      return tl::make_unexpected(done.error());
     if (database.changes() == 0) without_row.push_back(key);
   }
   return without_row;

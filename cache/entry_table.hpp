@@ -31,7 +31,8 @@ SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& 
 // Says that these were used at `now`, and counts no hit.
 SqlExpected<void> set_used(Database& database, const std::vector<Key>& keys, std::int64_t now);
 
-// Adds one hit at `now` to each key. Returns the keys that have no row.
+// Adds one hit at `now` to each key. A use that was recorded for a later time stays: one of the clocks was wrong, and
+// what is used grows no older. Returns the keys that have no row.
 SqlExpected<std::vector<Key>> add_hits(Database& database, const std::vector<Key>& keys, std::int64_t now);
 
 }  // namespace cubinet::cache

@@ -21,6 +21,7 @@ class Layer {
   struct Listing {
     std::map<Key, std::int64_t> objects;  // with the sizes of the files, of those in a bundle unpacked
     std::vector<std::string> strangers;   // names in the folder that no key stands for
+    std::vector<Unreadable> unreadable;   // folders whose objects cannot be known
   };
 
   virtual ~Layer() = default;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "cache/facts_json.hpp"
@@ -25,6 +26,17 @@ struct Head {
 };
 
 auto damaged(std::string_view what) { return fail(ErrorCode::invalid_argument, std::string(what)); }
+
+Expected<void> check_facts(const Facts& facts) {
+  for (const std::string* text : {&facts.family, &facts.arch, &facts.config}) {
+    if (text->size() > max_fact_text_bytes) return damaged("a text of the facts is too long");
+  }
+  const auto smallest =
+      std::min<std::int64_t>({facts.n, facts.k, facts.registers, facts.spill_bytes, facts.smem_bytes, facts.created});
+  const bool bounded =
+      smallest >= 0 && facts.created <= max_moment && facts.compile_ms >= 0 && facts.compile_ms <= max_compile_ms;
+  return bounded ? Expected<void>() : damaged("a number of the facts is out of bounds");
+}
 
 Head read_head(std::string_view footer) {
   Fields fields(footer);
@@ -73,6 +85,7 @@ Expected<void> check_head(const Head& head, std::size_t file_size, std::size_t f
 }  // namespace
 
 Expected<std::string> encode_footer(const Key& key, const Object& object) {
+  if (auto bounded = check_facts(object.facts); !bounded) return tl::make_unexpected(bounded.error());
   const auto facts = facts_to_json(object.facts);
   if (!facts) return tl::make_unexpected(facts.error());
   if (object.payload.empty()) return fail(ErrorCode::invalid_argument, "an entry without a payload cannot be stored");
@@ -115,6 +128,7 @@ Expected<Object> decode_object(std::string file, const Key& key) {
   if (util::sha256(object.record) != key.bytes) return damaged("the record is not the key's");
   auto facts = facts_from_json(footer->substr(footer_head_bytes + head.record_length, head.facts_length));
   if (!facts) return damaged("the facts cannot be read");
+  if (auto bounded = check_facts(*facts); !bounded) return tl::make_unexpected(bounded.error());
   object.facts = std::move(*facts);
   file.resize(head.payload_length);
   object.payload = std::move(file);

@@ -11,7 +11,8 @@
 //             record length        4 bytes, 0 .. max_record_bytes
 //             facts length         4 bytes, 0 .. max_facts_bytes
 //   record  = the canonical record, verbatim
-//   facts   = JSON, see facts_json.hpp
+//   facts   = JSON, see facts_json.hpp; family, arch and config of at most max_fact_text_bytes; no number is negative,
+//             compile_ms at most max_compile_ms, created at most max_moment
 //   tail    = footer length        4 bytes, from "cubinetF" to the end of the file
 //             check               32 bytes, SHA-256 of the footer's bytes before it
 //             "cubinetE"           8 bytes
@@ -29,15 +30,19 @@
 namespace cubinet::cache {
 
 inline constexpr std::uint64_t max_payload_bytes = std::uint64_t{64} << 20;
-inline constexpr std::uint64_t max_record_bytes = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t max_facts_bytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t max_record_bytes = std::uint64_t{16}
+                                                  << 10;  // ours are 1.5 KiB; a listing holds them all
+inline constexpr std::uint64_t max_facts_bytes = std::uint64_t{16} << 10;
+inline constexpr std::size_t max_fact_text_bytes = 256;  // of family, arch and config
+inline constexpr double max_compile_ms = 1e12;
+inline constexpr std::int64_t max_moment = std::int64_t{1} << 40;  // seconds since 1970
 inline constexpr std::uint64_t footer_head_bytes = 92;
 inline constexpr std::uint64_t footer_tail_bytes = 44;
 inline constexpr std::uint64_t max_object_bytes =
     max_payload_bytes + footer_head_bytes + max_record_bytes + max_facts_bytes + footer_tail_bytes;
 
-// The footer that belongs behind object.payload. invalid_argument when the payload is empty, a part is over its bound,
-// the facts cannot be written, or `key` is not the SHA-256 of the record.
+// The footer that belongs behind object.payload. invalid_argument when the payload is empty, a part is out of its
+// bounds, the facts cannot be written, or `key` is not the SHA-256 of the record.
 Expected<std::string> encode_footer(const Key& key, const Object& object);
 
 // Takes a whole file apart. invalid_argument, saying what is wrong, unless it is an object of `key` in which every byte

@@ -114,7 +114,11 @@ Expected<bool> ObjectStore::remove(const Key& key) const {
   return true;
 }
 
-bool ObjectStore::exists(const Key& key) const { return is_there(layout_.object(key)); }
+// What cannot be looked at for want of permission is there as far as anybody knows.
+bool ObjectStore::exists(const Key& key) const {
+  struct stat status {};
+  return ::lstat(layout_.object(key).c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
 
 std::int64_t ObjectStore::size(const Key& key) const { return size_of(AT_FDCWD, layout_.object(key).native()); }
 
@@ -129,7 +133,10 @@ Expected<Layer::Listing> ObjectStore::list() const {
       continue;
     }
     const auto files = names_in(folder);
-    if (!files) return tl::make_unexpected(files.error());
+    if (!files) {
+      listing.unreadable.push_back({shard, files.error().message});
+      continue;
+    }
     const util::File opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
                             util::system_calls());
     for (const std::string& file : *files) {

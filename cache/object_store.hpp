@@ -40,7 +40,7 @@ class ObjectStore final : public Layer {
   [[nodiscard]] bool exists(const Key& key) const override;
   // Bytes of the file; 0 when there is none, or something else than a file.
   [[nodiscard]] std::int64_t size(const Key& key) const;
-  // What lies under objects/. Sizes as from size(), names relative to it.
+  // What lies under objects/. Sizes as from size(), names relative to it. io: objects/ itself cannot be listed.
   [[nodiscard]] Expected<Listing> list() const override;
 
   // Counts the files in tmp/ that no living writer holds and that were written at `until` or earlier; removes them if

@@ -24,6 +24,14 @@ std::int64_t count(const Layout& layout, Predicate wanted) {
   return found;
 }
 
+// What `path` leads to was moved here by somebody who took it for damaged; a folder may have anything in it. Names are
+// listed through whatever lies there, and removed through real folders alone: see util::SystemCalls.
+void remove_all(util::SystemCalls& calls, const fs::path& path) {
+  if (calls.unlink(path.native()) == 0 || errno != EISDIR) return;
+  for (const std::string& name : names_in(path).value_or(std::vector<std::string>())) remove_all(calls, path / name);
+  calls.rmdir(path.native());
+}
+
 }  // namespace
 
 Expected<fs::path> set_aside(util::SystemCalls& calls, const Layout& layout, const fs::path& path,
@@ -55,9 +63,7 @@ std::int64_t sweep_quarantine(util::SystemCalls& calls, const Layout& layout, bo
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0 || status.st_ctim.tv_sec > until) continue;
     ++found;
-    std::error_code error;
-    if (remove && S_ISDIR(status.st_mode)) fs::remove_all(path, error);
-    if (remove && !S_ISDIR(status.st_mode)) calls.unlink(path.native());
+    if (remove) remove_all(calls, path);
   }
   return found;
 }

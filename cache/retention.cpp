@@ -8,7 +8,14 @@ namespace {
 
 constexpr std::int64_t day = 86'400;
 
-std::int64_t recorded_use(const Entry& entry) { return entry.last_used != 0 ? entry.last_used : entry.facts.created; }
+bool is_ahead_of(std::int64_t now, std::int64_t time) { return time - day > now; }
+
+// Nothing was used before it was made: whatever says so was a wrong clock. One that told of a making yet to come is
+// believed no longer once a use is known.
+std::int64_t recorded_use(const Entry& entry, std::int64_t now) {
+  if (entry.last_used != 0 && is_ahead_of(now, entry.facts.created)) return entry.last_used;
+  return std::max(entry.last_used, entry.facts.created);
+}
 
 // Those that may go, the least recently used first. Among those of one moment the recorded times tell, then the keys:
 // who decides again decides the same.
@@ -18,8 +25,8 @@ std::vector<const Entry*> candidates(const std::vector<Entry>& entries, std::int
     if (!entry.pinned && !entry.in_use) chosen.push_back(&entry);
   }
   std::sort(chosen.begin(), chosen.end(), [&](const Entry* a, const Entry* b) {
-    return std::make_tuple(last_use(*a, now), recorded_use(*a), a->key) <
-           std::make_tuple(last_use(*b, now), recorded_use(*b), b->key);
+    return std::make_tuple(last_use(*a, now), recorded_use(*a, now), a->key) <
+           std::make_tuple(last_use(*b, now), recorded_use(*b, now), b->key);
   });
   return chosen;
 }
@@ -27,12 +34,12 @@ std::vector<const Entry*> candidates(const std::vector<Entry>& entries, std::int
 }  // namespace
 
 std::int64_t last_use(const Entry& entry, std::int64_t now) {
-  return std::clamp<std::int64_t>(recorded_use(entry), 0, std::max<std::int64_t>(now, 0));
+  return std::clamp<std::int64_t>(recorded_use(entry, now), 0, std::max<std::int64_t>(now, 0));
 }
 
-bool is_ahead(const Entry& entry, std::int64_t now) { return recorded_use(entry) - day > now; }
+bool is_ahead(const Entry& entry, std::int64_t now) { return is_ahead_of(now, recorded_use(entry, now)); }
 
-Decision decide(const std::vector<Entry>& entries, const Limits& limits, std::int64_t now) {
+Decision decide(const std::vector<Entry>& entries, const Limits& limits, std::int64_t now, const Evict& evict) {
   Decision decision;
   for (const Entry& entry : entries) {
     ++decision.entries_left;
@@ -44,7 +51,9 @@ Decision decide(const std::vector<Entry>& entries, const Limits& limits, std::in
     const bool too_old = is_over(now - last_use(*entry, now), limits.age);
     if (!too_old && !too_many() && !too_large()) break;
     const auto reason = too_old ? EvictionReason::age : too_many() ? EvictionReason::entries : EvictionReason::bytes;
-    decision.evictions.push_back({*entry, reason});
+    const Fate fate = evict ? evict(*entry) : Fate::evicted;
+    if (fate == Fate::stays) continue;
+    if (fate == Fate::evicted) decision.evictions.push_back({*entry, reason});
     --decision.entries_left;
     decision.bytes_left -= entry->bytes;
   }

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view format_text = "cubinet cabinet 1\n";
 constexpr std::string_view format_word = "cubinet cabinet ";
+constexpr std::string_view echo_format = "echo cubinet cabinet 1";  // in a shell
 constexpr std::uint64_t max_format_bytes = 4096;
 // FORMAT while a creator writes it; what a killed creator leaves. A folder with only such files counts as empty.
 constexpr std::string_view unborn_prefix = "FORMAT.";
@@ -32,13 +33,22 @@ constexpr std::string_view tag_text =
 
 tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cache_unusable, std::move(message)); }
 
+// Where a root is, if anything is there.
+struct Place {
+  fs::path named;  // as the caller did; perhaps a link
+  Layout layout;   // by its real path, so that no link has to be followed from now on
+  bool exists = false;
+};
+
 // The rule on who may own and write a root: see open_root.
-Expected<void> check_owner(const fs::path& root) {
+Expected<void> check_owner(const Place& place) {
+  const fs::path& root = place.named;
   struct stat folder {};
-  if (::stat(root.c_str(), &folder) != 0) {
+  if (::stat(place.layout.root.c_str(), &folder) != 0) {
+    const int reason = errno;
     std::error_code no_link;
     const fs::path target = fs::read_symlink(root, no_link);
-    if (no_link) return unusable(util::system_message("examine the cabinet", root, errno));
+    if (no_link) return unusable(util::system_message("examine the cabinet", root, reason));
     return unusable(
         fmt::format("the cabinet {} is a link to {}, where nothing can be found: make that folder, or name "
                     "another",
@@ -83,7 +93,11 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
     return unusable(fmt::format("{} is not the mark of a cabinet", layout.format().native()));
   }
   std::string version(text.substr(format_word.size(), 20));
-  while (!version.empty() && version.back() == '\n') version.pop_back();
+  while (!version.empty() && (version.back() == '\n' || version.back() == '\r')) version.pop_back();
+  if (version == "1") {
+    return unusable(fmt::format("the mark {0} was changed, perhaps by an editor: put it back with `{1} > {0}`",
+                                layout.format().native(), echo_format));
+  }
   return unusable(
       fmt::format("the cabinet {} has format {}, and this build reads format 1: use the build that made it, "
                   "or another folder",
@@ -190,8 +204,8 @@ std::string why_no_cabinet(const Layout& layout) {
   }
   return fmt::format(
       "the cabinet {} has lost its mark, the file FORMAT: if nothing else was changed there, put it back "
-      "with `echo {} > {}`; or name another folder",
-      layout.root.native(), format_text.substr(0, format_text.size() - 1), layout.format().native());
+      "with `{} > {}`; or name another folder",
+      layout.root.native(), echo_format, layout.format().native());
 }
 
 // The text of FORMAT, after marking the folder if it is empty and that is wanted.
@@ -221,22 +235,17 @@ Expected<fs::path> absolute_root(const fs::path& path) {
   return absolute.has_filename() ? absolute : absolute.parent_path();
 }
 
-// Where a root is, if anything is there.
-struct Place {
-  Layout layout;
-  bool exists = false;
-};
-
 Expected<Place> find_place(const fs::path& path) {
   auto absolute = absolute_root(path);
   if (!absolute) return tl::make_unexpected(absolute.error());
-  Layout layout{std::move(*absolute)};
   std::error_code error;
-  const auto status = fs::symlink_status(layout.root, error);
+  const auto status = fs::symlink_status(*absolute, error);
   if (status.type() == fs::file_type::none) {
-    return unusable(util::system_message("examine the cabinet", layout.root, error.value()));
+    return unusable(util::system_message("examine the cabinet", *absolute, error.value()));
   }
-  return Place{std::move(layout), fs::exists(status)};
+  auto real = fs::weakly_canonical(*absolute, error);
+  if (error) return unusable(util::system_message("reach the cabinet", *absolute, error.value()));
+  return Place{std::move(*absolute), Layout{std::move(real)}, fs::exists(status)};
 }
 
 tl::unexpected<Error> absent(const Layout& layout) {
@@ -253,7 +262,7 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
     if (!create) return absent(layout);
     if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
   }
-  if (auto trusted = check_owner(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_owner(*place); !trusted) return tl::make_unexpected(trusted.error());
   auto giving = calls_that_give(layout.root, calls);
   util::SystemCalls& makers = giving ? *giving : calls;
   const auto format = read_or_make_format(layout, create, makers);
@@ -279,7 +288,7 @@ Expected<Root> open_layer(const fs::path& path) {
   if (!place) return tl::make_unexpected(place.error());
   const Layout& layout = place->layout;
   if (!place->exists) return absent(layout);
-  if (auto trusted = check_owner(layout.root); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_owner(*place); !trusted) return tl::make_unexpected(trusted.error());
   const auto format = read_or_make_format(layout, false, util::system_calls());  // without `create` it only reads
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());

@@ -101,7 +101,8 @@ std::int64_t Statement::count(int column) const {
 SqlExpected<Database> Database::open(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds patience) {
   const int flags = mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_EXRESCODE, nullptr);
+  // No link on the way either: see util::SystemCalls.
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nullptr);
   Database database;
   database.handle_.reset(raw);
   if (code != SQLITE_OK) return sql_fail(code, raw);

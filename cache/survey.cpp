@@ -31,10 +31,13 @@ std::vector<Entry> collect_entries(const Layer& place, const Layer::Listing& lis
     if (object) {
       changed.push_back(make_entry(key, bytes, *object, row));
       survey.entries.push_back(changed.back());
-    } else if (object.error().code != ErrorCode::not_found) {  // else removed since the listing was made
+    } else if (is_damage(object.error())) {
       survey.damaged.push_back(key.hex());
+    } else if (object.error().code != ErrorCode::not_found) {  // else removed since the listing was made
+      survey.unreadable.push_back({key.hex(), object.error().message});
     }
   }
+  survey.unreadable.insert(survey.unreadable.end(), listing.unreadable.begin(), listing.unreadable.end());
   survey.damaged.insert(survey.damaged.end(), listing.strangers.begin(), listing.strangers.end());
   return changed;
 }
@@ -45,13 +48,17 @@ void keep_matching(Survey& survey, std::string_view key_prefix) {
   for (char& c : prefix) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
   std::erase_if(survey.entries, [&](const Entry& entry) { return !entry.key.hex().starts_with(prefix); });
   std::erase_if(survey.damaged, [&](const std::string& name) { return !name.starts_with(prefix); });
+  std::erase_if(survey.unreadable, [&](const Unreadable& one) {  // a folder has keys that begin so
+    return !one.name.starts_with(prefix) && !prefix.starts_with(one.name);
+  });
 }
 
 }  // namespace
 
-Expected<Survey> Cabinet::State::take_survey() const {
+Expected<Survey> Cabinet::State::take_survey(Looking looking) const {
+  const bool may_change = looking == Looking::mends && writable();
   // Of 100,000 entries each takes a good part of a second. What changes between the two is looked at again below.
-  auto reading = std::async([&] { return writable() ? index.rows() : index.rows_unchanged(); });
+  auto reading = std::async([&] { return may_change ? index.rows() : index.rows_unchanged(); });
   const auto listing = first().list();
   auto read = reading.get();
   if (!listing) return tl::make_unexpected(listing.error());
@@ -61,7 +68,7 @@ Expected<Survey> Cabinet::State::take_survey() const {
   if (!read && read.error().failure != SqlFailure::absent) survey.index_problem = read.error().message;
   const std::vector<Entry> changed = collect_entries(first(), *listing, rows, survey);
   const auto gone = dangling(rows, *listing, first());
-  if (writable() && read && !(changed.empty() && gone.empty())) {
+  if (may_change && read && !(changed.empty() && gone.empty())) {
     static_cast<void>(write({.put = changed, .drop = gone}));
   }
   return survey;
@@ -84,9 +91,16 @@ Expected<Survey> Cabinet::survey(std::string_view key_prefix) {
   if (!util::is_hex(key_prefix)) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not the start of a key", key_prefix));
   }
-  auto survey = state_->take_survey();
+  auto survey = state_->take_survey(State::Looking::mends);
   if (!survey) return survey;
   keep_matching(*survey, key_prefix);
+  if (auto marked = state_->mark_kept(survey->entries); !marked) survey->kept_problem = marked.error().message;
+  return survey;
+}
+
+Expected<Survey> Cabinet::survey_unchanged() const {
+  auto survey = state_->take_survey(State::Looking::changes_nothing);
+  if (!survey) return survey;
   if (auto marked = state_->mark_kept(survey->entries); !marked) survey->kept_problem = marked.error().message;
   return survey;
 }
@@ -106,6 +120,7 @@ Expected<Stats> Cabinet::stats() {
 Stats Cabinet::stats(const Survey& survey) {
   Stats stats;
   stats.damaged = static_cast<std::int64_t>(survey.damaged.size());
+  stats.unreadable = survey.unreadable;
   stats.index_problem = survey.index_problem;
   for (const Entry& entry : survey.entries) {
     ++stats.entries;

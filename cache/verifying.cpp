@@ -8,13 +8,12 @@ namespace {
 bool is_busy(const Index::Outcome& rows) { return !rows && rows.error().failure == SqlFailure::busy; }
 
 struct Checked {
-  std::vector<Key> damaged;        // can be set aside; a file that cannot be read is reported only
+  std::vector<Key> damaged;
   std::vector<Entry> undescribed;  // what their rows should say
-  std::int64_t unreadable = 0;
 };
 
-// Reads every object of the listing and fills in `checked`, `damaged` and `orphans` of the report. Without rows (null)
-// nothing is said about them.
+// Reads every object of the listing and fills in `checked`, `damaged`, `unreadable` and `orphans` of the report.
+// Without rows (null) nothing is said about them.
 Checked check_objects(const Layer& place, const Layer::Listing& listing, const Index::Rows* rows,
                       VerifyReport& report) {
   Checked result;
@@ -24,12 +23,12 @@ Checked check_objects(const Layer& place, const Layer::Listing& listing, const I
     if (!object && object.error().code == ErrorCode::not_found) continue;
     ++report.checked;
     if (!object) {
-      report.damaged.push_back(key.hex());
-      if (is_damage(object.error())) {
-        result.damaged.push_back(key);
-      } else {
-        ++result.unreadable;
+      if (!is_damage(object.error())) {
+        report.unreadable.push_back({key.hex(), object.error().message});
+        continue;
       }
+      report.damaged.push_back(key.hex());
+      result.damaged.push_back(key);
       continue;
     }
     if (rows == nullptr) continue;
@@ -39,6 +38,7 @@ Checked check_objects(const Layer& place, const Layer::Listing& listing, const I
     ++report.orphans;
     result.undescribed.push_back(std::move(entry));
   }
+  report.unreadable.insert(report.unreadable.end(), listing.unreadable.begin(), listing.unreadable.end());
   for (const std::string& name : listing.strangers) report.damaged.push_back(name);
   return result;
 }
@@ -46,7 +46,7 @@ Checked check_objects(const Layer& place, const Layer::Listing& listing, const I
 // Sets aside what is damaged. Returns how many things are where they were. `gone` gets the keys of which none is.
 std::int64_t set_all_aside(const ObjectStore& store, const Layer::Listing& listing, const Checked& checked,
                            std::vector<Key>& gone) {
-  std::int64_t left = checked.unreadable;
+  std::int64_t left = 0;
   for (const Key& key : checked.damaged) {
     static_cast<void>(store.set_damaged_aside(key));
     if (!store.exists(key)) {
@@ -86,9 +86,8 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   if (!repair) return report;
   report.unmended = set_all_aside(state_->store, *listing, checked, gone);
   if (report.index_busy || (checked.undescribed.empty() && gone.empty())) return report;
-  if (auto applied = state_->write({.put = checked.undescribed, .drop = gone}); !applied) {
-    return tl::make_unexpected(applied.error());
-  }
+  const auto applied = state_->write({.put = checked.undescribed, .drop = gone});
+  if (!applied) report.index_unmended = applied.error().message;
   return report;
 }
 

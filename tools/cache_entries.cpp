@@ -46,7 +46,14 @@ Json entry_object(const cache::Entry& entry, const Known& known) {
               {"compile_ms", entry.facts.compile_ms}};
 }
 
+Json unreadable_array(const std::vector<cache::Unreadable>& unreadable) {
+  Json array = Json::array();
+  for (const cache::Unreadable& one : unreadable) array.push_back({{"name", one.name}, {"reason", one.reason}});
+  return array;
+}
+
 void note_shortfalls(const cache::Survey& survey) {
+  for (const cache::Unreadable& one : survey.unreadable) note(one.reason + "; what is there is not listed");
   if (!survey.index_problem.empty()) note(survey.index_problem + "; hits are unknown");
   if (!survey.kept_problem.empty()) note(survey.kept_problem + "; what is pinned or in use is unknown");
   if (survey.damaged.empty()) return;
@@ -58,6 +65,10 @@ Error damaged(const std::string& reason) {
   return {ErrorCode::io, reason + "; run `cubinet cache verify --repair`", {}};
 }
 
+Error unusable_entry(const Error& reason) {
+  return reason.code == ErrorCode::invalid_argument ? damaged(reason.message) : reason;
+}
+
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet) {
   auto found = cabinet.survey(prefix);
   if (!found) return found;
@@ -67,8 +78,11 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   if (entries.empty() && broken.size() == 1) {
     const auto key = cache::Key::from_hex(broken.front());
     const auto reason = key ? cabinet.check(*key) : Expected<void>();
-    return tl::make_unexpected(
-        damaged(reason ? fmt::format("{} in objects/ is no object", broken.front()) : reason.error().message));
+    return tl::make_unexpected(reason ? damaged(fmt::format("{} in objects/ is no object", broken.front()))
+                                      : unusable_entry(reason.error()));
+  }
+  if (entries.empty() && broken.empty() && !found->unreadable.empty()) {
+    return fail(ErrorCode::io, found->unreadable.front().reason);
   }
   if (entries.empty() && broken.empty()) {
     return fail(ErrorCode::not_found,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cache/cabinet.hpp"
 #include "tools/output.hpp"
@@ -30,6 +31,9 @@ Known known(const cache::Survey& survey);
 // Why no eviction takes the entry: "pinned", "in use"; empty when one may, "?" when that is not known.
 std::string kept_text(const cache::Entry& entry, const Known& known);
 
+// What cannot be read, as JSON: objects of name and reason.
+Json unreadable_array(const std::vector<cache::Unreadable>& unreadable);
+
 // What is not known is null.
 Json entry_object(const cache::Entry& entry, const Known& known);
 
@@ -38,6 +42,9 @@ void note_shortfalls(const cache::Survey& survey);
 
 // An error of a damaged object, with the mend.
 Error damaged(const std::string& reason);
+
+// The same of an error of Cabinet::load: what cannot be read is no damage, and no repair mends it.
+Error unusable_entry(const Error& reason);
 
 // A survey with the one entry that `prefix` means, an argument KEY (cache_command.hpp).
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet);

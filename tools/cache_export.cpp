@@ -37,10 +37,12 @@ struct Wanted {
   std::optional<warmup::Plan> plan;
 };
 
-// All entries. A bundle that leaves out what is damaged would say nothing of it, so there is none then.
+// All entries. A bundle that leaves out what is damaged or cannot be read would say nothing of it, so there is none
+// then.
 Expected<Entries> all_entries(cache::Cabinet& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return tl::make_unexpected(survey.error());
+  if (!survey->unreadable.empty()) return fail(ErrorCode::io, survey->unreadable.front().reason);
   if (survey->damaged.empty()) return std::move(survey->entries);
   return tl::make_unexpected(
       damaged(fmt::format("{} damaged {} in {}", survey->damaged.size(),

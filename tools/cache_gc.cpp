@@ -105,7 +105,8 @@ int collect(const CacheOptions& options, const GcOptions& gc, const std::string&
   } else {
     print_collection(*done, gc.dry_run);
   }
-  if (done->decision.over) note("the cabinet is over a limit still: what is left is pinned or in use");
+  if (done->decision.over)
+    note("the cabinet is over a limit still: what is left is pinned, in use or cannot be removed");
   if (!done->problem.empty()) note(done->problem);
   if (!done->index_problem.empty()) note(done->index_problem + "; the next listing drops the rows");
   return done->decision.over || !done->problem.empty() ? exit_failed : exit_done;

@@ -35,6 +35,7 @@ inline constexpr const char* list_help =
     "  matched       those that pass the filters; --limit may show fewer\n"
     "  entries       a list, fields see below\n"
     "  damaged       keys, or names in objects/, of files that look damaged\n"
+    "  unreadable    objects and folders that cannot be read: a list of {name, reason}\n"
     "  index_problem why the index could not be read, else empty\n"
     "  kept_problem  why pins and uses could not be read, else empty\n"
     "Each entry:\n";
@@ -74,9 +75,9 @@ inline constexpr const char* explain_help =
     "  searched      of the cabinet and the layers, in order, those that could be opened\n"
     "  hits, misses  how many kernels\n"
     "  kernels       {key, family, n, k, config, state, where, why, nearest, differences}; state is\n"
-    "                hit, damaged, set aside (damaged before), evicted (to keep within limits), stale\n"
-    "                (the same kernel of other templates or another NVRTC) or absent; where has it;\n"
-    "                nearest is the key of the entry that is most like it\n";
+    "                hit, damaged, unreadable, set aside (damaged before), evicted (to keep within\n"
+    "                limits), stale (the same kernel of other templates or another NVRTC) or absent; where\n"
+    "                has it; nearest is the key of the entry that is most like it\n";
 
 inline constexpr const char* stats_help =
     "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
@@ -94,6 +95,7 @@ inline constexpr const char* stats_help =
     "  quarantined   damaged files that were set aside\n"
     "  compile_ms    milliseconds that the entries took to compile, together\n"
     "  damaged       files in objects/ that look damaged; they are no entries\n"
+    "  unreadable    objects and folders that cannot be read: a list of {name, reason}\n"
     "  index_problem why the index could not be read, else empty\n"
     "  counters      since the index was made; null: it could not be read. {hits, misses,\n"
     "                compiles, damage (files that look-ups set aside), evictions,\n"
@@ -115,8 +117,8 @@ inline constexpr const char* report_help =
     "  entries       how many the cabinet holds\n";
 
 inline constexpr const char* verify_help =
-    "Exit code 1 when something is damaged, the index too, or it and the objects disagree; with\n"
-    "--repair when something could not be mended. Two things do not change it: leftovers of\n"
+    "Exit code 1 when something is damaged, the index too, or unreadable, or index and objects\n"
+    "disagree; with --repair when something could not be mended. Two things do not change it: leftovers of\n"
     "killed writers, which are harmless, and, without --repair, an index that another process\n"
     "holds; it is then not compared.\n\n"
     "Example:\n  cubinet cache verify --repair --cache /opt/kernels\n\n"
@@ -124,21 +126,27 @@ inline constexpr const char* verify_help =
     "  cache         the cabinet's folder\n"
     "  checked       objects that were read\n"
     "  damaged       keys, or names in objects/, of damaged files\n"
+    "  unreadable    objects and folders that cannot be read, perhaps sound: a list of {name,\n"
+    "                reason}; --repair leaves them alone\n"
     "  orphans       objects without a row that describes them\n"
     "  missing       rows without an object\n"
     "  leftovers     files that killed writers left in tmp/\n"
     "  index_problem why the index could not be read as it is, else empty\n"
     "  index_busy    true: another process held it, and it was not compared\n"
     "  repaired      true: --repair was given and all of the above is mended\n"
-    "  unmended      damaged files that --repair could not set aside\n";
+    "  unmended      damaged files that --repair could not set aside\n"
+    "  index_unmended\n"
+    "                why --repair could not put the rows right, else empty\n";
 
 inline constexpr const char* gc_help =
     "Evicts what was not used for --max-age, then what was used least recently until the rest is\n"
     "within --max-size and --max-entries. Without any of the three the limits are those that every\n"
     "writer keeps to: CUBINET_CACHE_MAX_SIZE (4GiB) and CUBINET_CACHE_MAX_ENTRIES (100000). 0 and\n"
     "none are no limit. An entry that was never used counts from its creation. What is pinned, or\n"
-    "loaded by a running engine, stays; exit code 1 when the rest is over a limit by that. Also\n"
-    "removes files that killed writers left a day ago, and damaged ones set aside 30 days ago.\n\n"
+    "loaded by a running engine, stays, and others go in the place of what cannot be removed; exit\n"
+    "code 1 when the rest is over a limit by that. A dry run changes nothing on disk, the index\n"
+    "neither, and is an error where that cannot be read as it is. Also removes files that killed writers left a day "
+    "ago, and damaged ones set aside 30 days ago.\n\n"
     "Example:\n  cubinet cache gc --max-size 500MiB --max-age 30d --dry-run --cache /opt/kernels\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
@@ -148,14 +156,15 @@ inline constexpr const char* gc_help =
     "  bytes         of the evicted files together\n"
     "  entries_left, bytes_left\n"
     "                what stays\n"
-    "  over          true: that is over a limit, and pinned or in use\n"
+    "  over          true: that is over a limit, and pinned, in use or not to be removed\n"
     "  leftovers     files removed from tmp/\n"
     "  quarantined   files removed from quarantine/\n"
     "  problem       why something that was to go is there still, else empty\n"
     "  index_problem why rows could not be removed, else empty; the next listing drops them\n";
 
 inline constexpr const char* pin_help =
-    "A pin lasts until it is taken back, or its entry is removed by `cache rm`.\n\n"
+    "A pin lasts until it is taken back, or its entry is removed by `cache rm`. Waits, 5 s at most,\n"
+    "for a collection that is under way; exit code 1 when that has evicted the entry.\n\n"
     "Example:\n  cubinet cache pin 3f9a01c2 77b0 --cache /opt/kernels\n\n"
     "With --json:\n"
     "  pinned        a list of the keys\n"
@@ -197,7 +206,8 @@ inline constexpr const char* import_help =
     "Reads and checks the whole bundle first: every digest, key and record, and the signature where\n"
     "a key is named. If anything is wrong the exit code is 1 and the cabinet is as it was. Entries\n"
     "that are there are kept as they are. The cabinet is made when there is none, and keeps to its\n"
-    "limits: CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES.\n\n"
+    "limits: CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES. An import counts as a use. Exit\n"
+    "code 1, too, when the limits left no room for all of the bundle.\n\n"
     "Example:\n  cubinet cache import model.cubinet --cache /var/cache/cubinet\n"
     "  cubinet cache import model.cubinet --verify-key public.pem --require-signature\n"
     "  openssl pkey -in private.pem -pubout -out public.pem       the key that verifies\n\n"
@@ -207,6 +217,7 @@ inline constexpr const char* import_help =
     "  entries       how many it holds\n"
     "  imported      of them, those that are new in the cabinet\n"
     "  there         of them, those that were there before\n"
+    "  evicted       of them, those that the limits left no room for\n"
     "  bytes         of the files of those that are new\n"
     "  arch          a list of the architectures that the entries are for\n"
     "  signature     \"verified\", \"unverified\" (signed, and no key is named) or \"none\"\n";

@@ -40,6 +40,7 @@ void print_report(const ImportOptions& options, const std::string& root, const c
                       {"entries", contents.size()},
                       {"imported", report.imported},
                       {"there", report.there},
+                      {"evicted", report.evicted},
                       {"bytes", report.bytes},
                       {"arch", cache::architectures(contents)},
                       {"signature", verified               ? "verified"
@@ -69,7 +70,12 @@ int import_entries(const ImportOptions& options, const std::string& root, bool j
     note(options.file + " is signed, and nothing was asked of the signature: --verify-key FILE does");
   }
   print_report(options, root, bundle->contents(), *report, key->has_value(), json);
-  return exit_done;
+  if (report->evicted == 0) return exit_done;
+  note(fmt::format(
+      "{} of the bundle {} not in the cabinet: they are more than its limits allow; see "
+      "CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES",
+      count_text(static_cast<std::int64_t>(report->evicted), "entry"), report->evicted == 1 ? "is" : "are"));
+  return exit_failed;
 }
 
 }  // namespace

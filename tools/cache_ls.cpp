@@ -81,6 +81,7 @@ void print_list(const Selected& selected, const cache::Survey& survey, const std
                     {"matched", selected.matched},
                     {"entries", std::move(array)},
                     {"damaged", survey.damaged},
+                    {"unreadable", unreadable_array(survey.unreadable)},
                     {"index_problem", survey.index_problem},
                     {"kept_problem", survey.kept_problem}});
 }

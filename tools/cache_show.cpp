@@ -90,7 +90,7 @@ int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet&
   if (!found) return report_error(found.error(), options.json, exit_failed);
   const cache::Entry& entry = found->entries.front();
   if (const auto whole = cabinet.check(entry.key); !whole) {
-    return report_error(damaged(whole.error().message), options.json, exit_failed);
+    return report_error(unusable_entry(whole.error()), options.json, exit_failed);
   }
   if (wanted.ptx || wanted.sass) {
     const auto printed = print_code(entry, wanted, cabinet);

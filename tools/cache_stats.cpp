@@ -116,6 +116,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
       std::visit([&](auto value) { object[figure.field] = value; }, value_of(figure, stats));
     }
   }
+  object["unreadable"] = unreadable_array(stats.unreadable);
   object["index_problem"] = stats.index_problem;
   object["counters"] = stats.index_problem.empty() ? counters_object(stats.counters) : Json();
   object["coverage"] = coverage_array(warmup::read_records(stats.coverage));

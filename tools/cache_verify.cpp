@@ -14,6 +14,9 @@ namespace {
 
 void print_report(const cache::VerifyReport& report, bool repair, bool repaired) {
   for (const std::string& name : report.damaged) print(fmt::format("damaged: {}\n", one_line(name)));
+  for (const cache::Unreadable& one : report.unreadable) {
+    print(fmt::format("unreadable: {}\n", one_line(one.reason)));
+  }
   if (!report.index_problem.empty()) print(fmt::format("index: {}\n", one_line(report.index_problem)));
   const std::string rows = report.index_busy ? "index not compared"
                                              : fmt::format("{} objects without a row, {} rows without an object",
@@ -31,27 +34,33 @@ int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
   if (!report) return report_error(report.error(), options.json, exit_failed);
   const bool index_sound = report->index_problem.empty() || report->index_busy;
   const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0 && index_sound;
-  const bool repaired = repair && report->unmended == 0 && !report->index_busy;
+  const bool readable = report->unreadable.empty();
+  const bool repaired =
+      repair && readable && report->unmended == 0 && !report->index_busy && report->index_unmended.empty();
   if (options.json) {
     print_object(Json{{"cache", cabinet.root().string()},
                       {"checked", report->checked},
                       {"damaged", report->damaged},
+                      {"unreadable", unreadable_array(report->unreadable)},
                       {"orphans", report->orphans},
                       {"missing", report->missing},
                       {"leftovers", report->leftovers},
                       {"index_problem", report->index_problem},
                       {"index_busy", report->index_busy},
                       {"repaired", repaired},
-                      {"unmended", report->unmended}});
+                      {"unmended", report->unmended},
+                      {"index_unmended", report->index_unmended}});
   } else {
     print_report(*report, repair, repaired);
   }
   if (!sound && !repair) note("run `cubinet cache verify --repair` to mend this");
   if (report->unmended > 0) note(fmt::format("{} damaged files could not be set aside", report->unmended));
+  if (!report->index_unmended.empty()) note(report->index_unmended + "; the index is as it was");
+  if (!readable) note("what cannot be read stays: change its owner or mode, or look at the disk");
   if (report->index_busy) {
     note(fmt::format("the index was busy and not {}; try again later", repair ? "mended" : "compared"));
   }
-  return (repair ? repaired : sound) ? exit_done : exit_failed;
+  return (repair ? repaired : sound && readable) ? exit_done : exit_failed;
 }
 
 }  // namespace

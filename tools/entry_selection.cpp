@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "cache/retention.hpp"
+
 namespace cubinet::tools {
 namespace {
 
@@ -52,7 +54,7 @@ bool used_within(const cache::Entry& entry, std::int64_t seconds, std::int64_t n
 }
 
 bool unused_for(const cache::Entry& entry, std::int64_t seconds, std::int64_t now) {
-  return since(std::max(entry.last_used, entry.facts.created), now) >= seconds;
+  return now - cache::last_use(entry, now) >= seconds;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tools/output.hpp"
+#include "util/files.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -161,7 +162,7 @@ void ProgressScreen::draw(const ProgressCounts& counts) {
 }
 
 ProgressBeat::ProgressBeat(std::filesystem::path path, const ProgressSurroundings& surroundings)
-    : path_(std::move(path)), surroundings_(surroundings) {}
+    : path_(path.empty() ? std::move(path) : util::real_path(path).value_or(path)), surroundings_(surroundings) {}
 
 void ProgressBeat::tick(const ProgressCounts& counts) {
   const std::lock_guard lock(mutex_);

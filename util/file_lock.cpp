@@ -36,6 +36,9 @@ Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path&
                                                     std::chrono::milliseconds patience, SystemCalls& calls) {
   using Clock = std::chrono::steady_clock;
   File file(calls.open(path.native(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), system_calls());
+  // One of another user can be locked all the same; nothing is written into it then.
+  if (!file && errno == EACCES)
+    file = File(calls.open(path.native(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0), system_calls());
   if (!file) return fail(ErrorCode::io, system_message("open the lock", path, errno));
   const auto deadline = Clock::now() + patience;
   // Polling, because flock has no bounded wait that is safe in a library (an alarm signal belongs to the program).

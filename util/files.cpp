@@ -193,6 +193,13 @@ Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, c
   return {};
 }
 
+Expected<std::filesystem::path> real_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto folder = std::filesystem::canonical(path.has_parent_path() ? path.parent_path() : ".", error);
+  if (error) return fail_system("reach", path, error.value());
+  return folder / path.filename();
+}
+
 Expected<void> sync_folder(SystemCalls& calls, const std::filesystem::path& folder) {
   const File file(calls.open(folder.native(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), calls);
   if (!file) return fail_system("open", folder, errno);
@@ -229,12 +236,14 @@ Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& tar
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} is there and is not a regular file; it is left alone", target.native()));
   }
-  const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+  const auto real = real_path(target);
+  if (!real) return tl::make_unexpected(real.error());
+  const auto folder = real->parent_path();
   Staged staged(calls, folder / unique_name(".cubinet-new."));
   auto file = write_staged(calls, staged, pieces, target, durability);
   if (!file) return tl::make_unexpected(file.error());
   if (file->close() != 0) return fail_system("close", target, errno);
-  if (calls.rename(staged.path().native(), target.native()) != 0) return fail_system("replace", target, errno);
+  if (calls.rename(staged.path().native(), real->native()) != 0) return fail_system("replace", target, errno);
   staged.gone();
   return durability == Durability::synced ? sync_folder(calls, folder) : Expected<void>();
 }

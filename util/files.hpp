@@ -53,6 +53,9 @@ Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t
 // Writes all the bytes: goes on after a short write or a signal. io or no_room on failure.
 Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name);
 
+// `path` with no link in the folders that lead to its last name, which is as it was. Error: why one cannot be reached.
+Expected<std::filesystem::path> real_path(const std::filesystem::path& path);
+
 // Makes the folder's entries durable. A file system that cannot (EINVAL) is taken as it is.
 Expected<void> sync_folder(SystemCalls& calls, const std::filesystem::path& folder);
 

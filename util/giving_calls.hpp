@@ -23,6 +23,7 @@ class GivingCalls final : public SystemCalls {
   int link(const std::string& from, const std::string& to) override { return calls_.link(from, to); }
   int rename(const std::string& from, const std::string& to) override { return calls_.rename(from, to); }
   int unlink(const std::string& path) override { return calls_.unlink(path); }
+  int rmdir(const std::string& path) override { return calls_.rmdir(path); }
   int fchown(int file, uid_t user, gid_t group) override { return calls_.fchown(file, user, group); }
 
  private:

@@ -4,20 +4,92 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
+#include <climits>
+#include <string_view>
 
 namespace cubinet::util {
+namespace {
 
-int SystemCalls::open(const std::string& path, int flags, mode_t mode) { return ::open(path.c_str(), flags, mode); }
+// The folder that the last name of a path is in, opened name by name: the system would follow a link on the way. Takes
+// no memory: what has run out of it cleans up by these calls.
+class Folder {
+ public:
+  explicit Folder(const std::string& path) : file_(::open(path.starts_with('/') ? "/" : ".", flags)) {
+    for (auto slash = path.find('/'); file_ >= 0 && slash != std::string::npos; slash = path.find('/', start_)) {
+      enter(std::string_view(path).substr(start_, slash - start_));
+      start_ = slash + 1;
+    }
+    name_ = path.c_str() + start_;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { leave(); }
+
+  // What `call` answers for the folder and the last name; -1 and errno where the folder cannot be reached.
+  template <class Call>
+  int with(Call call) const {
+    return file_ < 0 ? -1 : call(file_, name_);
+  }
+
+ private:
+  static constexpr int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+  void enter(std::string_view name) {
+    if (name.empty()) return;
+    char text[NAME_MAX + 1] = {};
+    const bool fits = name.copy(text, NAME_MAX) == name.size();
+    if (!fits) errno = ENAMETOOLONG;
+    const int inner = fits ? ::openat(file_, text, flags) : -1;
+    leave();
+    file_ = inner;
+  }
+
+  void leave() const {
+    const int error = errno;
+    if (file_ >= 0) ::close(file_);
+    errno = error;
+  }
+
+  int file_;
+  std::size_t start_ = 0;
+  const char* name_ = "";
+};
+
+// The same for two paths.
+template <class Call>
+int with_both(const std::string& from, const std::string& to, Call call) {
+  const Folder target(to);
+  return Folder(from).with([&](int from_folder, const char* from_name) {
+    return target.with([&](int folder, const char* name) { return call(from_folder, from_name, folder, name); });
+  });
+}
+
+}  // namespace
+
+int SystemCalls::open(const std::string& path, int flags, mode_t mode) {
+  return Folder(path).with([&](int folder, const char* name) { return ::openat(folder, name, flags, mode); });
+}
 ssize_t SystemCalls::write(int file, const char* bytes, std::size_t count) { return ::write(file, bytes, count); }
 int SystemCalls::fsync(int file) { return ::fsync(file); }
 int SystemCalls::close(int file) { return ::close(file); }
-int SystemCalls::link(const std::string& from, const std::string& to) { return ::link(from.c_str(), to.c_str()); }
-int SystemCalls::rename(const std::string& from, const std::string& to) {
-  return std::rename(from.c_str(), to.c_str());
+int SystemCalls::link(const std::string& from, const std::string& to) {
+  return with_both(from, to,
+                   [](int a, const char* old, int b, const char* name) { return ::linkat(a, old, b, name, 0); });
 }
-int SystemCalls::unlink(const std::string& path) { return ::unlink(path.c_str()); }
-int SystemCalls::mkdir(const std::string& path, mode_t mode) { return ::mkdir(path.c_str(), mode); }
+int SystemCalls::rename(const std::string& from, const std::string& to) {
+  return with_both(from, to,
+                   [](int a, const char* old, int b, const char* name) { return ::renameat(a, old, b, name); });
+}
+int SystemCalls::unlink(const std::string& path) {
+  return Folder(path).with([](int folder, const char* name) { return ::unlinkat(folder, name, 0); });
+}
+int SystemCalls::rmdir(const std::string& path) {
+  return Folder(path).with([](int folder, const char* name) { return ::unlinkat(folder, name, AT_REMOVEDIR); });
+}
+int SystemCalls::mkdir(const std::string& path, mode_t mode) {
+  return Folder(path).with([&](int folder, const char* name) { return ::mkdirat(folder, name, mode); });
+}
 int SystemCalls::fchown(int file, uid_t user, gid_t group) { return ::fchown(file, user, group); }
 
 SystemCalls& system_calls() {

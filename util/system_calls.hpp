@@ -8,8 +8,10 @@
 
 namespace cubinet::util {
 
-// Each method behaves as the call of the same name: -1 and errno on failure. The defaults are the real calls.
-// Thread-safe.
+// Each method behaves as the call of the same name: -1 and errno on failure. The defaults are the real calls, but no
+// folder that a path goes through may be a link (ENOTDIR): whoever may write in a folder could put one in the place of
+// what is in it, at any moment, and lead root to the files of others. Callers name files by real paths: see
+// real_path() in files.hpp. The last name is as for the system. Thread-safe.
 class SystemCalls {
  public:
   virtual ~SystemCalls() = default;
@@ -20,6 +22,7 @@ class SystemCalls {
   virtual int link(const std::string& from, const std::string& to);
   virtual int rename(const std::string& from, const std::string& to);
   virtual int unlink(const std::string& path);
+  virtual int rmdir(const std::string& path);
   virtual int mkdir(const std::string& path, mode_t mode);
   virtual int fchown(int file, uid_t user, gid_t group);
 };

@@ -50,7 +50,7 @@ std::string why_not(const cache::Cabinet& cabinet, const std::vector<cache::Key>
   if (whole) {
     presence = Presence::hit;
   } else if (whole.error().code != ErrorCode::not_found) {
-    presence = Presence::damaged;
+    presence = whole.error().code == ErrorCode::io ? Presence::unreadable : Presence::damaged;
     return whole.error().message;
   } else if (std::binary_search(evicted.begin(), evicted.end(), key)) {
     presence = Presence::evicted;
@@ -71,6 +71,8 @@ const char* name(Presence presence) {
       return "hit";
     case Presence::damaged:
       return "damaged";
+    case Presence::unreadable:
+      return "unreadable";
     case Presence::set_aside:
       return "set aside";
     case Presence::evicted:
@@ -110,8 +112,8 @@ std::string describe(const std::vector<jit::Difference>& differences) {
 }
 
 Explainer::Explainer(const std::vector<cache::Cabinet*>& cabinets) : cabinets_(cabinets) {
-  for (cache::Cabinet* cabinet : cabinets_) {
-    entries_.push_back(cabinet->list().value_or(std::vector<cache::Entry>()));
+  for (const cache::Cabinet* cabinet : cabinets_) {
+    entries_.push_back(cabinet->survey_unchanged().value_or(cache::Survey()).entries);
     evicted_.push_back(cabinet->evicted().value_or(std::vector<cache::Key>()));
   }
 }

@@ -13,11 +13,12 @@ namespace cubinet::warmup {
 
 enum class Presence {
   hit,
-  damaged,    // it is there, and a look-up would set it aside
-  set_aside,  // it was there, damaged, and has not been made again, or was removed since
-  evicted,    // it was there, and a collection removed it
-  stale,      // there is one of this family, N, K and configuration, made of other templates or by another NVRTC
-  absent,     // never made, or removed
+  damaged,     // it is there, and a look-up would set it aside
+  unreadable,  // it is there, and cannot be read
+  set_aside,   // it was there, damaged, and has not been made again, or was removed since
+  evicted,     // it was there, and a collection removed it
+  stale,       // there is one of this family, N, K and configuration, made of other templates or by another NVRTC
+  absent,      // never made, or removed
 };
 
 const char* name(Presence presence);

@@ -11,6 +11,7 @@
 #include "cache/bundle_writer.hpp"
 #include "catch.hpp"
 #include "command.hpp"
+#include "synthetic_cabinet.hpp"
 #include "unit/cache/bundle_builder.hpp"
 
 namespace {
@@ -187,6 +188,21 @@ TEST_CASE("A damaged bundle is refused whole: exit code 1, and the root is as it
   const auto before = test::snapshot(sandbox.path("root"));
   check_refused(sandbox, {"import", sandbox.file("bad", last_byte), "--cache", sandbox.path("root")}, 1, "digest");
   CHECK(test::snapshot(sandbox.path("root")) == before);
+}
+
+TEST_CASE("An import of more than the root may hold says how much is not there, with exit code 1") {
+  Sandbox sandbox;
+  fill_synthetic(sandbox, 4);
+  const std::string bundle = sandbox.path("bundle");
+  REQUIRE(sandbox.run({"cache", "export", bundle}).exit_code == 0);
+  sandbox.environment["CUBINET_CACHE_MAX_ENTRIES"] = "3";
+  const Outcome imported = sandbox.run({"cache", "import", bundle, "--cache", sandbox.path("root"), "--json"});
+  CHECK(imported.exit_code == 1);
+  CHECK(imported.err.find("CUBINET_CACHE_MAX_ENTRIES") != std::string::npos);
+  const auto entries = object_of(sandbox.run({"cache", "ls", "--cache", sandbox.path("root"), "--json"})).at("total");
+  CHECK(object_of(imported).at("imported") == entries);
+  CHECK(object_of(imported).at("evicted") == 4 - entries.get<int>());
+  CHECK(object_of(imported).at("evicted") > 0);
 }
 
 TEST_CASE("With a key, from an option or the environment, only what it has signed is imported") {

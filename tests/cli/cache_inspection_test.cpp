@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "command.hpp"
 #include "synthetic_cabinet.hpp"
+#include "unit/cache/set_clock.hpp"
 #include "util/json_text.hpp"
 
 namespace {
@@ -83,6 +84,18 @@ TEST_CASE("explain tells for each kernel of a problem whether it hits, and chang
   const Outcome text = sandbox.run({"cache", "explain", "--shape", "256,128,2", "--m", "8"});
   CHECK(text.exit_code == 0);
   CHECK(holds(text.out, "0 hits, 4 misses"));
+}
+
+TEST_CASE("explain and a dry run of gc leave an index of a later build where it is, with all that it counted") {
+  const Sandbox sandbox;
+  fill_synthetic(sandbox, 2);
+  cubinet::test::sql(cubinet::cache::Layout{home_root(sandbox)}, "PRAGMA user_version = 99");
+  const auto before = cubinet::test::snapshot(home_root(sandbox));
+  CHECK(sandbox.run({"cache", "explain", "--shape", "256,128,2", "--m", "8"}).exit_code == 0);
+  const Outcome dry = sandbox.run({"cache", "gc", "--max-entries", "1", "--dry-run"});
+  CHECK(dry.exit_code == 1);
+  CHECK(holds(dry.err, "index.db"));
+  CHECK(cubinet::test::snapshot(home_root(sandbox)) == before);
 }
 
 TEST_CASE("explain finds a kernel in a layer, and says which") {

@@ -116,7 +116,7 @@ TEST_CASE("a pinned entry is shown as such and outlives a gc, whose exit code sa
   CHECK(cabinet.run({"ls"}).out.find("pinned") != std::string::npos);
   const Outcome gc = cabinet.run({"gc", "--max-size", "1"});
   CHECK(gc.exit_code == 1);
-  CHECK(gc.err.find("pinned or in use") != std::string::npos);
+  CHECK(gc.err.find("pinned, in use") != std::string::npos);
   CHECK(cabinet.there(4));
   CHECK(cabinet.there(3));
   CHECK_FALSE(cabinet.there(0));

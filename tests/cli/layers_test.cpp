@@ -1,4 +1,6 @@
 // Bundles, read-only folders and folders that are not there, as the places that commands look into.
+#include <unistd.h>
+
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -206,6 +208,36 @@ TEST_CASE("What a command writes may not lie in the cabinet: it is refused befor
     }
   }
   CHECK(test::snapshot(root) == before);
+}
+
+TEST_CASE("A folder of objects that cannot be listed is named with the reason, and hides none of the others") {
+  if (::geteuid() != 0) CUBINET_SKIP("needs to be root, to hide a folder from another user");
+  Sandbox sandbox;
+  fill_synthetic(sandbox, 2);
+  for (const auto& item : fs::recursive_directory_iterator(sandbox.path("home"))) {
+    fs::permissions(item.path(), fs::perms{item.is_directory() ? 0755U : 0644U});
+  }
+  const std::string hidden = cubinet::test::key_of(0).hex();
+  fs::permissions(home_root(sandbox) + "/objects/" + hidden.substr(0, 2), fs::perms{0700});
+  sandbox.unprivileged = true;
+  const Outcome listing = sandbox.run({"cache", "ls", "--json"});
+  CHECK(listing.exit_code == 0);
+  CHECK(object_of(listing).at("total") == 1);
+  CHECK(object_of(listing).at("unreadable").size() == 1);
+  CHECK(object_of(sandbox.run({"cache", "stats", "--json"})).at("unreadable").size() == 1);
+  const Outcome verified = sandbox.run({"cache", "verify", "--json"});
+  CHECK(verified.exit_code == 1);
+  CHECK(object_of(verified).at("damaged").empty());
+  CHECK(object_of(verified).at("unreadable").size() == 1);
+  const Outcome shown = sandbox.run({"cache", "show", hidden});
+  CHECK(shown.exit_code == 1);
+  CHECK(sandbox.run({"cache", "show", cubinet::test::key_of(1).hex()}).exit_code == 0);
+  CHECK(sandbox.run({"cache", "export", sandbox.path("home/bundle")}).exit_code == 1);
+  for (const Outcome& outcome : {listing, verified, shown}) {
+    CHECK(outcome.err.find("--repair") == std::string::npos);
+    const bool named = (outcome.err + outcome.out).find("Permission denied") != std::string::npos;
+    CHECK(named);
+  }
 }
 
 TEST_CASE("An import keeps the limits of the environment, and one that names a wrong limit is refused") {

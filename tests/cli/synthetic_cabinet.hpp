@@ -16,7 +16,7 @@ inline std::string home_root(const Sandbox& sandbox) { return sandbox.path("home
 inline void publish(const Sandbox& sandbox, const cache::Object& object) {
   auto cabinet = cache::Cabinet::open(home_root(sandbox), true);
   REQUIRE(cabinet);
-  REQUIRE(cabinet->publish(test::key_of(object.record), object));
+  REQUIRE(cabinet->publish(test::key_of(object.record), object, cache::Origin::compiled));
 }
 
 // Publishes entries 0 .. count - 1 of unit/cache/support.hpp: each has a larger N, is younger and took longer to

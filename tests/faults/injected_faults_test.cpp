@@ -103,7 +103,7 @@ void ends_or_says_why(const Outcome& outcome, const fs::path&) {
 TEST_CASE("a writer that is killed at any system call leaves whole entries and leftovers, nothing else") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   for (const char* calls :
-       {"openat", "write", "pwrite64", "fsync,fdatasync", "link,rename", "unlink", "mkdir", "ftruncate"}) {
+       {"openat", "write", "pwrite64", "fsync,fdatasync", "linkat,renameat", "unlinkat", "mkdirat", "ftruncate"}) {
     INFO(calls);
     CHECK(at_every_call(Before::nothing, calls, "signal=KILL", ends_or_is_killed) > 0);
   }
@@ -111,7 +111,7 @@ TEST_CASE("a writer that is killed at any system call leaves whole entries and l
 
 TEST_CASE("a writer that is killed at any system call of a repair leaves what the next repair completes") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
-  for (const char* calls : {"rename,link", "unlink", "fsync,fdatasync", "write", "ftruncate"}) {
+  for (const char* calls : {"renameat,linkat", "unlinkat", "fsync,fdatasync", "write", "ftruncate"}) {
     INFO(calls);
     CHECK(at_every_call(Before::damage, calls, "signal=KILL", ends_or_is_killed) > 0);
   }
@@ -123,7 +123,7 @@ TEST_CASE("a writer whose disk is full or broken says so and stores nothing by h
     INFO(error);
     CHECK(at_every_call(Before::nothing, "write", error, ends_or_says_why) > 0);
   }
-  for (const char* calls : {"fsync,fdatasync", "link", "mkdir"}) {
+  for (const char* calls : {"fsync,fdatasync", "linkat", "mkdirat"}) {
     INFO(calls);
     CHECK(at_every_call(Before::nothing, calls, "error=EIO", ends_or_says_why) > 0);
   }
@@ -148,7 +148,7 @@ TEST_CASE("a writer whose index cannot be written stores every entry") {
 
 TEST_CASE("a repair that meets an error is completed by the next one") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
-  for (const char* calls : {"rename,link", "unlink"}) {
+  for (const char* calls : {"renameat,linkat", "unlinkat"}) {
     INFO(calls);
     at_every_call(Before::damage, calls, "error=EIO", ends_or_says_why);
   }

@@ -62,7 +62,7 @@ TEST_CASE("the patterns for changes and locks find what a writer does") {
   const std::vector<std::string> writer = {CABINET_WRITER, folder / "root", "0", "1"};
   REQUIRE(test::run(test::traced({"-y"}, log, writer), folder / "err").status == 0);
   const std::string calls = test::contents(log);
-  for (const char* call : {"openat", "mkdir", "link", "unlink", "fsync", "write", "ftruncate"}) {
+  for (const char* call : {"openat", "mkdirat", "linkat", "unlinkat", "fsync", "write", "ftruncate"}) {
     INFO(call);
     CHECK(lines_with(lines_with(calls, changes), std::string("\\b") + call + "\\(") != "");
   }

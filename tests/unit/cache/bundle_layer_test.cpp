@@ -165,7 +165,7 @@ TEST_CASE("a damaged entry of a bundle in the first place is told with the bundl
   REQUIRE(key);
   const auto checked = stack->cabinet.check(*key);
   REQUIRE_FALSE(checked);
-  CHECK(checked.error().code == ErrorCode::io);
+  CHECK(checked.error().code == ErrorCode::invalid_argument);
   CHECK(checked.error().message.find((folder / "bundle").native() + " is refused: entry " + key->hex()) !=
         std::string::npos);
   CHECK(checked.error().message.find("objects/") == std::string::npos);

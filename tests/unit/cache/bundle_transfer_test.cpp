@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "unit/cache/bundle_builder.hpp"
+#include "unit/cache/set_clock.hpp"
 
 using namespace cubinet;
 using cache::Cabinet;
@@ -45,6 +46,40 @@ TEST_CASE("what is exported and imported is the same, byte for byte, and sound")
   const auto report = to.verify(false).value();
   CHECK(report.damaged.empty());
   CHECK(report.orphans + report.missing + report.leftovers == 0);
+}
+
+TEST_CASE("an import tells how much of the bundle the root's limits left no room for") {
+  test::Filled from(8);
+  const test::TempFolder folder;
+  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  for (const cache::Limits& limits : {cache::Limits{.entries = 3}, cache::Limits{.bytes = 1}, cache::Limits{}}) {
+    fs::remove_all(folder / "to");
+    const auto report = cache::import_bundle(opened(folder / "bundle"), folder / "to", {.limits = limits});
+    REQUIRE(report);
+    auto to = Cabinet::open(folder / "to", false, {.limits = {}}).value();
+    CHECK(report->imported == static_cast<std::uint64_t>(to.stats()->entries));
+    CHECK(report->bytes == static_cast<std::uint64_t>(to.stats()->bytes));
+    CHECK(report->evicted == 8 - report->imported);
+    CHECK((report->evicted == 0) == (limits == cache::Limits{}));
+    CHECK(report->there == 0);
+  }
+}
+
+TEST_CASE("an import is a use: entries that were made long ago elsewhere are young, and come before older ones") {
+  test::SetClock clock;
+  test::Filled from(2);
+  const test::TempFolder folder;
+  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  clock.now += 70 * 86'400;
+  auto to = Cabinet::open(folder / "to", true, {.clock = clock}).value();
+  cache::Object other = test::object_of(5);
+  other.facts.created = clock.now - 86'400;
+  REQUIRE(to.publish(test::key_of(5), other, cache::Origin::compiled));
+  REQUIRE(cache::import_bundle(opened(folder / "bundle"), folder / "to", {.clock = clock}));
+  CHECK(to.collect({.age = 30 * 86'400}, false)->decision.evictions.empty());
+  const auto collected = to.collect({.entries = 2}, false);
+  REQUIRE(collected->decision.evictions.size() == 1);
+  CHECK(collected->decision.evictions.front().entry.key == test::key_of(5));
 }
 
 TEST_CASE("roots of the same entries give the same bundle, whatever their order, use and index") {
@@ -90,7 +125,7 @@ TEST_CASE("an entry that is missing or damaged is exported by nobody, and no fil
   };
   CHECK(fails(test::key_of(7)) == ErrorCode::not_found);
   test::write_file(from.layout.object(test::key_of(1)), "damaged");
-  CHECK(fails(test::key_of(1)) == ErrorCode::io);
+  CHECK(fails(test::key_of(1)) == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("an export replaces the file that is there, and nothing else") {

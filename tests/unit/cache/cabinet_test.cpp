@@ -96,8 +96,17 @@ TEST_CASE("the listing says what was published, in the order of the keys") {
     CHECK(it->record == test::record_of(i));
     CHECK(it->bytes == static_cast<std::int64_t>(fs::file_size(root.layout.object(it->key))));
     CHECK(it->hits == 0);
-    CHECK(it->last_used == 0);
   }
+}
+
+TEST_CASE("what was compiled was never used, and what was copied was used when it came") {
+  test::SetClock clock;
+  test::Filled root(0, {.clock = clock});
+  REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0), cache::Origin::compiled));
+  CHECK(root.cabinet.list()->front().last_used == 0);
+  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0), cache::Origin::copied));
+  CHECK(root.cabinet.list()->front().last_used == clock.now);
 }
 
 TEST_CASE("entries are matched by the first digits of their key, in either case") {
@@ -113,14 +122,16 @@ TEST_CASE("entries are matched by the first digits of their key, in either case"
   CHECK(root.cabinet.match("%").error().code == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("hits are counted with the time of the last one, whatever the clock says") {
+TEST_CASE("hits are counted, whatever the clock says, with the latest time of one") {
   test::SetClock clock;
   test::Filled root(2, {.clock = clock});
+  std::int64_t latest = 0;
   for (const std::int64_t year : {2037, 2001}) {
     clock.now = (year - 1970) * 31'557'600;
+    latest = std::max(latest, clock.now);
     root.cabinet.record_hits({test::key_of(0), test::key_of(0), test::key_of(9)});
     const auto entry = root.cabinet.match(test::key_of(0).hex())->front();
-    CHECK(entry.last_used == clock.now);
+    CHECK(entry.last_used == latest);
   }
   CHECK(root.cabinet.match(test::key_of(0).hex())->front().hits == 4);
   CHECK(root.cabinet.match(test::key_of(1).hex())->front().hits == 0);

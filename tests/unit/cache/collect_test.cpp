@@ -6,7 +6,9 @@
 #include <utime.h>
 
 #include <chrono>
+#include <functional>
 #include <future>
+#include <utility>
 
 #include "catch.hpp"
 #include "unit/cache/index_holder.hpp"
@@ -36,6 +38,16 @@ class StubbornCalls final : public util::SystemCalls {
     if (name != path) return SystemCalls::unlink(name);
     errno = EPERM;
     return -1;
+  }
+};
+
+// Something that happens when the first object is removed.
+class Meanwhile final : public util::SystemCalls {
+ public:
+  std::function<void()> work;
+  int unlink(const std::string& name) override {
+    if (name.ends_with(".cubin")) std::exchange(work, [] {})();
+    return SystemCalls::unlink(name);
   }
 };
 
@@ -140,6 +152,61 @@ TEST_CASE("pinned entries are never evicted, also after the index is lost, until
   CHECK(root.cabinet.unpin(test::key_of(0)).error().code == ErrorCode::not_found);
   REQUIRE(root.cabinet.collect({.bytes = 1}, false));
   CHECK_FALSE(there(root, 0));
+}
+
+TEST_CASE("an entry that is pinned while a collection is under way stays") {
+  Meanwhile calls;
+  test::SetClock clock;
+  test::Filled root(5, {.clock = clock, .calls = calls});  // entry 0 is the oldest
+  Cabinet other = Cabinet::open(root.layout.root, false, {.index_patience = std::chrono::milliseconds(20)}).value();
+  calls.work = [&] { CHECK(other.pin(test::key_of(2))); };
+  const auto done = root.cabinet.collect({.bytes = 1}, false);
+  REQUIRE(done);
+  CHECK(there(root, 2));
+  CHECK(done->decision.evictions.size() == 4);
+  CHECK(done->decision.entries_left == 1);
+  CHECK(done->decision.over);
+}
+
+TEST_CASE("a pin waits for a collection that is under way, and is an error when its entry is gone then") {
+  for (const bool evicted : {true, false}) {
+    INFO(evicted);
+    test::Filled root(1, {.index_patience = std::chrono::milliseconds(60'000)});
+    auto other = util::FileLock::acquire(root.layout.collecting(), std::chrono::milliseconds(0));
+    REQUIRE((other && *other));
+    auto pinning = std::async(std::launch::async, [&] { return root.cabinet.pin(test::key_of(0)); });
+    CHECK(pinning.wait_for(std::chrono::milliseconds(200)) == std::future_status::timeout);
+    if (evicted) fs::remove(root.layout.object(test::key_of(0)));
+    other->reset();
+    const auto pinned = pinning.get();
+    CHECK(pinned.has_value() != evicted);
+    if (evicted) CHECK(pinned.error().code == ErrorCode::not_found);
+  }
+}
+
+TEST_CASE("a file that cannot be removed costs one that can, so that the root comes within its limits") {
+  StubbornCalls calls;
+  test::Filled root(4, {.calls = calls});
+  calls.path = root.layout.object(test::key_of(0)).native();  // the oldest
+  const auto done = root.cabinet.collect({.entries = 2}, false);
+  REQUIRE(done);
+  CHECK(done->decision.entries_left == 2);
+  CHECK_FALSE(done->decision.over);
+  CHECK(root.cabinet.stats()->entries == 2);
+}
+
+TEST_CASE("a hit by a clock that shows the past makes nothing older, and one at its zero is a use") {
+  test::SetClock clock;
+  test::Filled root(2, {.clock = clock});
+  const std::int64_t now = clock.now;
+  root.cabinet.record_hits({test::key_of(0)});
+  for (const std::int64_t wrong : {now - 7'200, std::int64_t{978'307'200}, std::int64_t{0}, std::int64_t{-5}}) {
+    clock.now = wrong;
+    root.cabinet.record_hits({test::key_of(0)});
+    CHECK(root.cabinet.match(test::key_of(0).hex())->front().last_used == now);
+  }
+  root.cabinet.record_hits({test::key_of(1)});
+  CHECK(root.cabinet.match(test::key_of(1).hex())->front().last_used > 0);
 }
 
 TEST_CASE("an entry that is removed by name loses its pin") {
@@ -319,6 +386,7 @@ TEST_CASE("a file that cannot be removed is no eviction, the others are, and the
   REQUIRE(done->decision.evictions.size() == 2);
   for (const auto& eviction : done->decision.evictions) CHECK(eviction.entry.key != test::key_of(0));
   CHECK(done->decision.entries_left == 1);
+  CHECK(done->decision.over);
   CHECK(done->problem.find(calls.path) != std::string::npos);
   CHECK(root.cabinet.stats()->counters.evictions == 2);
   CHECK(root.cabinet.verify(false)->checked == 1);

@@ -1,5 +1,6 @@
 // Links that somebody planted in a root lead nobody out of it.
 #include "catch.hpp"
+#include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
@@ -24,6 +25,38 @@ struct Planted : test::Filled {
   fs::path outside = folder / "outside";
 };
 
+// Something in each part that a later change would touch: what is to be evicted, swept, set aside or taken back.
+void fill_all_parts(Cabinet& cabinet, const cache::Layout& layout) {
+  REQUIRE(cabinet.pin(test::key_of(1)));
+  REQUIRE(cabinet.claim(test::key_of(0)).mine());
+  test::write_file(layout.tmp() / "leftover", "x");
+  fs::create_directories(layout.tmp() / "folder/inside");
+  fs::create_directories(layout.quarantine() / "folder/inside");
+  test::write_file(layout.quarantine() / "folder/inside/file", "x");
+  test::write_file(layout.quarantine() / "file", "x");
+  test::write_file(layout.objects() / "stranger", "x");
+  fs::create_directories(layout.in_use());
+  test::write_file(layout.in_use() / "of-a-dead-process", "x");
+  test::write_file(layout.object(test::key_of(1)), "damaged");
+}
+
+// All that makes, moves or removes something. What of it fails is of no matter here.
+void change_all_parts(Cabinet& cabinet) {
+  static_cast<void>(cabinet.claim(test::key_of(0)));
+  static_cast<void>(cabinet.holds(test::key_of(1)));
+  static_cast<void>(cabinet.publish(test::key_of(1), test::object_of(1)));
+  static_cast<void>(cabinet.publish(test::key_of(2), test::object_of(2)));
+  cabinet.record_hits({test::key_of(0)});
+  cabinet.lease()->add({test::key_of(0)});
+  static_cast<void>(cabinet.record_coverage("{}", {test::key_of(0)}));
+  static_cast<void>(cabinet.verify(true));
+  static_cast<void>(cabinet.pin(test::key_of(0)));
+  static_cast<void>(cabinet.unpin(test::key_of(0)));
+  static_cast<void>(cabinet.unpin(test::key_of(1)));
+  static_cast<void>(cabinet.collect({.bytes = 1}, false));
+  static_cast<void>(cabinet.remove(test::key_of(1)));
+}
+
 bool stores_and_finds(Cabinet& cabinet) {
   if (!cabinet.publish(test::key_of(entry), test::object_of(entry))) return false;
   const auto object = cabinet.find(test::key_of(entry), test::record_of(entry));
@@ -43,6 +76,25 @@ TEST_CASE("a link in the place of a part that is gone through is refused by name
     CHECK(opened.error().code == ErrorCode::cache_unusable);
     CHECK(opened.error().message.find(part) != std::string::npos);
     CHECK(test::snapshot(root.folder.path()) == before);
+  }
+}
+
+TEST_CASE(
+    "a part that becomes a link after the root was opened leads nothing that is made, moved or removed out of it") {
+  for (const char* part : {"", "objects", "tmp", "quarantine", "locks", "pins", "in_use"}) {
+    INFO(part);
+    test::SetClock clock;
+    clock.now = util::system_clock().seconds() + 365 * 86'400;  // all that lies about is old
+    const test::Filled root(2, {.clock = clock});
+    Cabinet cabinet = Cabinet::open(root.layout.root, false, {.clock = clock}).value();
+    fill_all_parts(cabinet, root.layout);
+    const fs::path place = *part == '\0' ? root.layout.root : root.layout.root / part;
+    fs::create_directory(root.folder / "outside");
+    fs::rename(place, root.folder / "outside/part");
+    fs::create_directory_symlink(root.folder / "outside/part", place);
+    const auto before = test::snapshot(root.folder / "outside");
+    change_all_parts(cabinet);
+    CHECK(test::snapshot(root.folder / "outside") == before);
   }
 }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <nlohmann/json.hpp>
 
 #include "cache/facts_json.hpp"
+#include "cache/fields.hpp"
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
 #include "unit/util/failing_memory.hpp"
@@ -19,6 +21,22 @@ namespace {
 
 std::string encoded(const cache::Object& object) {
   return object.payload + encode_footer(test::key_of(object.record), object).value();
+}
+
+// The same by another writer, which looks at nothing.
+std::string unchecked(const cache::Object& object) {
+  const std::string facts = cache::facts_to_json(object.facts).value();
+  std::string footer = "cubinetF";
+  cache::put_number(footer, 1, 4);
+  cache::put_number(footer, object.payload.size(), 8);
+  cache::put_digest(footer, util::sha256(object.payload));
+  cache::put_digest(footer, util::sha256(object.record));
+  cache::put_number(footer, object.record.size(), 4);
+  cache::put_number(footer, facts.size(), 4);
+  footer += object.record + facts;
+  cache::put_number(footer, footer.size() + cache::footer_tail_bytes, 4);
+  cache::put_digest(footer, util::sha256(footer));
+  return object.payload + footer + "cubinetE";
 }
 
 }  // namespace
@@ -100,6 +118,36 @@ TEST_CASE("what cannot be stored is refused with the reason") {
   CHECK(encode_footer(test::key_of(1), object).error().code == ErrorCode::invalid_argument);
   object.payload.assign(cache::max_payload_bytes + 1, 'x');
   CHECK(encode_footer(test::key_of(1), object).error().message.find("too large") != std::string::npos);
+}
+
+TEST_CASE("facts out of bounds are neither written nor read") {
+  const std::vector<std::function<void(cache::Facts&)>> changes = {
+      [](auto& facts) { facts.family.assign(257, 'x'); },
+      [](auto& facts) { facts.arch.assign(257, 'x'); },
+      [](auto& facts) { facts.config.assign(257, 'x'); },
+      [](auto& facts) { facts.kernel_names.assign(2000, "long_kernel_name"); },
+      [](auto& facts) { facts.n = -1; },
+      [](auto& facts) { facts.k = -1; },
+      [](auto& facts) { facts.registers = -1; },
+      [](auto& facts) { facts.spill_bytes = -1; },
+      [](auto& facts) { facts.smem_bytes = -1; },
+      [](auto& facts) { facts.created = -1; },
+      [](auto& facts) { facts.created = std::numeric_limits<std::int64_t>::max(); },
+      [](auto& facts) { facts.compile_ms = -1; },
+      [](auto& facts) { facts.compile_ms = 1e308; },
+  };
+  cache::Object largest = test::object_of(1);
+  largest.facts.family.assign(256, 'x');
+  const cache::Key key = test::key_of(1);
+  CHECK(unchecked(largest) == encoded(largest));
+  CHECK(decode_object(unchecked(largest), key).has_value());
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    INFO(i);
+    cache::Object object = test::object_of(1);
+    changes[i](object.facts);
+    CHECK(cache::encode_footer(key, object).error().code == ErrorCode::invalid_argument);
+    CHECK(cache::decode_object(unchecked(object), key).error().code == ErrorCode::invalid_argument);
+  }
 }
 
 TEST_CASE("facts are compact JSON, sorted by name, that says the same again, whatever is in their texts") {

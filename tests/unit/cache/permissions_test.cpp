@@ -219,9 +219,10 @@ TEST_CASE("a root that cannot be entered or made is refused by name") {
   }));
 }
 
-TEST_CASE("an index that cannot be read or written is replaced when the root can be") {
+TEST_CASE("an index that cannot be read or written is replaced when the root can be, whoever owns its lock") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
+  test::write_file(root.layout.locks() / "index", "");
   for (const mode_t mode : {0000, 0444}) {
     REQUIRE(::chown(root.layout.index().c_str(), 0, 0) == 0);
     REQUIRE(::chmod(root.layout.index().c_str(), mode) == 0);
@@ -232,4 +233,54 @@ TEST_CASE("an index that cannot be read or written is replaced when the root can
       return cabinet->list()->size() == 1 && cabinet->list()->front().hits == 1;
     }));
   }
+}
+
+TEST_CASE("a folder of objects that cannot be listed hides its own entries and no others, and costs no row") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Owned root;
+  const fs::path shard = root.layout.object(test::key_of(0)).parent_path();
+  REQUIRE(test::key_of(1).hex().substr(0, 2) != shard.filename());
+  REQUIRE(as_user(owner, [&] {
+    auto cabinet = Cabinet::open(root.layout.root, false).value();
+    return cabinet.publish(test::key_of(1), test::object_of(1)).has_value() && cabinet.list()->size() == 2;
+  }));
+  REQUIRE(::chown(shard.c_str(), 0, 0) == 0);
+  REQUIRE(::chmod(shard.c_str(), 0700) == 0);
+  const auto is_named = [&](const std::vector<cache::Unreadable>& unreadable) {
+    return unreadable.size() == 1 && unreadable.front().name == shard.filename() &&
+           unreadable.front().reason.find("Permission denied") != std::string::npos;
+  };
+  CHECK(as_user(owner, [&] {
+    auto cabinet = Cabinet::open(root.layout.root, false).value();
+    const auto survey = cabinet.survey();
+    const auto report = cabinet.verify(true);
+    const auto collected = cabinet.collect({}, false);
+    return survey && survey->entries.size() == 1 && survey->damaged.empty() && is_named(survey->unreadable) &&
+           is_named(cabinet.stats()->unreadable) && report && report->damaged.empty() && report->missing == 0 &&
+           is_named(report->unreadable) && collected && collected->decision.entries_left == 1 &&
+           is_named(cabinet.survey(test::key_of(0).hex())->unreadable) &&
+           cabinet.survey(test::key_of(1).hex())->unreadable.empty();
+  }));
+  REQUIRE(::chown(shard.c_str(), owner, owner) == 0);
+  CHECK(as_user(owner, [&] {
+    return Cabinet::open(root.layout.root, false)->verify(false)->orphans == 0;  // its row is there still
+  }));
+}
+
+TEST_CASE("an object that cannot be read is told from a damaged one, and a repair leaves it where it is") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Owned root;
+  const fs::path object = root.layout.object(test::key_of(0));
+  REQUIRE(::chown(object.c_str(), 0, 0) == 0);
+  REQUIRE(::chmod(object.c_str(), 0600) == 0);
+  fs::remove(root.layout.index());
+  CHECK(as_user(owner, [&] {
+    auto cabinet = Cabinet::open(root.layout.root, false).value();
+    const auto report = cabinet.verify(true);
+    const auto survey = cabinet.survey();
+    return report && report->damaged.empty() && report->unmended == 0 && report->unreadable.size() == 1 &&
+           report->unreadable.front().name == test::key_of(0).hex() && survey && survey->damaged.empty() &&
+           survey->unreadable.size() == 1 && cabinet.check(test::key_of(0)).error().code == ErrorCode::io;
+  }));
+  CHECK(fs::exists(object));
 }

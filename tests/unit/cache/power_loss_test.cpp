@@ -134,6 +134,7 @@ TEST_CASE("a pin that was told is there after a loss of power, also where whoeve
     test::LosingDisk disk(before.path());
     auto cabinet = Cabinet::open(before / "root", true, {.calls = disk});
     REQUIRE(cabinet);
+    REQUIRE(cabinet->publish(test::key_of(0), test::object_of(0)));
     disk.dies_at = disk.calls + dies_at;
     static_cast<void>(cabinet->pin(test::key_of(0)));
     disk.dies_at = -1;

@@ -73,7 +73,9 @@ TEST_CASE("an entry counts from its last use, one that was never used from its c
   const Case cases[] = {
       {"used", now - 9, now - 5, now, now - 5},
       {"never used", now - 9, 0, now, now - 9},
-      {"used before it was made: a clock went back", now - 5, now - 9, now, now - 9},
+      {"used by a clock that showed 2001", now - 9, year_2001, now, now - 9},
+      {"used by a clock that showed 1970", now - 9, 1, now, now - 9},
+      {"used before it was made: a clock went back", now - 5, now - 9, now, now - 5},
       {"used in 2037", now - 9, year_2037, now, now},
       {"made in 2037, never used", year_2037, 0, now, now},
       {"the clock shows 2001", now - 9, now - 5, year_2001, year_2001},
@@ -122,6 +124,27 @@ TEST_CASE("what is pinned or in use stays, and the decision says that the root i
   CHECK(decision.over);
   CHECK(evicted(decision) == keys_of({2}));
   CHECK(decision.entries_left == 2);
+}
+
+TEST_CASE("what was used last by a clock that showed the past is no older than what was never used") {
+  const std::vector<Entry> entries{entry_of(0, now - 9 * day, 0), entry_of(1, now - 8 * day, year_2001)};
+  CHECK(evicted(decide(entries, {.entries = 1}, now)) == keys_of({0}));
+  CHECK(decide(entries, {.age = 30 * day}, now).evictions.empty());
+}
+
+TEST_CASE("what stays though it was to go is counted as there, and the next ones go in its place") {
+  const std::vector<Entry> entries{entry_of(0, now - 9, 0), entry_of(1, now - 8, 0), entry_of(2, now - 7, 0),
+                                   entry_of(3, now - 6, 0)};
+  const auto evict = [&](const Entry& entry) {
+    if (entry.key == test::key_of(0)) return cache::Fate::stays;
+    return entry.key == test::key_of(1) ? cache::Fate::gone : cache::Fate::evicted;
+  };
+  const auto decision = decide(entries, {.entries = 2}, now, evict);
+  CHECK(evicted(decision) == keys_of({2}));
+  CHECK(decision.entries_left == 2);
+  CHECK(decision.bytes_left == 200);
+  CHECK_FALSE(decision.over);
+  CHECK(decide(entries, {.entries = 2}, now, [](const Entry&) { return cache::Fate::stays; }).over);
 }
 
 TEST_CASE("a clock that shows 2001 makes nothing old, and the order of use is kept") {

@@ -75,6 +75,20 @@ TEST_CASE("a root of another format is refused with both versions and left alone
   CHECK(refusal(folder / "root").message.find("format 2") != std::string::npos);
 }
 
+TEST_CASE("a mark that lost its line feed, or gained what another system puts before it, is refused with the mend") {
+  const test::TempFolder folder;
+  REQUIRE(Cabinet::open(folder / "root", true));
+  for (const char* text : {"cubinet cabinet 1", "cubinet cabinet 1\r\n", "cubinet cabinet 1\n\n"}) {
+    test::write_file(folder / "root/FORMAT", text);
+    const std::string message = refusal(folder / "root").message;
+    CHECK(message.find("reads format 1") == std::string::npos);
+    const std::string mend = message.substr(message.find('`') + 1, message.rfind('`') - message.find('`') - 1);
+    REQUIRE(mend.starts_with("echo "));
+    REQUIRE(std::system(mend.c_str()) == 0);
+    CHECK(Cabinet::open(folder / "root", false));
+  }
+}
+
 TEST_CASE("a file in the place of the root or of its parent is named in the refusal") {
   const test::TempFolder folder;
   test::write_file(folder / "file", "x");

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "catch.hpp"
+#include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
@@ -121,6 +122,43 @@ TEST_CASE("verify finds exactly the objects that were damaged, whichever they ar
       const bool whole = !std::binary_search(expected.begin(), expected.end(), test::key_of(number).hex());
       CHECK(root.cabinet.find(test::key_of(number), test::record_of(number)).has_value() == whole);
     }
+  }
+}
+
+TEST_CASE("a repair that cannot put the index right reports all the same what it found and moved") {
+  test::Filled root(2);
+  test::write_file(root.layout.object(test::key_of(0)), "damaged");
+  test::write_file(root.layout.index(), "noise");
+  fs::remove_all(root.layout.locks());
+  test::write_file(root.layout.locks(), "no folder");  // so that nobody may replace the index
+  const auto report = root.cabinet.verify(true);
+  REQUIRE(report);
+  CHECK(report->damaged == std::vector<std::string>{test::key_of(0).hex()});
+  CHECK(report->unmended == 0);
+  CHECK(report->index_unmended.find("locks") != std::string::npos);
+  CHECK(root.cabinet.stats()->quarantined == 1);
+  fs::remove(root.layout.locks());
+  fs::create_directory(root.layout.locks());
+  CHECK(root.cabinet.verify(true)->index_unmended.empty());
+}
+
+TEST_CASE("a listing for those who only look, and a dry run, leave an index that is not fit as it is") {
+  for (const char* how : {"noise", "future", "gone", "rows missing"}) {
+    INFO(how);
+    test::Filled root(3);
+    const std::string_view damage = how;
+    if (damage == "noise") test::write_file(root.layout.index(), "noise");
+    if (damage == "future") test::sql(root.layout, "PRAGMA user_version = 999");
+    if (damage == "gone") fs::remove(root.layout.index());
+    if (damage == "rows missing") test::sql(root.layout, "DELETE FROM entries");
+    const auto before = test::snapshot(root.folder.path());
+    const auto survey = root.cabinet.survey_unchanged();
+    REQUIRE(survey);
+    CHECK(survey->entries.size() == 3);
+    const bool readable = damage == "gone" || damage == "rows missing";
+    CHECK(survey->index_problem.empty() == readable);
+    CHECK(root.cabinet.collect({.bytes = 1}, true).has_value() == readable);
+    CHECK(test::snapshot(root.folder.path()) == before);
   }
 }
 

@@ -289,6 +289,19 @@ TEST_CASE("A beat that cannot be written leaves the one before, and what is no f
   CHECK(test::contents(shown.folder / "precious") == "precious");
 }
 
+TEST_CASE("A file in a folder that a link leads to is kept and withdrawn there") {
+  const test::TempFolder folder;
+  std::filesystem::create_directory(folder / "real");
+  std::filesystem::create_directory_symlink(folder / "real", folder / "link");
+  ProgressSurroundings surroundings;
+  surroundings.time_of_day = [] { return 1e9; };
+  ProgressBeat beat(folder / "link/p", surroundings);
+  REQUIRE(beat.write({}, ProgressState::compiling, ""));
+  CHECK(std::filesystem::exists(folder / "real/p"));
+  beat.withdraw();
+  CHECK_FALSE(std::filesystem::exists(folder / "real/p"));
+}
+
 TEST_CASE("The file says for whom the process waits and for how long, until a kernel is done or the phase is over") {
   Shown shown(ProgressStyle::lines, true);
   shown.display.begin(Phase::compiling, 3);
