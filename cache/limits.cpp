@@ -39,6 +39,10 @@ Expected<std::int64_t> parse_size_limit(std::string_view text) {
   if (text.empty()) return default_limits.bytes;
   if (is_none(text)) return 0;
   auto bytes = util::parse_byte_size(text);
+  // 0 is no limit, and a part of a byte is not that.
+  if (bytes && *bytes == 0 && text.find_first_of("123456789") != std::string_view::npos) {
+    bytes = fail(ErrorCode::invalid_argument, fmt::format("'{}' is less than a byte: write 1 or more", text));
+  }
   if (!bytes) bytes.error().message += ", or none";
   return bytes;
 }

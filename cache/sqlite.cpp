@@ -142,9 +142,13 @@ SqlExpected<std::string> Database::text(const char* sql) {
   return *row ? statement->text(0) : std::string();
 }
 
+bool Database::is_read_only() const { return sqlite3_db_readonly(handle_.get(), "main") == 1; }
+
 std::int64_t Database::changes() const { return sqlite3_changes64(handle_.get()); }
 
 SqlExpected<Transaction> Transaction::begin(Database& database) {
+  // SQLite would begin one to read in, without a word.
+  if (database.is_read_only()) return damaged("it cannot be written");
   if (auto begun = database.run("BEGIN IMMEDIATE"); !begun) return tl::make_unexpected(begun.error());
   return Transaction(database);
 }

@@ -84,6 +84,8 @@ class Database {
   SqlExpected<Statement> prepare(const char* sql);
   // Rows that the last INSERT, UPDATE or DELETE changed.
   [[nodiscard]] std::int64_t changes() const;
+  // The file can be read and not written: so SQLite opens one then, whatever the mode.
+  [[nodiscard]] bool is_read_only() const;
 
  private:
   struct Close {

@@ -135,8 +135,7 @@ inline constexpr const char* verify_help =
     "  index_busy    true: another process held it, and it was not compared\n"
     "  repaired      true: --repair was given and all of the above is mended\n"
     "  unmended      damaged files that --repair could not set aside\n"
-    "  index_unmended\n"
-    "                why --repair could not put the rows right, else empty\n";
+    "  index_unmended why --repair could not put the rows right, else empty\n";
 
 inline constexpr const char* gc_help =
     "Evicts what was not used for --max-age, then what was used least recently until the rest is\n"

@@ -162,7 +162,9 @@ void ProgressScreen::draw(const ProgressCounts& counts) {
 }
 
 ProgressBeat::ProgressBeat(std::filesystem::path path, const ProgressSurroundings& surroundings)
-    : path_(path.empty() ? std::move(path) : util::real_path(path).value_or(path)), surroundings_(surroundings) {}
+    : path_(std::move(path)),
+      real_path_(wanted() ? util::real_path(path_).value_or(path_) : path_),
+      surroundings_(surroundings) {}
 
 void ProgressBeat::tick(const ProgressCounts& counts) {
   const std::lock_guard lock(mutex_);
@@ -178,7 +180,7 @@ bool ProgressBeat::write(const ProgressCounts& counts, ProgressState state, cons
 
 void ProgressBeat::withdraw() noexcept {
   const std::lock_guard lock(mutex_);
-  if (wanted() && !left_) remove_progress(surroundings_.calls, path_);
+  if (wanted() && !left_) remove_progress(surroundings_.calls, real_path_);
 }
 
 bool ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {

@@ -114,7 +114,8 @@ class ProgressBeat {
  private:
   bool write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message);
 
-  std::filesystem::path path_;
+  std::filesystem::path path_;       // as the user named it
+  std::filesystem::path real_path_;  // found beforehand: a withdrawal may have no memory
   const ProgressSurroundings& surroundings_;
   std::mutex mutex_;  // guards everything below
   util::Moment last_{};

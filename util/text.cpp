@@ -63,7 +63,6 @@ std::optional<std::int64_t> take_millionths(std::string_view& text) {
 }
 
 std::optional<Size> parse(std::string_view text) {
-  const bool is_above_none = text.find_first_of("123456789") != std::string_view::npos;
   auto size = take_number(text);
   if (!size) return std::nullopt;
   std::int64_t millionths = 0;
@@ -80,8 +79,7 @@ std::optional<Size> parse(std::string_view text) {
   const std::int64_t part = *unit / 1'000'000 * millionths + *unit % 1'000'000 * millionths / 1'000'000;
   size->multiply(*unit);
   size->add(part);
-  // 0 is no limit in many places, and what is less than a byte is not that.
-  return size->bytes == 0 && is_above_none ? std::nullopt : size;
+  return size;
 }
 
 }  // namespace

@@ -27,8 +27,6 @@ std::vector<std::string> keys(const Sandbox& sandbox, const std::string& root) {
   return found;
 }
 
-std::string home_root(const Sandbox& sandbox) { return sandbox.path("home/.cache/cubinet"); }
-
 // Runs `cubinet cache ...` and returns the object that it prints.
 nlohmann::json cache(const Sandbox& sandbox, Arguments arguments) {
   arguments.insert(arguments.begin(), "cache");

@@ -214,6 +214,7 @@ TEST_CASE("A folder of objects that cannot be listed is named with the reason, a
   if (::geteuid() != 0) CUBINET_SKIP("needs to be root, to hide a folder from another user");
   Sandbox sandbox;
   fill_synthetic(sandbox, 2);
+  fs::permissions(sandbox.path("home"), fs::perms{0755});
   for (const auto& item : fs::recursive_directory_iterator(sandbox.path("home"))) {
     fs::permissions(item.path(), fs::perms{item.is_directory() ? 0755U : 0644U});
   }
@@ -249,7 +250,7 @@ TEST_CASE("An import keeps the limits of the environment, and one that names a w
   CHECK(holds(refused.err, "CUBINET_CACHE_MAX_ENTRIES"));
   CHECK_FALSE(fs::exists(home_root(sandbox)));
   sandbox.environment["CUBINET_CACHE_MAX_ENTRIES"] = "10";
-  CHECK(sandbox.run({"cache", "import", bundle}).exit_code == 0);
+  CHECK(sandbox.run({"cache", "import", bundle}).exit_code == 1);  // not all of it is there
   const auto listed = object_of(sandbox.run({"cache", "ls", "--json"}));
   CHECK(listed.at("total") <= 10);
   CHECK(listed.at("total") >= 9);

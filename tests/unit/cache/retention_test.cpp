@@ -214,7 +214,8 @@ TEST_CASE("limits are read as people write them, and what is none of them is ref
   CHECK(cache::parse_age_limit("12h") == 12 * 3600);
   CHECK(cache::parse_age_limit("7d") == 7 * day);
   CHECK(cache::parse_age_limit("2w") == 14 * day);
-  for (const char* text : {"-1", "lots", "1.5.2", "9999999999GiB"}) {
+  for (const char* text : {"0.0", "0.000GiB"}) CHECK(cache::parse_size_limit(text) == 0);
+  for (const char* text : {"-1", "lots", "1.5.2", "9999999999GiB", "0.9", "0.5 B", "0.0000001GiB"}) {
     const auto size = cache::parse_size_limit(text);
     REQUIRE_FALSE(size);
     CHECK(size.error().message.find(text) != std::string::npos);

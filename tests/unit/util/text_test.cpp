@@ -29,14 +29,6 @@ TEST_CASE("what is not a size, or too large a one, is refused with a message tha
   }
 }
 
-TEST_CASE("what is less than a byte and more than none is no size, since 0 may mean no limit") {
-  for (const char* text : {"0.9", "0.5 B", "0.0000001GiB", "0.0001k"}) {
-    INFO(text);
-    CHECK_FALSE(util::parse_byte_size(text));
-  }
-  for (const char* text : {"0", "0.0", "0.000GiB"}) CHECK(util::parse_byte_size(text).value() == 0);
-}
-
 TEST_CASE("a size that is one but does not fit is said to be too large, with the most that there is") {
   for (const char* text : {"9223372036854775808", "8388608TiB", "99999999999999999999", "99999999999999GiB",
                            "99999999999999999999 MB", "99999999999999999999.5"}) {
