@@ -1,2 +1,7 @@
-// A library with a symbol that is not of the public interface: what exports.cmake has to find.
-extern "C" __attribute__((visibility("default"))) int stray_symbol() { return 0; }
+// A library with a symbol that is not of the public interface, which exports.cmake has to find, and with one of the
+// shared libstdc++, which needed.cmake has to find.
+#include <locale>
+
+extern "C" __attribute__((visibility("default"))) int stray_symbol() {
+  return static_cast<int>(std::locale().name().size());
+}
