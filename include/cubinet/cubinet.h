@@ -174,7 +174,8 @@ typedef struct cubinet_background_report {
   { sizeof(cubinet_background_report), 0, 0, 0, NULL }
 
 /* What to plan for: a model's config.json, or problems (whose own m_first and m_last do not count), or the generic
- * kernels alone. As the options of the command `cubinet plan`. */
+ * kernels alone; more than one of the three is refused, and so is what applies to another of them. As the options of
+ * the command `cubinet plan`. */
 typedef struct cubinet_request {
   size_t size;
   const char* model;               /* path of a config.json; NULL: none */
@@ -194,7 +195,8 @@ typedef struct cubinet_request {
   { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0 }
 
 /* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
- * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. */
+ * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. Where
+ * all is known to be there it is called once, with done equal to total. */
 typedef int (*cubinet_progress)(void* user, const char* phase, int64_t done, int64_t total);
 
 typedef struct cubinet_warmup_options {
@@ -241,7 +243,9 @@ CUBINET_API cubinet_status cubinet_plan(const cubinet_request* request, char** j
 
 /* Compiles every kernel of the request that the cabinet of `options` (NULL: the environment's) lacks, and executes them
  * on request: what `cubinet warmup` does, and where *json is set, the object that it prints with --json, also with
- * CUBINET_INCOMPLETE. Needs no device but to execute. `warmup` and `json` may be NULL. *json as above. */
+ * CUBINET_INCOMPLETE: compilers' logs stand there. Needs no device but to execute. `warmup` and `json` may be NULL.
+ * *json as above. NVRTC, as it is loaded, puts handlers of its own in the place of the process's for SIGINT and
+ * SIGTERM, and takes them back. */
 CUBINET_API cubinet_status cubinet_warmup(const cubinet_options* options, const cubinet_request* request,
                                           const cubinet_warmup_options* warmup, char** json);
 
