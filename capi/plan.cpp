@@ -9,11 +9,13 @@ namespace cubinet::capi {
 namespace {
 
 // The keys are those of the NVRTC that would compile here, or of the one that the build expects.
-Expected<void> plan(const cubinet_request* request, char** json) {
+Expected<void> plan(const cubinet_options* options, const cubinet_request* request, char** json) {
   if (auto there = check_given(json, "json"); !there) return there;
+  const auto own = options_of(options);
+  if (!own) return tl::make_unexpected(own.error());
   const auto planned = plan_of(request);
   if (!planned) return tl::make_unexpected(planned.error());
-  const auto toolchain = warmup::open_toolchain(ServiceOptions::from_environment().nvrtc_folders);
+  const auto toolchain = warmup::open_toolchain(own->nvrtc_folders);
   const std::string text = warmup::plan_json(planned->request, planned->plan, toolchain.compiler->version());
   return copy_for_caller(text).map([&](char* copy) { *json = copy; });
 }
@@ -21,6 +23,6 @@ Expected<void> plan(const cubinet_request* request, char** json) {
 }  // namespace
 }  // namespace cubinet::capi
 
-cubinet_status cubinet_plan(const cubinet_request* request, char** json) {
-  return cubinet::capi::guarded([&] { return cubinet::capi::plan(request, json); });
+cubinet_status cubinet_plan(const cubinet_options* options, const cubinet_request* request, char** json) {
+  return cubinet::capi::guarded([&] { return cubinet::capi::plan(options, request, json); });
 }

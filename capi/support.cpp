@@ -47,6 +47,7 @@ Expected<void> check_options(const cubinet_options& given) {
   if (given.miss < CUBINET_MISS_COMPILE || given.miss > CUBINET_MISS_ERROR) {
     return fail(ErrorCode::invalid_argument, fmt::format("options.miss: {} is no cubinet_miss", given.miss));
   }
+  if (given.reserved != 0) return fail(ErrorCode::unsupported, "options.reserved: 0 is all that this library knows");
   return check_list(given.layers, given.layer_count, "options.layers").and_then([&] {
     return check_list(given.nvrtc_folders, given.nvrtc_folder_count, "options.nvrtc_folders");
   });

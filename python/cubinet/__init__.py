@@ -155,7 +155,7 @@ def _request(
     if given:
         named_dtype = named_layout = None
     return _binding.request(
-        None if model is None else _os.fspath(model),
+        None if model is None else _path("model", model),
         [problem._tuple() for problem in given],
         ep,
         tp,
@@ -169,6 +169,14 @@ def _request(
     )
 
 
+def _path(name: str, value: _Path) -> str:
+    """A path for the library, which reads a text up to its first NUL."""
+    path = _os.fspath(value)
+    if "\0" in path:
+        raise ValueError(f"{name}: expected a path, got one with a NUL in it: {path!r}")
+    return path
+
+
 def _options(
     cache: _Path | None = None,
     layers: Iterable[_Path] | None = None,
@@ -177,8 +185,8 @@ def _options(
     miss: str = "compile",
 ) -> Any:
     return _binding.options(
-        None if cache is None else _os.fspath(cache),
-        [_os.fspath(layer) for layer in layers or []],
+        None if cache is None else _path("cache", cache),
+        [_path("layers", layer) for layer in layers or []],
         _nvrtc_folders(),
         device,
         jobs,
@@ -210,7 +218,7 @@ def plan(
     Raises ValueError, and Error with status "unsupported" for what no kernel takes, the rule named.
     """
     request = _request(model, shapes, problems, dtype, layout, ep, tp, m_min, m_max, arch, generic_only, no_generic)
-    planned: dict[str, Any] = _json.loads(_binding.plan(request))
+    planned: dict[str, Any] = _json.loads(_binding.plan(request, _options()))
     return planned
 
 

@@ -1,5 +1,6 @@
 #include "python/src/arguments.hpp"
 
+#include <cstring>
 #include <initializer_list>
 #include <string>
 
@@ -11,6 +12,19 @@ namespace {
 bool is_none(PyObject* value) { return value == Py_None; }
 bool is_false(PyObject* value) { return value == Py_False || value == Py_None; }
 bool is_anything(PyObject*) { return true; }
+
+// Whether writing the value down runs no code but Python's own: that of a tensor would launch kernels.
+bool is_plain(PyObject* value) {
+  if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
+      PyObject* item = PySequence_Fast_GET_ITEM(value, i);
+      if (PyTuple_CheckExact(item) || PyList_CheckExact(item) || !is_plain(item)) return false;
+    }
+    return true;
+  }
+  return value == Py_None || PyBool_Check(value) || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+         PyUnicode_CheckExact(value);
+}
 
 // Whether `value` is None or a sequence of these numbers.
 bool is_recipe(PyObject* value, std::initializer_list<long> numbers) {
@@ -132,8 +146,7 @@ const Parameter* find(const Signature& signature, PyObject* keyword) {
 bool take(const Signature& signature, const Parameter& parameter, PyObject* value, Values& values) {
   if (parameter.role == Role::option) {
     if (parameter.rule->takes(value)) return true;
-    PyErr_Format(PyExc_ValueError, "%s: expected %s, got %R", parameter.name, parameter.rule->taken, value);
-    return false;
+    return refuse_value(parameter.name, parameter.rule->taken, value);
   }
   PyObject*& place = values[static_cast<std::size_t>(parameter.role)];
   if (place != nullptr) return refuse(signature, std::string(parameter.name) + " is given twice");
@@ -197,6 +210,19 @@ bool parse(const Signature& signature, PyObject* const* arguments, Py_ssize_t co
     if (!take(signature, *parameter, arguments[count + i], values)) return false;
   }
   return check_all_given(signature, values);
+}
+
+bool refuse_value(const char* name, const char* taken, PyObject* value) {
+  constexpr std::size_t longest = 80;
+  std::string shown = Py_TYPE(value)->tp_name;
+  if (is_plain(value)) {
+    const Reference written(PyObject_Repr(value));
+    const char* text = written ? PyUnicode_AsUTF8(written.get()) : nullptr;
+    if (text != nullptr && std::strlen(text) <= longest) shown = text;
+    PyErr_Clear();
+  }
+  PyErr_Format(PyExc_ValueError, "%s: expected %s, got %s", name, taken, shown.c_str());
+  return false;
 }
 
 bool split_pair(const char* name, PyObject* object, PyObject*& tensor, PyObject*& scales) {

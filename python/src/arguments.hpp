@@ -43,6 +43,10 @@ bool intern_names(Signature& signature);
 bool parse(const Signature& signature, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords,
            Values& values);
 
+// ValueError "NAME: expected TAKEN, got ...": the value as it is written where that runs no code of others, else its
+// type. Always false.
+bool refuse_value(const char* name, const char* taken, PyObject* value);
+
 // `object` as the two parts of an FP8 operand. False with TypeError set.
 bool split_pair(const char* name, PyObject* object, PyObject*& tensor, PyObject*& scales);
 

@@ -31,7 +31,12 @@ struct Call {
 };
 
 bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
-  expected_m = PyLong_AsLongLong(value);  // takes what has __index__, too
+  // What has __index__ is an int, too; but a tensor would wait for its device to answer.
+  if (!PyLong_Check(value) && PyObject_HasAttrString(value, "data_ptr") != 0) {
+    PyErr_Format(PyExc_TypeError, "expected_m: expected an int, got %s", Py_TYPE(value)->tp_name);
+    return false;
+  }
+  expected_m = PyLong_AsLongLong(value);
   if (expected_m > 0) return true;
   if (PyErr_Occurred() != nullptr && !PyErr_ExceptionMatches(PyExc_OverflowError)) {
     PyErr_Clear();
@@ -39,8 +44,7 @@ bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
     return false;
   }
   PyErr_Clear();
-  PyErr_Format(PyExc_ValueError, "expected_m: expected a positive int of 64 bits, got %R", value);
-  return false;
+  return refuse_value("expected_m", "a positive int of 64 bits", value);
 }
 
 bool read_scales(const Values& values, Kind kind, PyObject* objects[2], Call& call) {

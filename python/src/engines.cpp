@@ -2,12 +2,15 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
 
+#include "cubinet/problem.hpp"
 #include "python/src/errors.hpp"
+#include "python/src/gil.hpp"
 #include "python/src/interrupts.hpp"
 #include "python/src/reference.hpp"
 
@@ -24,13 +27,21 @@ class Table {
     }
   }
 
-  void put(const ProblemKey& key, cubinet_gemm* gemm) {
+  [[nodiscard]] const MRange* range(const ProblemKey& key) const {
+    for (std::size_t at = hash(key);; ++at) {
+      const Slot& slot = slots_[at & (slots_.size() - 1)];
+      if (slot.gemm == nullptr) return nullptr;
+      if (slot.key == key) return &slot.range;
+    }
+  }
+
+  void put(const ProblemKey& key, MRange range, cubinet_gemm* gemm) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     for (std::size_t at = hash(key);; ++at) {
       Slot& slot = slots_[at & (slots_.size() - 1)];
       if (slot.gemm != nullptr && !(slot.key == key)) continue;
       used_ += slot.gemm == nullptr;
-      slot = {key, gemm};
+      slot = {key, range, gemm};
       return;
     }
   }
@@ -40,13 +51,14 @@ class Table {
     std::swap(old, slots_);
     used_ = 0;
     for (const Slot& slot : old) {
-      if (slot.gemm != nullptr && slot.key.device != device) put(slot.key, slot.gemm);
+      if (slot.gemm != nullptr && slot.key.device != device) put(slot.key, slot.range, slot.gemm);
     }
   }
 
  private:
   struct Slot {
     ProblemKey key{};
+    MRange range{};  // for which it is prepared
     cubinet_gemm* gemm = nullptr;
   };
 
@@ -64,7 +76,7 @@ class Table {
     std::swap(old, slots_);
     used_ = 0;
     for (const Slot& slot : old) {
-      if (slot.gemm != nullptr) put(slot.key, slot.gemm);
+      if (slot.gemm != nullptr) put(slot.key, slot.range, slot.gemm);
     }
   }
 
@@ -73,22 +85,15 @@ class Table {
 };
 
 Table table;
+std::map<std::int32_t, std::int64_t> table_generations;  // whose gemms it holds, by device; under the GIL
 
 // What lies behind the table: under the mutex, which is only ever waited for without the GIL.
 std::mutex engines_mutex;
 std::map<std::int32_t, cubinet_service*> services;
 std::vector<cubinet_service*> replaced_services;
-
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
-
- private:
-  PyThreadState* state_;
-};
+int waiting = 0;                                          // threads that wait for a service's background
+std::int64_t generations = 0;                             // services that were opened
+std::map<std::int32_t, std::int64_t> device_generations;  // which of them each device has now
 
 cubinet_problem problem_of(const ProblemKey& key) {
   cubinet_problem problem = CUBINET_PROBLEM_INIT;
@@ -102,6 +107,24 @@ cubinet_problem problem_of(const ProblemKey& key) {
 
 ProblemKey key_of(const cubinet_problem& problem, std::int32_t device) {
   return {problem.dtype, problem.layout, device, problem.n, problem.k, problem.groups};
+}
+
+MRange range_of(const cubinet_problem& problem) { return {problem.m_first, problem.m_last}; }
+
+// A problem has one gemm, whose range covers all that was asked for it, here and before.
+std::vector<cubinet_problem> widened(std::vector<cubinet_problem> problems, std::int32_t device) {
+  const auto widen = [](cubinet_problem& problem, MRange range) {
+    problem.m_first = std::min(problem.m_first, range.first);
+    problem.m_last = std::max(problem.m_last, range.last);
+  };
+  for (cubinet_problem& problem : problems) {
+    const ProblemKey key = key_of(problem, device);
+    if (const MRange* before = table.range(key)) widen(problem, *before);
+    for (const cubinet_problem& other : problems) {
+      if (key_of(other, device) == key) widen(problem, range_of(other));
+    }
+  }
+  return problems;
 }
 
 // The options of a service that is opened by a call: the environment's, and the NVRTC of Python's packages.
@@ -146,10 +169,17 @@ cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vecto
     }
   }
   cubinet_service*& place = services[options.device];
-  if (place != nullptr && place != service) replaced_services.push_back(place);
-  place = service;
-  report = {c_report.loaded, c_report.missing, c_report.compiled, c_report.milliseconds,
-            c_report.warning != nullptr ? c_report.warning : ""};
+  if (place != service) {
+    if (place != nullptr) replaced_services.push_back(place);
+    place = service;
+    device_generations[options.device] = ++generations;
+  }
+  report.generation = device_generations[options.device];
+  report.loaded = c_report.loaded;
+  report.missing = c_report.missing;
+  report.compiled = c_report.compiled;
+  report.milliseconds = c_report.milliseconds;
+  report.warning = c_report.warning != nullptr ? c_report.warning : "";
   return CUBINET_OK;
 }
 
@@ -200,8 +230,8 @@ cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream) {
   return table.find(key);
 }
 
-bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
-                  StartReport& report) {
+bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked, StartReport& report) {
+  const std::vector<cubinet_problem> problems = widened(asked, options.device);
   std::vector<cubinet_gemm*> gemms;
   cubinet_status status = CUBINET_OK;
   {
@@ -214,8 +244,13 @@ bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet
     raise_status(status);
     return false;
   }
-  if (reopen) table.forget(options.device);
-  for (std::size_t i = 0; i < problems.size(); ++i) table.put(key_of(problems[i], options.device), gemms[i]);
+  std::int64_t& known = table_generations[options.device];
+  // Another thread has opened a service of other options meanwhile, and what is in the table is that one's.
+  if (report.generation < known) return start_engine(options, false, problems, report);
+  if (report.generation > known) table.forget(options.device);
+  known = report.generation;
+  for (std::size_t i = 0; i < problems.size(); ++i)
+    table.put(key_of(problems[i], options.device), range_of(problems[i]), gemms[i]);
   return true;
 }
 
@@ -250,8 +285,11 @@ bool wait_for_background(std::int32_t device, double seconds, bool& done) {
     {
       const std::lock_guard lock(engines_mutex);
       service = service_of(device);
+      ++waiting;
     }
     if (service != nullptr) status = cubinet_wait_for_background(service, seconds, &ready);
+    const std::lock_guard lock(engines_mutex);
+    --waiting;
   }
   done = ready != 0;
   if (status != CUBINET_OK) raise_status(status);
@@ -261,6 +299,7 @@ bool wait_for_background(std::int32_t device, double seconds, bool& done) {
 void close_services() {
   const WithoutGil released;
   const std::lock_guard lock(engines_mutex);
+  if (waiting > 0) return;  // the process ends anyway
   for (const auto& [device, service] : services) cubinet_close(service);
   for (cubinet_service* service : replaced_services) cubinet_close(service);
   services.clear();

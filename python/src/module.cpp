@@ -15,6 +15,7 @@
 #include "python/src/campaign.hpp"
 #include "python/src/engines.hpp"
 #include "python/src/errors.hpp"
+#include "python/src/gil.hpp"
 #include "python/src/interrupts.hpp"
 
 namespace nb = nanobind;
@@ -97,13 +98,14 @@ EngineOptions make_options(const Text& cache, const std::vector<std::string>& la
   return options;
 }
 
-std::string plan(const Request& request) {
+std::string plan(const Request& request, EngineOptions options) {
+  const cubinet_options c_options = options.c_options();
   const cubinet_request c_request = request.c_request();
   char* json = nullptr;
   cubinet_status status;
   {
-    const nb::gil_scoped_release released;
-    status = cubinet_plan(&c_request, &json);
+    const WithoutGil released;
+    status = cubinet_plan(&c_options, &c_request, &json);
   }
   if (status != CUBINET_OK) {
     raise_status(status);
@@ -176,7 +178,7 @@ std::tuple<std::string, std::string, std::string> warmup(const Request& request,
   WarmupResult result;
   {
     Interrupts interrupts;
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     result = run_warmup(
         c_options, c_request, c_warmup,
         [&](const Step& step) { return !progress.is_none() && call_progress(progress, step, pending); },
@@ -204,7 +206,7 @@ nb::dict cache_stats(EngineOptions options) {
   figures.size = sizeof figures;
   cubinet_status status;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     status = cubinet_cache_stats(&c_options, &figures);
   }
   if (status != CUBINET_OK) {
@@ -244,6 +246,7 @@ bool wait(int device, double seconds) {
 }  // namespace
 
 NB_MODULE(_binding, module) {
+  nb::set_leak_warnings(false);  // what threads hold that outlive the interpreter is none
   module.doc() = "Cubinet's library for the package cubinet; not for use on its own.";
   nb::class_<Request>(module, "Request");
   nb::class_<EngineOptions>(module, "Options");

@@ -204,6 +204,16 @@ def test_a_start_names_problems_and_the_service_that_calls_use(engine: FakeEngin
     assert engine.record.prepared == 4, "another device's start changes nothing here"
 
 
+def test_a_later_start_widens_the_range_of_a_problem_and_never_narrows_it(engine: FakeEngine) -> None:
+    cubinet.start([cubinet.Problem(112, 128, 2, m_max=4096)], cache="")
+    cubinet.start([cubinet.Problem(112, 128, 2, m_max=64)])
+    assert engine.record.m_last == 4096
+    cubinet.start([cubinet.Problem(120, 128, 2, m_max=300), cubinet.Problem(120, 128, 2, m_max=50)])
+    assert engine.record.m_last == 300
+    cubinet.start([cubinet.Problem(112, 128, 2, m_max=8192)])
+    assert engine.record.m_last == 8192
+
+
 def test_the_first_sight_in_a_capture_is_refused(engine: FakeEngine) -> None:
     engine.record.capturing = 1
     with pytest.raises(cubinet.Error, match="captured into a CUDA graph: name it to cubinet.start") as refused:

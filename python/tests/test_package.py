@@ -22,6 +22,18 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+def test_a_thread_that_works_for_us_lets_the_process_end() -> None:
+    done = run(
+        "-c",
+        "import threading, time, cubinet\n"
+        "def work():\n"
+        "    while True: cubinet.plan(shapes=[(1024, 512, 8)])\n"
+        "for _ in range(4): threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.3)",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_import_brings_no_torch_and_opens_no_driver() -> None:
     done = run(
         "-c",

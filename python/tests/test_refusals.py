@@ -200,3 +200,20 @@ def test_what_a_tensor_raises_itself_is_passed_on() -> None:
 def test_a_tensor_of_many_dimensions_is_described() -> None:
     with pytest.raises(ValueError, match=r"^a: expected shape \(M, K\), got \(1, 1, 1, 1, 1, 1, 1, 1, \.\.\.\)"):
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(**contiguous_bf16(a=FakeTensor((1,) * 12)))
+
+
+class Loud:
+    """What must not be asked for its text: a tensor on a GPU would launch kernels to give it."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("asked for its text")
+
+    def data_ptr(self) -> int:
+        raise AssertionError("asked for its address")
+
+
+def test_a_refused_value_is_not_asked_for_its_text(engine: FakeEngine) -> None:
+    with pytest.raises(ValueError, match="^c: expected None, got Loud$"):
+        deep_gemm.bf16_gemm_nt(None, None, None, c=Loud())
+    with pytest.raises(TypeError, match="^expected_m: expected an int, got Loud$"):
+        deep_gemm.m_grouped_bf16_gemm_nt_masked(None, None, None, None, Loud())

@@ -29,6 +29,13 @@ def nvrtc(tmp_path_factory: pytest.TempPathFactory) -> None:
         raise
 
 
+def test_a_path_is_not_cut_at_a_nul() -> None:
+    with pytest.raises(ValueError, match="^model: expected a path, got one with a NUL in it"):
+        cubinet.plan(model="config.json\0junk")
+    with pytest.raises(ValueError, match="^cache: expected a path, got one with a NUL in it"):
+        cubinet.warmup(shapes=[(256, 512, 4)], cache="/tmp/there\0not here")
+
+
 def test_a_plan_is_the_command_s(qwen_config: Path) -> None:
     planned = cubinet.plan(model=str(qwen_config), ep=8, dtype="bf16,fp8", layout=["masked"], m_max=512)
     done = subprocess.run(

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   options.cache_root = argv[1];
 
   char* plan = NULL;
-  if (cubinet_plan(&request, &plan) != CUBINET_OK) return complain("plan");
+  if (cubinet_plan(&options, &request, &plan) != CUBINET_OK) return complain("plan");
   if (strstr(plan, "bf16_grouped_masked") == NULL) return complain("plan");
   cubinet_free(plan);
   char* report = NULL;

@@ -15,7 +15,7 @@ using namespace cubinet::cli;
 
 nlohmann::json planned(const cubinet_request& request) {
   GivenText json;
-  const cubinet_status status = cubinet_plan(&request, json.where());
+  const cubinet_status status = cubinet_plan(nullptr, &request, json.where());
   INFO(last_error());
   REQUIRE(status == CUBINET_OK);
   return json.object();
@@ -68,7 +68,7 @@ TEST_CASE("The plan of the generic kernels alone is what the command prints of t
 TEST_CASE("A plan without a place for its text is refused") {
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
-  REQUIRE(cubinet_plan(&request, nullptr) == CUBINET_INVALID_ARGUMENT);
+  REQUIRE(cubinet_plan(nullptr, &request, nullptr) == CUBINET_INVALID_ARGUMENT);
   CHECK(last_error() == "json is NULL");
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("A request that there is no memory to read is out_of_memory") {
     GivenText json;
     {
       const FailingMemory memory(failures);
-      status = cubinet_plan(&request, json.where());
+      status = cubinet_plan(nullptr, &request, json.where());
     }
     CHECK_FALSE(json.there());
     if (status != CUBINET_UNSUPPORTED) REQUIRE(status == CUBINET_OUT_OF_MEMORY);

@@ -14,7 +14,7 @@ using Catch::Matchers::Contains;
 // The message with which both refuse the request, with the same status.
 std::string refusal(const cubinet_request* request, cubinet_status status = CUBINET_INVALID_ARGUMENT) {
   GivenText json;
-  CHECK(cubinet_plan(request, json.where()) == status);
+  CHECK(cubinet_plan(nullptr, request, json.where()) == status);
   const std::string of_plan = last_error();
   RootOptions options;
   CHECK(cubinet_warmup(options.get(), request, nullptr, json.where()) == status);

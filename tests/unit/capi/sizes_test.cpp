@@ -110,3 +110,11 @@ TEST_CASE("The C interface has the constants of the C++ one") {
   CHECK(cubinet_contiguous_alignment() == cubinet::contiguous_alignment());
   CHECK(cubinet_scale_workspace_bytes(3, 5, 256) == cubinet::scale_workspace_bytes(3, 5, 256));
 }
+
+TEST_CASE("A field that is kept for later versions is refused where it says something") {
+  cubinet_options options = CUBINET_OPTIONS_INIT;
+  options.reserved = 5;
+  cubinet_service* service = nullptr;
+  CHECK(cubinet_open(&options, &service) == CUBINET_UNSUPPORTED);
+  CHECK_THAT(last_error(), Catch::Matchers::Contains("options.reserved"));
+}
