@@ -33,11 +33,6 @@ Expected<void> check_report(const cubinet_start_report* report) {
   return report == nullptr ? Expected<void>() : check_size(report, sizeof(cubinet_start_report), "report");
 }
 
-struct Wanted {
-  ServiceOptions options;
-  std::vector<ProblemRange> problems;
-};
-
 Expected<std::vector<ProblemRange>> wanted(const cubinet_problem* problems, std::size_t count, cubinet_gemm** gemms,
                                            const cubinet_start_report* report) {
   const auto room = count == 0 ? Expected<void>() : check_given(gemms, "gemms");

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <utility>
+#include <unordered_map>
 
 #include "cubinet/problem.hpp"
 #include "python/src/errors.hpp"
@@ -17,52 +16,8 @@
 namespace cubinet::python {
 namespace {
 
-// A hash table of open addressing that only grows. Under the GIL.
-class Table {
- public:
-  [[nodiscard]] cubinet_gemm* find(const ProblemKey& key) const {
-    for (std::size_t at = hash(key);; ++at) {
-      const Slot& slot = slots_[at & (slots_.size() - 1)];
-      if (slot.gemm == nullptr || slot.key == key) return slot.gemm;
-    }
-  }
-
-  [[nodiscard]] const MRange* range(const ProblemKey& key) const {
-    for (std::size_t at = hash(key);; ++at) {
-      const Slot& slot = slots_[at & (slots_.size() - 1)];
-      if (slot.gemm == nullptr) return nullptr;
-      if (slot.key == key) return &slot.range;
-    }
-  }
-
-  void put(const ProblemKey& key, MRange range, cubinet_gemm* gemm) {
-    if (2 * (used_ + 1) > slots_.size()) grow();
-    for (std::size_t at = hash(key);; ++at) {
-      Slot& slot = slots_[at & (slots_.size() - 1)];
-      if (slot.gemm != nullptr && !(slot.key == key)) continue;
-      used_ += slot.gemm == nullptr;
-      slot = {key, range, gemm};
-      return;
-    }
-  }
-
-  void forget(std::int32_t device) {
-    std::vector<Slot> old(slots_.size());
-    std::swap(old, slots_);
-    used_ = 0;
-    for (const Slot& slot : old) {
-      if (slot.gemm != nullptr && slot.key.device != device) put(slot.key, slot.range, slot.gemm);
-    }
-  }
-
- private:
-  struct Slot {
-    ProblemKey key{};
-    MRange range{};  // for which it is prepared
-    cubinet_gemm* gemm = nullptr;
-  };
-
-  static std::size_t hash(const ProblemKey& key) {
+struct Hash {
+  std::size_t operator()(const ProblemKey& key) const {
     std::uint64_t value = static_cast<std::uint64_t>(key.n) * 0x9e3779b97f4a7c15U;
     value ^= static_cast<std::uint64_t>(key.k) * 0xc2b2ae3d27d4eb4fU;
     value += static_cast<std::uint64_t>(key.groups) << 16 | static_cast<std::uint64_t>(key.device) << 2 |
@@ -70,30 +25,22 @@ class Table {
     value *= 0x9e3779b97f4a7c15U;
     return static_cast<std::size_t>(value >> 32);
   }
-
-  void grow() {
-    std::vector<Slot> old(2 * slots_.size());
-    std::swap(old, slots_);
-    used_ = 0;
-    for (const Slot& slot : old) {
-      if (slot.gemm != nullptr) put(slot.key, slot.range, slot.gemm);
-    }
-  }
-
-  std::vector<Slot> slots_ = std::vector<Slot>(64);
-  std::size_t used_ = 0;
 };
 
-Table table;
-std::map<std::int32_t, std::int64_t> table_generations;  // whose gemms it holds, by device; under the GIL
+struct Prepared {
+  MRange range{};
+  cubinet_gemm* gemm = nullptr;
+};
 
-// What lies behind the table: under the mutex, which is only ever waited for without the GIL.
+// What calls find. Under the GIL.
+std::unordered_map<ProblemKey, Prepared, Hash> table;
+
+// What lies behind the table: under the mutex, which is only ever waited for without the GIL. Whoever holds it may wait
+// for the GIL.
 std::mutex engines_mutex;
 std::map<std::int32_t, cubinet_service*> services;
 std::vector<cubinet_service*> replaced_services;
-int waiting = 0;                                          // threads that wait for a service's background
-std::int64_t generations = 0;                             // services that were opened
-std::map<std::int32_t, std::int64_t> device_generations;  // which of them each device has now
+int waiting = 0;  // threads that wait for a service's background
 
 cubinet_problem problem_of(const ProblemKey& key) {
   cubinet_problem problem = CUBINET_PROBLEM_INIT;
@@ -119,7 +66,7 @@ std::vector<cubinet_problem> widened(std::vector<cubinet_problem> problems, std:
   };
   for (cubinet_problem& problem : problems) {
     const ProblemKey key = key_of(problem, device);
-    if (const MRange* before = table.range(key)) widen(problem, *before);
+    if (const auto before = table.find(key); before != table.end()) widen(problem, before->second.range);
     for (const cubinet_problem& other : problems) {
       if (key_of(other, device) == key) widen(problem, range_of(other));
     }
@@ -169,17 +116,10 @@ cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vecto
     }
   }
   cubinet_service*& place = services[options.device];
-  if (place != service) {
-    if (place != nullptr) replaced_services.push_back(place);
-    place = service;
-    device_generations[options.device] = ++generations;
-  }
-  report.generation = device_generations[options.device];
-  report.loaded = c_report.loaded;
-  report.missing = c_report.missing;
-  report.compiled = c_report.compiled;
-  report.milliseconds = c_report.milliseconds;
-  report.warning = c_report.warning != nullptr ? c_report.warning : "";
+  if (place != nullptr && place != service) replaced_services.push_back(place);
+  place = service;
+  report = {c_report.loaded, c_report.missing, c_report.compiled, c_report.milliseconds,
+            c_report.warning != nullptr ? c_report.warning : ""};
   return CUBINET_OK;
 }
 
@@ -205,7 +145,10 @@ cubinet_options EngineOptions::c_options() {
   return options;
 }
 
-cubinet_gemm* find_gemm(const ProblemKey& key) { return table.find(key); }
+cubinet_gemm* find_gemm(const ProblemKey& key) {
+  const auto found = table.find(key);
+  return found != table.end() ? found->second.gemm : nullptr;
+}
 
 bool is_capturing(void* stream) {
   // PyTorch has the driver open; where nobody has, nothing is captured.
@@ -227,30 +170,29 @@ cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream) {
   if (!default_options(key.device, options)) return nullptr;
   StartReport report;
   if (!start_engine(options, false, {problem_of(key)}, report)) return nullptr;
-  return table.find(key);
+  return find_gemm(key);
 }
 
 bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked, StartReport& report) {
   const std::vector<cubinet_problem> problems = widened(asked, options.device);
   std::vector<cubinet_gemm*> gemms;
   cubinet_status status = CUBINET_OK;
+  // Held until the table has what was prepared: else a slower call of another thread could put back what a start has
+  // replaced.
+  std::unique_lock lock(engines_mutex, std::defer_lock);
   {
     const WithoutGil released;
     const Interrupts deferred;  // what is compiled here is not to be cut short by a handler that is not Python's
-    const std::lock_guard lock(engines_mutex);
+    lock.lock();
     status = prepare_all(options, reopen, problems, gemms, report);
   }
   if (status != CUBINET_OK) {
     raise_status(status);
     return false;
   }
-  std::int64_t& known = table_generations[options.device];
-  // Another thread has opened a service of other options meanwhile, and what is in the table is that one's.
-  if (report.generation < known) return start_engine(options, false, problems, report);
-  if (report.generation > known) table.forget(options.device);
-  known = report.generation;
+  if (reopen) std::erase_if(table, [&](const auto& one) { return one.first.device == options.device; });
   for (std::size_t i = 0; i < problems.size(); ++i)
-    table.put(key_of(problems[i], options.device), range_of(problems[i]), gemms[i]);
+    table[key_of(problems[i], options.device)] = {range_of(problems[i]), gemms[i]};
   return true;
 }
 

@@ -56,7 +56,6 @@ struct StartReport {
   std::int64_t compiled = 0;
   double milliseconds = 0;
   std::string warning;
-  std::int64_t generation = 0;  // of the device's service: greater for one that was opened later
 };
 
 // Prepares the problems on options.device. `reopen` opens a service with these options, which calls use from now on;
