@@ -35,7 +35,7 @@ struct Scalars {
 static_assert(offsetof(Scalars, token_scales) == 40 && sizeof(Scalars) == 56);
 
 // The kernel's one parameter: weights map, output map, a token map per token count, scalars.
-struct alignas(64) ParameterBlock {
+struct alignas(CUtensorMap) ParameterBlock {
   std::array<std::byte, (2 + kMaxTokenBoxes) * sizeof(CUtensorMap) + 64> bytes{};
 
   CUtensorMap* map(int i) { return reinterpret_cast<CUtensorMap*>(bytes.data()) + i; }
