@@ -12,6 +12,8 @@ M_MAX ?= 16384
 DTYPE ?=
 # How long `make fuzz` goes on.
 FUZZ_SECONDS ?= 60
+# For which Python `make wheel` builds: one that has pip.
+PYTHON ?= python3
 
 CUBINET = $(BUILD)/bin/cubinet
 CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -20,7 +22,7 @@ export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
 CTEST = ctest --test-dir $(BUILD) --output-on-failure
 
-.PHONY: warmup test test-gpu bench sanitize sanitize-thread fuzz build configure clean
+.PHONY: warmup test test-gpu bench wheel sanitize sanitize-thread fuzz build configure clean
 
 # Compiles every kernel that the model can ask for, without a GPU; a second run finds them all.
 warmup: configure
@@ -43,6 +45,12 @@ bench: build
 	$(BUILD)/bin/cubinet_bench_cache
 	$(BUILD)/bin/cubinet_bench_compile
 	$(BUILD)/bin/cubinet_bench_gemm
+
+# The Python package, into $(BUILD)/dist.
+wheel:
+	@scripts/setup "$(WHEELS)"
+	$(PYTHON) -m pip wheel . --no-deps -w $(BUILD)/dist -C build-dir=$(BUILD)/wheel \
+	  -C cmake.define.CUBINET_WHEELS="$$(realpath -m "$(WHEELS)")" $(patsubst -D%,-C cmake.define.%,$(CCACHE))
 
 # Host code and its tests under the address and undefined-behaviour sanitizers, in a folder of their own.
 # Leaks are not looked for: libnvrtc keeps what it allocates until the process ends.

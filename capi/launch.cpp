@@ -86,7 +86,13 @@ cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_i
 }
 
 int64_t cubinet_scale_workspace_bytes(int64_t groups, int64_t m, int64_t k) {
-  return cubinet::scale_workspace_bytes(groups, m, k);
+  constexpr int64_t most = int64_t{1} << 60;  // rounded up it is still a number of 64 bits
+  if (groups < 0 || m < 0 || k < 0 || m > most || k > most) return -1;
+  int64_t bytes = 0;
+  const bool fits = !__builtin_mul_overflow(groups, cubinet::aligned_scale_rows(m), &bytes) &&
+                    !__builtin_mul_overflow(bytes, cubinet::scale_blocks(k), &bytes) &&
+                    !__builtin_mul_overflow(bytes, int64_t{4}, &bytes);
+  return fits ? bytes : -1;
 }
 
 int32_t cubinet_contiguous_alignment(void) { return cubinet::contiguous_alignment(); }

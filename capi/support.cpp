@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cache/limits.hpp"
 #include "util/error_name.hpp"
 
 namespace cubinet::capi {
@@ -43,14 +44,23 @@ Expected<void> check_list(const char* const* list, std::size_t count, std::strin
   return {};
 }
 
+// A limit that is given can be read; one of the environment is told in a warning instead.
+Expected<void> check_limit(const char* text, std::string_view name, Expected<std::int64_t> (*parse)(std::string_view)) {
+  const auto limit = parse(text_or(text, ""));
+  if (limit) return {};
+  return fail(limit.error().code, fmt::format("{}: {}", name, limit.error().message));
+}
+
 Expected<void> check_options(const cubinet_options& given) {
   if (given.miss < CUBINET_MISS_COMPILE || given.miss > CUBINET_MISS_ERROR) {
     return fail(ErrorCode::invalid_argument, fmt::format("options.miss: {} is no cubinet_miss", given.miss));
   }
   if (given.reserved != 0) return fail(ErrorCode::unsupported, "options.reserved: 0 is all that this library knows");
-  return check_list(given.layers, given.layer_count, "options.layers").and_then([&] {
-    return check_list(given.nvrtc_folders, given.nvrtc_folder_count, "options.nvrtc_folders");
-  });
+  return check_list(given.layers, given.layer_count, "options.layers")
+      .and_then([&] { return check_list(given.nvrtc_folders, given.nvrtc_folder_count, "options.nvrtc_folders"); })
+      .and_then([&] { return check_limit(given.cache_max_size, "options.cache_max_size", cache::parse_size_limit); })
+      .and_then(
+          [&] { return check_limit(given.cache_max_entries, "options.cache_max_entries", cache::parse_count_limit); });
 }
 
 // What is given overrules what `options` says.

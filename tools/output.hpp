@@ -7,8 +7,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "cache/cabinet.hpp"
-#include "jit/kernel_spec.hpp"
 #include "tools/commands.hpp"
 #include "util/expected.hpp"
 

@@ -81,7 +81,7 @@ typedef struct cubinet_options {
   size_t layer_count;
   const char* const* nvrtc_folders; /* nvrtc_folder_count of them */
   size_t nvrtc_folder_count;
-  const char* cache_max_size;
+  const char* cache_max_size; /* one that cannot be read is refused, as the next */
   const char* cache_max_entries;
   const char* bundle_key;
 } cubinet_options;
@@ -282,7 +282,8 @@ CUBINET_API cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm*
 /* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_labels. */
 CUBINET_API cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m);
 
-/* scales.hpp: scale_workspace_bytes; groups 1 for the contiguous layout. */
+/* scales.hpp: scale_workspace_bytes; groups 1 for the contiguous layout. -1 for negative sizes, and for a number of
+ * bytes beyond 64 bits. */
 CUBINET_API int64_t cubinet_scale_workspace_bytes(int64_t groups, int64_t m, int64_t k);
 /* Rows at which segments of the contiguous layout start; problem.hpp. */
 CUBINET_API int32_t cubinet_contiguous_alignment(void);

@@ -60,7 +60,7 @@ constexpr ScaleTensor weight_scales(const float* data, std::int64_t groups, std:
 }
 
 // Bytes of the workspace that a launch with row-major activation scales needs: they lie in it column-major, aligned.
-// `groups` is 1 for the contiguous layout.
+// `groups` is 1 for the contiguous layout. For sizes that a launch takes.
 constexpr std::int64_t scale_workspace_bytes(std::int64_t groups, std::int64_t m, std::int64_t k) {
   return 4 * groups * aligned_scale_rows(m) * scale_blocks(k);
 }

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cubinet import _binding
+from cubinet import _arguments, _binding
 from cubinet._error import Error
 from cubinet._nvrtc import folders as _nvrtc_folders
 
@@ -45,13 +45,12 @@ _LAYOUTS = ("contiguous", "masked")
 _MISSES = ("compile", "fallback", "error")
 M_MAX = 16384
 
-_Path = str | _os.PathLike[str]
+_Path = _arguments.PathArgument
 
 
-def _number_of(name: str, value: str, names: Sequence[str]) -> int:
-    if value not in names:
-        raise ValueError(f"{name}: expected one of {', '.join(map(repr, names))}, got {value!r}")
-    return names.index(value)
+def _check_range(m_min: int, m_max: int) -> None:
+    if m_min > m_max:
+        raise ValueError(f"m_max: expected an int from m_min, {m_min}, got {m_max}")
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,11 @@ class Problem:
     m_max: int = M_MAX
 
     def __post_init__(self) -> None:
-        _number_of("dtype", self.dtype, _DTYPES)
-        _number_of("layout", self.layout, _LAYOUTS)
+        _arguments.place_in("dtype", self.dtype, _DTYPES)
+        _arguments.place_in("layout", self.layout, _LAYOUTS)
+        for name in ("n", "k", "groups", "m_min", "m_max"):
+            object.__setattr__(self, name, _arguments.integer(name, getattr(self, name), 1))
+        _check_range(self.m_min, self.m_max)
 
     def _tuple(self) -> tuple[int, int, int, int, int, int, int]:
         dtype, layout = _DTYPES.index(self.dtype), _LAYOUTS.index(self.layout)
@@ -105,28 +107,27 @@ class Background:
     last_failure: str
 
 
-def _joined(name: str, value: str | Iterable[str] | None, names: Sequence[str]) -> str | None:
-    """A list of names as the library takes it, "bf16,fp8"."""
-    if value is None:
-        return None
-    parts = value.split(",") if isinstance(value, str) else list(value)
-    for part in parts:
-        _number_of(name, part, names)
-    return ",".join(parts)
-
-
 def _shape_problems(
-    shapes: Iterable[Sequence[int]], dtype: str | None, layout: str | None, m_min: int, m_max: int
+    shapes: Iterable[Sequence[int]], dtypes: list[str], layouts: list[str], m_min: int, m_max: int
 ) -> list[Problem]:
-    dtypes = (dtype or "bf16").split(",")
-    layouts = (layout or "contiguous,masked").split(",")
+    expected = "a list of tuples (n, k, groups)"
     problems = []
-    for shape in shapes:
-        if len(shape) != 3:
+    for shape in _arguments.items("shapes", shapes, expected):
+        sizes = _arguments.items("shapes", shape, expected)
+        if len(sizes) != 3:
             raise ValueError(f"shapes: expected tuples (n, k, groups), got {shape!r}")
-        n, k, groups = shape
-        problems += [Problem(n, k, groups, d, form, m_min, m_max) for d in dtypes for form in layouts]
+        n, k, groups = (_arguments.integer("shapes", size, 1) for size in sizes)
+        problems += [Problem(n, k, groups, dtype, layout, m_min, m_max) for dtype in dtypes for layout in layouts]
     return problems
+
+
+def _given_problems(problems: Iterable[Problem] | None) -> list[Problem]:
+    expected = "a list of cubinet.Problem"
+    given = [] if problems is None else _arguments.items("problems", problems, expected)
+    for problem in given:
+        if not isinstance(problem, Problem):
+            raise TypeError(f"problems: expected {expected}, got one of {type(problem).__name__}")
+    return given
 
 
 def _request(
@@ -143,38 +144,34 @@ def _request(
     generic_only: bool,
     no_generic: bool,
 ) -> Any:
-    named_dtype, named_layout = _joined("dtype", dtype, _DTYPES), _joined("layout", layout, _LAYOUTS)
-    given = list(problems or [])
-    given += _shape_problems(shapes or [], named_dtype, named_layout, m_min, m_max)
-    if model is None and not given and not generic_only:
+    m_min, m_max = _arguments.integer("m_min", m_min, 1), _arguments.integer("m_max", m_max, 1)
+    _check_range(m_min, m_max)
+    dtypes = None if dtype is None else _arguments.some_of("dtype", dtype, _DTYPES)
+    layouts = None if layout is None else _arguments.some_of("layout", layout, _LAYOUTS)
+    given = _given_problems(problems)
+    if given and shapes is None and (dtype is not None or layout is not None):
+        raise ValueError("dtype, layout: expected none, since each problem says its own")
+    if shapes is not None:
+        given += _shape_problems(shapes, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
+    if model is None and not given and not _arguments.flag("generic_only", generic_only):
         raise ValueError("model: expected the path of a config.json, or shapes or problems instead; got none of them")
     if model is not None and given:
-        raise ValueError("shapes: expected none, since a model is given")
-    if problems is not None and shapes is None and (dtype is not None or layout is not None):
-        raise ValueError("dtype, layout: expected none, since each problem says its own")
+        raise ValueError(f"{'problems' if shapes is None else 'shapes'}: expected none, since a model is given")
     if given:
-        named_dtype = named_layout = None
+        dtypes = layouts = None
     return _binding.request(
-        None if model is None else _path("model", model),
+        None if model is None else _arguments.file("model", model),
         [problem._tuple() for problem in given],
-        ep,
-        tp,
-        named_dtype,
-        named_layout,
+        _arguments.integer("ep", ep, 1),
+        _arguments.integer("tp", tp, 1),
+        None if dtypes is None else ",".join(dtypes),
+        None if layouts is None else ",".join(layouts),
         m_min,
         m_max,
-        arch,
-        generic_only,
-        no_generic,
+        None if arch is None else _arguments.text("arch", arch),
+        _arguments.flag("generic_only", generic_only),
+        _arguments.flag("no_generic", no_generic),
     )
-
-
-def _path(name: str, value: _Path) -> str:
-    """A path for the library, which reads a text up to its first NUL."""
-    path = _os.fspath(value)
-    if "\0" in path:
-        raise ValueError(f"{name}: expected a path, got one with a NUL in it: {path!r}")
-    return path
 
 
 def _options(
@@ -185,12 +182,12 @@ def _options(
     miss: str = "compile",
 ) -> Any:
     return _binding.options(
-        None if cache is None else _path("cache", cache),
-        [_path("layers", layer) for layer in layers or []],
-        _nvrtc_folders(),
-        device,
-        jobs,
-        _number_of("miss", miss, _MISSES),
+        None if cache is None else _arguments.path("cache", cache),
+        [] if layers is None else _arguments.paths("layers", layers),
+        [_os.fsencode(folder) for folder in _nvrtc_folders()],
+        _arguments.integer("device", device, 0, _arguments.INT32_MAX),
+        _arguments.integer("jobs", jobs, 0, _arguments.INT32_MAX),
+        _arguments.place_in("miss", miss, _MISSES),
     )
 
 
@@ -241,7 +238,7 @@ def warmup(
     execute: bool = False,
     strict: bool = False,
     memory_budget: int = 0,
-    device: int = 0,
+    device: Any = 0,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> dict[str, Any]:
     """Compiles every kernel of the plan (see `plan`) that the cabinet lacks: the report that `cubinet warmup --json`
@@ -258,8 +255,17 @@ def warmup(
     kernels in work, so that nothing is left half done, and is raised then.
     """
     request = _request(model, shapes, problems, dtype, layout, ep, tp, m_min, m_max, arch, generic_only, no_generic)
-    options = _options(cache, device=device, jobs=jobs)
-    status, message, text = _binding.warmup(request, options, execute, strict, memory_budget, progress)
+    options = _options(cache, device=_device_number(device), jobs=jobs)
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress: expected a function of (phase, done, total), got {type(progress).__name__}")
+    status, message, text = _binding.warmup(
+        request,
+        options,
+        _arguments.flag("execute", execute),
+        _arguments.flag("strict", strict),
+        _arguments.integer("memory_budget", memory_budget, 0),
+        progress,
+    )
     report: dict[str, Any] = _json.loads(text)
     if status == "ok":
         return report
@@ -278,12 +284,12 @@ def _device_number(device: Any) -> int:
     """The ordinal of 1, "cuda:1" or torch.device("cuda", 1)."""
     if device is None:
         return _default_device()
-    if isinstance(device, int):
-        return device
-    kind, _, index = str(device).partition(":")
-    if kind != "cuda" or not (index.isdigit() or index == ""):
-        raise ValueError(f"device: expected a CUDA device, got {device!r}")
-    return int(index) if index else _default_device()
+    if hasattr(type(device), "__index__"):
+        return _arguments.integer("device", device, 0, _arguments.INT32_MAX)
+    kind, colon, index = str(device).partition(":")
+    if kind != "cuda" or (colon and not (index.isascii() and index.isdigit())):
+        raise ValueError(f"device: expected an ordinal, 'cuda:1' or a torch.device of CUDA, got {device!r}")
+    return _arguments.integer("device", int(index), 0, _arguments.INT32_MAX) if colon else _default_device()
 
 
 def _problems_of_plan(planned: dict[str, Any], m_min: int, m_max: int) -> list[Problem]:
@@ -330,11 +336,17 @@ def start(
     With any of cache, layers, miss and jobs, calls on this device use these from now on; without, the device's present
     service stays. Raises ValueError, and Error: "driver_missing", "unsupported", "not_prepared", "compile_failed", ...
     """
-    number = _device_number(device)
     reopen = cache is not None or layers is not None or miss is not None or jobs != 0
-    options = _options(cache, layers, number, jobs, miss or "compile")
-    given = list(problems or [])
-    if model is not None or shapes is not None:
+    options = _options(cache, layers, _device_number(device), jobs, "compile" if miss is None else miss)
+    given = _given_problems(problems)
+    if model is None and (ep, tp) != (1, 1):
+        raise ValueError("ep, tp: expected 1, since they divide a model, and none is given")
+    if model is None and shapes is None:
+        if dtype is not None or layout is not None:
+            raise ValueError("dtype, layout: expected none, since each problem says its own")
+        if (m_min, m_max) != (1, M_MAX):
+            raise ValueError("m_min, m_max: expected none, since each problem says its own")
+    else:
         planned = plan(
             model=model,
             shapes=shapes,
@@ -356,7 +368,7 @@ def background(device: Any = None) -> Background:
 
 def wait_for_background(seconds: float, device: Any = None) -> bool:
     """Waits for it, at most so long; False when kernels are still being made."""
-    return _binding.wait_for_background(_device_number(device), seconds)
+    return _binding.wait_for_background(_device_number(device), _arguments.seconds("seconds", seconds))
 
 
 def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:

@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from torch import Tensor
 
@@ -8,6 +8,9 @@ _Recipe = tuple[int, ...] | None
 
 version: str
 
+# Names of other versions of DeepGEMM are taken, too, each for its argument.
+
+@overload
 def m_grouped_bf16_gemm_nt_contiguous(
     a: Tensor,
     b: Tensor,
@@ -18,6 +21,19 @@ def m_grouped_bf16_gemm_nt_contiguous(
     ensure_zero_padding: bool = False,
     expected_m_for_psum_layout: None = None,
 ) -> None: ...
+@overload
+def m_grouped_bf16_gemm_nt_contiguous(
+    *,
+    lhs: Tensor,
+    rhs: Tensor,
+    out: Tensor,
+    grouped_layout: Tensor,
+    compiled_dims: str = "nk",
+    use_psum_layout: bool = False,
+    ensure_zero_padding: bool = False,
+    expected_m_for_psum_layout: None = None,
+) -> None: ...
+@overload
 def m_grouped_bf16_gemm_nt_masked(
     a: Tensor,
     b: Tensor,
@@ -28,6 +44,19 @@ def m_grouped_bf16_gemm_nt_masked(
     enable_overlap: bool = False,
     signal: None = None,
 ) -> None: ...
+@overload
+def m_grouped_bf16_gemm_nt_masked(
+    *,
+    lhs: Tensor,
+    rhs: Tensor,
+    out: Tensor,
+    masked_m: Tensor,
+    expected_m: int,
+    compiled_dims: str = "nk",
+    enable_overlap: bool = False,
+    signal: None = None,
+) -> None: ...
+@overload
 def m_grouped_fp8_gemm_nt_contiguous(
     a: _Pair,
     b: _Pair,
@@ -42,6 +71,23 @@ def m_grouped_fp8_gemm_nt_contiguous(
     ensure_zero_padding: bool = False,
     expected_m_for_psum_layout: None = None,
 ) -> None: ...
+@overload
+def m_grouped_fp8_gemm_nt_contiguous(
+    *,
+    lhs: _Pair,
+    rhs: _Pair,
+    out: Tensor,
+    grouped_layout: Tensor,
+    recipe: _Recipe = None,
+    recipe_a: _Recipe = None,
+    recipe_b: _Recipe = None,
+    compiled_dims: str = "nk",
+    disable_ue8m0_cast: bool = False,
+    use_psum_layout: bool = False,
+    ensure_zero_padding: bool = False,
+    expected_m_for_psum_layout: None = None,
+) -> None: ...
+@overload
 def m_grouped_fp8_gemm_nt_masked(
     a: _Pair,
     b: _Pair,
@@ -57,13 +103,56 @@ def m_grouped_fp8_gemm_nt_masked(
     max_block_n: int = 256,
     signal: None = None,
 ) -> None: ...
+@overload
+def m_grouped_fp8_gemm_nt_masked(
+    *,
+    lhs: _Pair,
+    rhs: _Pair,
+    out: Tensor,
+    masked_m: Tensor,
+    expected_m: int,
+    recipe: _Recipe = None,
+    recipe_a: _Recipe = None,
+    recipe_b: _Recipe = None,
+    compiled_dims: str = "nk",
+    disable_ue8m0_cast: bool = False,
+    enable_overlap: bool = False,
+    max_block_n: int = 256,
+    signal: None = None,
+) -> None: ...
+@overload
 def bf16_gemm_nt(
     a: Tensor, b: Tensor, d: Tensor, c: None = None, compiled_dims: str = "nk", alpha: None = None
 ) -> None: ...
+@overload
+def bf16_gemm_nt(
+    *,
+    lhs: Tensor,
+    rhs: Tensor,
+    out: Tensor,
+    c: None = None,
+    compiled_dims: str = "nk",
+    alpha: None = None,
+) -> None: ...
+@overload
 def fp8_gemm_nt(
     a: _Pair,
     b: _Pair,
     d: Tensor,
+    c: None = None,
+    recipe: _Recipe = None,
+    recipe_a: _Recipe = None,
+    recipe_b: _Recipe = None,
+    compiled_dims: str = "nk",
+    disable_ue8m0_cast: bool = False,
+    alpha: None = None,
+) -> None: ...
+@overload
+def fp8_gemm_nt(
+    *,
+    lhs: _Pair,
+    rhs: _Pair,
+    out: Tensor,
     c: None = None,
     recipe: _Recipe = None,
     recipe_a: _Recipe = None,
@@ -77,7 +166,7 @@ class Request: ...
 class Options: ...
 
 def request(
-    model: str | None,
+    model: bytes | None,
     problems: list[tuple[int, int, int, int, int, int, int]],
     ep: int,
     tp: int,
@@ -90,7 +179,7 @@ def request(
     no_generic: bool,
 ) -> Request: ...
 def options(
-    cache: str | None, layers: list[str], nvrtc_folders: list[str], device: int, jobs: int, miss: int
+    cache: bytes | None, layers: list[bytes], nvrtc_folders: list[bytes], device: int, jobs: int, miss: int
 ) -> Options: ...
 def plan(request: Request, options: Options) -> str: ...
 def warmup(

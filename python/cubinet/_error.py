@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -26,3 +27,25 @@ class Error(RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:  # multiprocessing sends exceptions on
         return (type(self), (str(self), self.status, self.detail), {"report": self.report})
+
+
+class ArgumentError(Error, ValueError):
+    """What the library refuses for a value that it was given, by the name of the function's argument."""
+
+
+# Fields of the C interface's structs, where the package's arguments are called otherwise.
+_ARGUMENTS = {
+    "cache_root": "cache",
+    "expert_parallel": "ep",
+    "m_first": "m_min",
+    "m_last": "m_max",
+    "tensor_parallel": "tp",
+}
+
+
+def of_library(message: str, status: str, detail: str) -> Error:
+    """The exception for a status of the library. Called by the binding."""
+    if status != "invalid_argument":
+        return Error(message, status, detail)
+    named = re.sub(r"\b(?:options|request|warmup)\.(\w+)", lambda field: _ARGUMENTS.get(field[1], field[1]), message)
+    return ArgumentError(named, status, detail)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cubinet import _binding
+from cubinet import _arguments, _binding
 from cubinet._binding import (
     bf16_gemm_nt,
     fp8_gemm_nt,
@@ -73,11 +73,12 @@ get_m_alignment_for_contiguous_layout = get_mk_alignment_for_contiguous_layout
 
 
 def set_mk_alignment_for_contiguous_layout(new_value: int) -> None:
-    """Promises a larger alignment; these kernels need 128, so that it is a multiple of it. Raises ValueError."""
+    """Promises a larger alignment, a multiple of the 128 that these kernels need. Raises ValueError, TypeError."""
     global _alignment
-    if new_value <= 0 or new_value % _binding.alignment() != 0:
-        raise ValueError(f"new_value: expected a multiple of {_binding.alignment()}, got {new_value}")
-    _alignment = new_value
+    value = _arguments.integer("new_value", new_value)
+    if value <= 0 or value % _binding.alignment() != 0:
+        raise ValueError(f"new_value: expected a multiple of {_binding.alignment()}, got {value}")
+    _alignment = value
 
 
 def get_num_sms() -> int:
@@ -92,17 +93,25 @@ def get_num_sms() -> int:
 def set_num_sms(num_sms: int) -> None:
     """Keeps the number for get_num_sms(). These kernels use all multiprocessors in any case; results do not change."""
     global _num_sms
-    if num_sms <= 0:
-        raise ValueError(f"num_sms: expected a positive number, got {num_sms}")
-    _num_sms = num_sms
+    _num_sms = _arguments.integer("num_sms", num_sms, 1, _arguments.INT32_MAX)
 
 
 def get_tma_aligned_size(x: int, element_size: int) -> int:
-    """x elements, rounded up to a multiple of 16 bytes. element_size divides 16. Raises ValueError."""
-    if element_size <= 0 or 16 % element_size != 0:
-        raise ValueError(f"element_size: expected a divisor of 16, got {element_size}")
-    step = 16 // element_size
-    return ceil_div(x, step) * step
+    """x elements, rounded up to a multiple of 16 bytes. element_size divides 16. Raises ValueError, TypeError."""
+    size = _arguments.integer("element_size", element_size)
+    if size <= 0 or 16 % size != 0:
+        raise ValueError(f"element_size: expected a divisor of 16, got {size}")
+    step = 16 // size
+    return ceil_div(_arguments.integer("x", x), step) * step
+
+
+def _check_scales(sf: Tensor) -> None:
+    import torch
+
+    if not isinstance(sf, torch.Tensor):
+        raise TypeError(f"sf: expected a tensor, got {type(sf).__name__}")
+    if sf.dtype != torch.float32:
+        raise TypeError(f"sf: expected torch.float32, got {sf.dtype}")
 
 
 def get_mn_major_tma_aligned_tensor(sf: Tensor) -> Tensor:
@@ -110,8 +119,7 @@ def get_mn_major_tma_aligned_tensor(sf: Tensor) -> Tensor:
     each column padded to 16 bytes. What lies so already is returned as it is. Raises ValueError, TypeError."""
     import torch
 
-    if sf.dtype != torch.float32:
-        raise TypeError(f"sf: expected torch.float32, got {sf.dtype}")
+    _check_scales(sf)
     if sf.dim() not in (2, 3):
         raise ValueError(f"sf: expected shape (M, C) or (groups, M, C), got {tuple(sf.shape)}")
     rows, columns = sf.shape[-2:]
@@ -130,13 +138,14 @@ get_col_major_tma_aligned_tensor = get_mn_major_tma_aligned_tensor
 
 def _granularity(recipe: tuple[int, ...], is_sfa: bool | None) -> tuple[int, int]:
     """Rows and columns that share a scale."""
-    if len(recipe) == 3:
+    numbers = [_arguments.integer("recipe", one) for one in _arguments.items("recipe", recipe, "two or three ints")]
+    if len(numbers) == 3:
         if is_sfa is None:
             raise ValueError("is_sfa: expected True or False, since the recipe is of three numbers; got None")
-        return recipe[0 if is_sfa else 1], recipe[2]
-    if len(recipe) != 2:
-        raise ValueError(f"recipe: expected two or three numbers, got {recipe!r}")
-    return recipe[0], recipe[1]
+        return numbers[0 if _arguments.flag("is_sfa", is_sfa) else 1], numbers[2]
+    if len(numbers) != 2:
+        raise ValueError(f"recipe: expected two or three ints, got {recipe!r}")
+    return numbers[0], numbers[1]
 
 
 def transform_sf_into_required_layout(
@@ -152,12 +161,15 @@ def transform_sf_into_required_layout(
     """Scales of an operand (mn, k), or (num_groups, mn, k), as the kernels read them, by recipe: (1, 128) per row and
     128 columns, (128, 128) per block; or (1, 128, 128) for both, with is_sfa. Raises ValueError, TypeError."""
     del disable_ue8m0_cast  # sm_90 has no UE8M0
+    _check_scales(sf)
     if psum_layout is not None:
-        raise ValueError("psum_layout: expected None")
+        raise ValueError(f"psum_layout: expected None, got {type(psum_layout).__name__}")
     rows, columns = _granularity(recipe, is_sfa)
     if (rows, columns) not in ((1, 128), (128, 128)):
         raise ValueError(f"recipe: expected scales per (1, 128) or (128, 128), got ({rows}, {columns})")
-    shape = (*(() if num_groups is None else (num_groups,)), ceil_div(mn, rows), ceil_div(k, columns))
+    groups = () if num_groups is None else (_arguments.integer("num_groups", num_groups, 0),)
+    mn, k = _arguments.integer("mn", mn, 0), _arguments.integer("k", k, 0)
+    shape = (*groups, ceil_div(mn, rows), ceil_div(k, columns))
     if tuple(sf.shape) != shape:
         raise ValueError(f"sf: expected shape {shape}, got {tuple(sf.shape)}")
     return get_mn_major_tma_aligned_tensor(sf) if rows == 1 else sf.contiguous()

@@ -4,8 +4,6 @@
 #include <initializer_list>
 #include <string>
 
-#include "python/src/reference.hpp"
-
 namespace cubinet::python {
 namespace {
 
@@ -225,7 +223,7 @@ bool refuse_value(const char* name, const char* taken, PyObject* value) {
   return false;
 }
 
-bool split_pair(const char* name, PyObject* object, PyObject*& tensor, PyObject*& scales) {
+bool split_pair(const char* name, PyObject* object, Pair& pair) {
   const bool sequence = PyTuple_Check(object) || PyList_Check(object);
   if (!sequence || PySequence_Fast_GET_SIZE(object) != 2) {
     if (sequence) {
@@ -236,8 +234,8 @@ bool split_pair(const char* name, PyObject* object, PyObject*& tensor, PyObject*
     }
     return false;
   }
-  tensor = PySequence_Fast_GET_ITEM(object, 0);
-  scales = PySequence_Fast_GET_ITEM(object, 1);
+  pair.tensor = Reference::borrowed(PySequence_Fast_GET_ITEM(object, 0));
+  pair.scales = Reference::borrowed(PySequence_Fast_GET_ITEM(object, 1));
   return true;
 }
 

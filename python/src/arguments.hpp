@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdint>
 
+#include "python/src/reference.hpp"
+
 namespace cubinet::python {
 
 // What a parameter is: an operand's place among the values, or an option that is looked at and dropped.
@@ -47,8 +49,14 @@ bool parse(const Signature& signature, PyObject* const* arguments, Py_ssize_t co
 // type. Always false.
 bool refuse_value(const char* name, const char* taken, PyObject* value);
 
-// `object` as the two parts of an FP8 operand. False with TypeError set.
-bool split_pair(const char* name, PyObject* object, PyObject*& tensor, PyObject*& scales);
+// The two parts of an FP8 operand, held: another thread may change the list that they come from.
+struct Pair {
+  Reference tensor;
+  Reference scales;
+};
+
+// False with TypeError set.
+bool split_pair(const char* name, PyObject* object, Pair& pair);
 
 extern Signature bf16_contiguous_signature;
 extern Signature bf16_masked_signature;

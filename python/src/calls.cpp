@@ -24,6 +24,7 @@ struct Kind {
 
 // A call's operands and sizes. The scales are read in FP8 alone, the index not for the dense form.
 struct Call {
+  Pair a_pair, b_pair;  // FP8
   Operand a, b, d, index, a_scales, b_scales;
   std::int64_t m, n, k, groups;
   std::int64_t expected_m;
@@ -47,23 +48,22 @@ bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
   return refuse_value("expected_m", "a positive int of 64 bits", value);
 }
 
-bool read_scales(const Values& values, Kind kind, PyObject* objects[2], Call& call) {
-  PyObject* scales[2];
-  if (!split_pair("a", values[0], objects[0], scales[0]) || !split_pair("b", values[1], objects[1], scales[1]))
-    return false;
-  return read(call.a_scales, "a_scales", scales[0], ElementType::fp32, kind.masked() ? 3 : 2,
+bool read_scales(const Values& values, Kind kind, Call& call) {
+  if (!split_pair("a", values[0], call.a_pair) || !split_pair("b", values[1], call.b_pair)) return false;
+  return read(call.a_scales, "a_scales", call.a_pair.scales.get(), ElementType::fp32, kind.masked() ? 3 : 2,
               kind.masked() ? "(groups, M, K / 128)" : "(M, K / 128)") &&
-         read(call.b_scales, "b_scales", scales[1], ElementType::fp32, kind.form == Form::dense ? 2 : 3,
+         read(call.b_scales, "b_scales", call.b_pair.scales.get(), ElementType::fp32, kind.form == Form::dense ? 2 : 3,
               kind.form == Form::dense ? "(N / 128, K / 128)" : "(groups, N / 128, K / 128)");
 }
 
 bool read_operands(const Values& values, Kind kind, Call& call) {
-  PyObject* objects[2] = {values[0], values[1]};
-  if (kind.fp8 && !read_scales(values, kind, objects, call)) return false;
+  if (kind.fp8 && !read_scales(values, kind, call)) return false;
+  PyObject* const a = kind.fp8 ? call.a_pair.tensor.get() : values[0];
+  PyObject* const b = kind.fp8 ? call.b_pair.tensor.get() : values[1];
   const ElementType type = kind.fp8 ? ElementType::fp8 : ElementType::bf16;
   const bool masked = kind.masked(), dense = kind.form == Form::dense;
-  return read(call.a, "a", objects[0], type, masked ? 3 : 2, masked ? "(groups, M, K)" : "(M, K)") &&
-         read(call.b, "b", objects[1], type, dense ? 2 : 3, dense ? "(N, K)" : "(groups, N, K)") &&
+  return read(call.a, "a", a, type, masked ? 3 : 2, masked ? "(groups, M, K)" : "(M, K)") &&
+         read(call.b, "b", b, type, dense ? 2 : 3, dense ? "(N, K)" : "(groups, N, K)") &&
          read(call.d, "d", values[2], ElementType::bf16, masked ? 3 : 2, masked ? "(groups, M, N)" : "(M, N)") &&
          (dense || read(call.index, masked ? "masked_m" : "m_indices", values[3], ElementType::int32, 1,
                         masked ? "(groups,)" : "(M,)"));

@@ -83,9 +83,9 @@ bool default_options(std::int32_t device, EngineOptions& options) {
   const Reference items(PySequence_Fast(list.get(), "cubinet._nvrtc.folders() gives no list"));
   if (!items) return false;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
-    const char* folder = PyUnicode_AsUTF8(PySequence_Fast_GET_ITEM(items.get(), i));
-    if (folder == nullptr) return false;
-    options.nvrtc_folders.emplace_back(folder);
+    const Reference folder(PyUnicode_EncodeFSDefault(PySequence_Fast_GET_ITEM(items.get(), i)));
+    if (!folder) return false;
+    options.nvrtc_folders.emplace_back(PyBytes_AS_STRING(folder.get()));
   }
   return true;
 }

@@ -11,7 +11,11 @@ namespace cubinet::python {
 // GIL.
 void raise_status(cubinet_status status);
 
-// The same with texts of one's own.
+// The library's text as Python's: UTF-8, but for paths in it that are none. A new reference; null with an exception
+// set.
+PyObject* decoded(const char* text);
+
+// The same as raise_status with texts of one's own.
 void raise_error(cubinet_status status, const char* message, const char* detail = "");
 
 }  // namespace cubinet::python

@@ -21,4 +21,20 @@ bool Interrupts::take() {
   return sigtimedwait(&signals_, nullptr, &at_once) == SIGINT;
 }
 
+Reference Interrupts::handler_of_python() {
+  const Reference module(PyImport_ImportModule("_signal"));
+  Reference handler(module ? PyObject_CallMethod(module.get(), "getsignal", "i", SIGINT) : nullptr);
+  PyErr_Clear();
+  return handler;
+}
+
+void Interrupts::adopt(const Reference& handler) {
+  // NVRTC may have put its own over it already.
+  const Reference module(PyImport_ImportModule("_signal"));
+  const Reference before(module && handler ? PyObject_CallMethod(module.get(), "signal", "iO", SIGINT, handler.get())
+                                           : nullptr);
+  if (before) sigaction(SIGINT, nullptr, &handler_);
+  PyErr_Clear();  // set in C, or by another thread than Python's main one: then it is not to be had here
+}
+
 }  // namespace cubinet::python

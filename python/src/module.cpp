@@ -17,6 +17,7 @@
 #include "python/src/errors.hpp"
 #include "python/src/gil.hpp"
 #include "python/src/interrupts.hpp"
+#include "python/src/reference.hpp"
 
 namespace nb = nanobind;
 
@@ -24,11 +25,23 @@ namespace cubinet::python {
 namespace {
 
 using Text = std::optional<std::string>;
+using Path = std::optional<nb::bytes>;
 
 // dtype, layout, n, k, groups, m_first, m_last
 using ProblemTuple = std::tuple<int, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
 const char* pointer(const Text& text) { return text ? text->c_str() : nullptr; }
+
+std::string bytes_of(const nb::bytes& path) { return {path.c_str(), path.size()}; }
+
+std::vector<std::string> bytes_of(const std::vector<nb::bytes>& paths) {
+  std::vector<std::string> result;
+  for (const nb::bytes& path : paths) result.push_back(bytes_of(path));
+  return result;
+}
+
+// Texts are UTF-8, but paths in them are what the file system holds.
+nb::str text_of(const std::string& text) { return nb::steal<nb::str>(decoded(text.c_str())); }
 
 std::vector<cubinet_problem> problems_of(const std::vector<ProblemTuple>& tuples) {
   std::vector<cubinet_problem> problems;
@@ -78,27 +91,36 @@ struct Request {
   }
 };
 
-Request make_request(Text model, const std::vector<ProblemTuple>& problems, std::int64_t ep, std::int64_t tp,
+Request make_request(const Path& model, const std::vector<ProblemTuple>& problems, std::int64_t ep, std::int64_t tp,
                      Text dtype, Text layout, std::int64_t m_min, std::int64_t m_max, Text arch, bool generic_only,
                      bool no_generic) {
-  return {std::move(model), problems_of(problems), ep,        tp, std::move(dtype), std::move(layout), m_min, m_max,
-          std::move(arch),  generic_only,          no_generic};
+  return {model ? Text(bytes_of(*model)) : Text(),
+          problems_of(problems),
+          ep,
+          tp,
+          std::move(dtype),
+          std::move(layout),
+          m_min,
+          m_max,
+          std::move(arch),
+          generic_only,
+          no_generic};
 }
 
-EngineOptions make_options(const Text& cache, const std::vector<std::string>& layers,
-                           const std::vector<std::string>& nvrtc_folders, int device, int jobs, int miss) {
+EngineOptions make_options(const Path& cache, const std::vector<nb::bytes>& layers,
+                           const std::vector<nb::bytes>& nvrtc_folders, int device, int jobs, int miss) {
   EngineOptions options;
   options.has_cache_root = cache.has_value();
-  options.cache_root = cache.value_or("");
-  options.layers = layers;
-  options.nvrtc_folders = nvrtc_folders;
+  if (cache) options.cache_root = bytes_of(*cache);
+  options.layers = bytes_of(layers);
+  options.nvrtc_folders = bytes_of(nvrtc_folders);
   options.device = device;
   options.jobs = jobs;
   options.miss = miss;
   return options;
 }
 
-std::string plan(const Request& request, EngineOptions options) {
+nb::str plan(const Request& request, EngineOptions options) {
   const cubinet_options c_options = options.c_options();
   const cubinet_request c_request = request.c_request();
   char* json = nullptr;
@@ -111,9 +133,9 @@ std::string plan(const Request& request, EngineOptions options) {
     raise_status(status);
     nb::raise_python_error();
   }
-  std::string text(json);
+  const std::string text(json);
   cubinet_free(json);
-  return text;
+  return text_of(text);
 }
 
 // An exception that Python code raised in the middle of a warmup, kept until its end.
@@ -141,16 +163,18 @@ class Pending {
   bool set_ = false;
 };
 
-bool call_progress(const nb::object& progress, const Step& step, Pending& pending) {
+// Whether it raised.
+bool call_progress(const nb::object& progress, const Step& step, Interrupts& interrupts, Pending& pending) {
   const nb::gil_scoped_acquire acquired;
-  PyObject* answer = PyObject_CallFunction(progress.ptr(), "sLL", step.phase.c_str(), static_cast<long long>(step.done),
-                                           static_cast<long long>(step.total));
-  if (answer == nullptr) {
-    pending.keep();
-    return true;
-  }
-  Py_DECREF(answer);
-  return false;
+  bool raised = false;
+  interrupts.run_python([&] {
+    const Reference answer(PyObject_CallFunction(progress.ptr(), "sLL", step.phase.c_str(),
+                                                 static_cast<long long>(step.done),
+                                                 static_cast<long long>(step.total)));
+    raised = !answer;
+    if (raised) pending.keep();
+  });
+  return raised;
 }
 
 // Whether a signal's handler raised something. Handlers run in Python's main thread alone, and the signal is taken by
@@ -159,15 +183,17 @@ bool check_signals(Interrupts& interrupts, Pending& pending) {
   const bool interrupted = interrupts.take();
   const nb::gil_scoped_acquire acquired;
   if (interrupted) PyErr_SetInterrupt();
-  if (PyErr_CheckSignals() == 0) return false;
-  pending.keep();
-  return true;
+  bool raised = false;
+  interrupts.run_python([&] {
+    raised = PyErr_CheckSignals() != 0;
+    if (raised) pending.keep();
+  });
+  return raised;
 }
 
-// The status' name and the report.
-std::tuple<std::string, std::string, std::string> warmup(const Request& request, EngineOptions options, bool execute,
-                                                         bool strict, std::int64_t memory_budget,
-                                                         const nb::object& progress) {
+// The status' name, the reason and the report.
+std::tuple<const char*, nb::str, nb::str> warmup(const Request& request, EngineOptions options, bool execute,
+                                                 bool strict, std::int64_t memory_budget, const nb::object& progress) {
   const cubinet_options c_options = options.c_options();
   const cubinet_request c_request = request.c_request();
   cubinet_warmup_options c_warmup = CUBINET_WARMUP_OPTIONS_INIT;
@@ -181,7 +207,7 @@ std::tuple<std::string, std::string, std::string> warmup(const Request& request,
     const WithoutGil released;
     result = run_warmup(
         c_options, c_request, c_warmup,
-        [&](const Step& step) { return !progress.is_none() && call_progress(progress, step, pending); },
+        [&](const Step& step) { return !progress.is_none() && call_progress(progress, step, interrupts, pending); },
         [&] { return check_signals(interrupts, pending); });
   }
   pending.raise_again();
@@ -189,15 +215,15 @@ std::tuple<std::string, std::string, std::string> warmup(const Request& request,
     raise_error(result.status, result.error.c_str(), result.detail.c_str());
     nb::raise_python_error();
   }
-  return {cubinet_status_name(result.status), result.error, result.json};
+  return {cubinet_status_name(result.status), text_of(result.error), text_of(result.json)};
 }
 
 // loaded, missing, compiled, milliseconds, warning
-std::tuple<std::int64_t, std::int64_t, std::int64_t, double, std::string> start(
-    const std::vector<ProblemTuple>& problems, EngineOptions options, bool reopen) {
+std::tuple<std::int64_t, std::int64_t, std::int64_t, double, nb::str> start(const std::vector<ProblemTuple>& problems,
+                                                                            EngineOptions options, bool reopen) {
   StartReport report;
   if (!start_engine(options, reopen, problems_of(problems), report)) nb::raise_python_error();
-  return {report.loaded, report.missing, report.compiled, report.milliseconds, report.warning};
+  return {report.loaded, report.missing, report.compiled, report.milliseconds, text_of(report.warning)};
 }
 
 nb::dict cache_stats(EngineOptions options) {
@@ -230,11 +256,11 @@ nb::dict cache_stats(EngineOptions options) {
 }
 
 // pending, ready, failed, last_failure
-std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string> background_report(int device) {
+std::tuple<std::int64_t, std::int64_t, std::int64_t, nb::str> background_report(int device) {
   cubinet_background_report report = CUBINET_BACKGROUND_REPORT_INIT;
   std::string last_failure;
   if (!background(device, report, last_failure)) nb::raise_python_error();
-  return {report.pending, report.ready, report.failed, last_failure};
+  return {report.pending, report.ready, report.failed, text_of(last_failure)};
 }
 
 bool wait(int device, double seconds) {

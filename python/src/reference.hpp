@@ -11,8 +11,16 @@ class Reference {
  public:
   explicit Reference(PyObject* owned = nullptr) : object_(owned) {}
   Reference(Reference&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Reference& operator=(Reference&&) = delete;
+  Reference& operator=(Reference&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
   ~Reference() { Py_XDECREF(object_); }
+
+  static Reference borrowed(PyObject* object) {
+    Py_XINCREF(object);
+    return Reference(object);
+  }
 
   [[nodiscard]] PyObject* get() const { return object_; }
   PyObject* release() { return std::exchange(object_, nullptr); }

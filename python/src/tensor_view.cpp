@@ -153,12 +153,37 @@ PyObject* torch_attribute(const char* module, const char* name) {
   return found != nullptr ? PyObject_GetAttrString(found, name) : nullptr;
 }
 
+// Turns what a tensor's type raised because there is no plain memory behind it (meta, sparse and quantized tensors,
+// those of a tracer) into a TypeError of the argument, with that as its cause.
+bool refuse_with_cause(PyObject* object, const char* name) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Reference kept_type(type), cause(value), kept_trace(trace);
+  PyErr_Format(PyExc_TypeError, "%s: expected a dense tensor with memory on a device, got %s: %S", name,
+               Py_TYPE(object)->tp_name, cause ? cause.get() : Py_None);
+  if (!cause) return false;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  Py_INCREF(cause.get());
+  PyException_SetCause(value, cause.get());  // takes the reference
+  PyErr_Restore(type, value, trace);
+  return false;
+}
+
 void set_error(void*, const char*, const char* message) { PyErr_SetString(PyExc_MemoryError, message); }
 
 }  // namespace
 
 bool read_tensor(PyObject* object, const char* name, TensorView& view) {
-  if (const dlpack::ExchangeApi* api = api_of(Py_TYPE(object))) return read_by_api(object, api, view);
+  if (const dlpack::ExchangeApi* api = api_of(Py_TYPE(object))) {
+    if (read_by_api(object, api, view)) [[likely]]
+      return true;
+    // MemoryError, KeyboardInterrupt and their like are no matter of the tensor's kind.
+    const bool of_its_kind = PyErr_ExceptionMatches(PyExc_RuntimeError) || PyErr_ExceptionMatches(PyExc_BufferError) ||
+                             PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError);
+    return of_its_kind && refuse_with_cause(object, name);
+  }
   if (read_by_attributes(object, view)) return true;
   // Anything but an absent or odd attribute is the tensor's own trouble, and the caller's to see.
   if (PyErr_Occurred() != nullptr && !PyErr_ExceptionMatches(PyExc_AttributeError) &&

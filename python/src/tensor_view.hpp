@@ -27,7 +27,7 @@ struct TensorView {
 };
 
 // Fills `view` with what `object`, the argument `name`, is. It owns nothing and is valid until Python code runs. False
-// with TypeError set where it is no tensor, or with what the tensor's own code raised.
+// with TypeError set where it is no tensor with memory, or with what the tensor's own code raised.
 bool read_tensor(PyObject* object, const char* name, TensorView& view);
 
 // The stream that the framework of `view` works on at present. False with an exception set.

@@ -3,6 +3,7 @@
 // PyTorch holds on the host look as if they were on a CUDA device.
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -13,9 +14,11 @@ namespace dlpack = cubinet::python::dlpack;
 
 struct cubinet_service {
   int device;
+  int miss;
 };
 struct cubinet_gemm {
   cubinet_problem problem;
+  int miss;  // of its service
 };
 
 namespace {
@@ -45,6 +48,8 @@ struct Record {
   std::int64_t prepare_status;  // and preparations
   std::int64_t interrupted;     // an interrupt comes while a preparation has its handler in the place of Python's
   std::int64_t capturing;       // what the driver is to say of every stream
+  std::int64_t held;            // 1: preparations wait; the first that does makes it 2, and 0 lets them go on
+  std::int64_t launched_miss;   // of the service that the last launch's gemm is of
 };
 Record record;
 
@@ -74,6 +79,7 @@ template <typename Arguments>
 void note(int family, const cubinet_gemm* gemm, const Arguments* arguments, void* stream) {
   ++record.launches;
   record.family = family;
+  record.launched_miss = gemm->miss;
   record.n = gemm->problem.n;
   record.k = gemm->problem.k;
   record.groups = gemm->problem.groups;
@@ -132,13 +138,13 @@ SHOWN cubinet_status cubinet_open(const cubinet_options* options, cubinet_servic
   ++record.opens;
   record.device = options->device;
   record.miss = options->miss;
-  *service = new cubinet_service{options->device};
+  *service = new cubinet_service{options->device, options->miss};
   return CUBINET_OK;
 }
 
 SHOWN void cubinet_close(cubinet_service* service) { delete service; }
 
-SHOWN cubinet_status cubinet_prepare(cubinet_service*, const cubinet_problem* problems, size_t count,
+SHOWN cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* problems, size_t count,
                                      cubinet_gemm** gemms, cubinet_start_report* report) {
   if (record.prepare_status != CUBINET_OK) return static_cast<cubinet_status>(record.prepare_status);
   if (record.interrupted != 0) {
@@ -146,7 +152,8 @@ SHOWN cubinet_status cubinet_prepare(cubinet_service*, const cubinet_problem* pr
     pthread_kill(pthread_self(), SIGINT);
     signal(SIGINT, before);
   }
-  for (size_t i = 0; i < count; ++i) gemms[i] = new cubinet_gemm{problems[i]};
+  for (volatile std::int64_t& held = record.held; held != 0; usleep(100)) held = 2;
+  for (size_t i = 0; i < count; ++i) gemms[i] = new cubinet_gemm{problems[i], service->miss};
   record.prepared += static_cast<std::int64_t>(count);
   record.m_last = problems[count - 1].m_last;
   report->loaded = static_cast<std::int64_t>(count);

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import threading
+import time
+import weakref
 from typing import Any
 
 import pytest
@@ -214,6 +217,44 @@ def test_a_later_start_widens_the_range_of_a_problem_and_never_narrows_it(engine
     assert engine.record.m_last == 8192
 
 
+def test_a_start_beside_a_first_sight_has_the_last_word(engine: FakeEngine) -> None:
+    error = 2  # cubinet.h: CUBINET_MISS_ERROR
+    for k in range(64, 64 * 21, 64):
+        cubinet.start(miss="compile")
+        engine.record.held = 1
+        call = threading.Thread(target=deep_gemm.m_grouped_bf16_gemm_nt_contiguous, args=contiguous_bf16(k=k))
+        call.start()
+        while engine.record.held != 2:
+            time.sleep(0.0001)
+        start = threading.Thread(target=cubinet.start, kwargs={"miss": "error"})
+        start.start()
+        time.sleep(0.002)
+        engine.record.held = 0
+        call.join()
+        start.join()
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(k=k))
+        assert engine.record.launched_miss == error
+
+
+def test_a_pair_is_held_when_its_list_changes_meanwhile(engine: FakeEngine) -> None:
+    a, b, d, index = masked_fp8()
+    pair = [*a]
+    scales = weakref.ref(a[1])
+    gone = []
+
+    class Emptying(FakeTensor):
+        def data_ptr(self) -> int:
+            pair.clear()
+            gc.collect()
+            gone.append(scales() is None)
+            return super().data_ptr()
+
+    pair[0] = Emptying(a[0].shape, FP8, address=A)
+    del a
+    deep_gemm.m_grouped_fp8_gemm_nt_masked(pair, b, d, index, 17)
+    assert gone == [False] and engine.record.a_scales.data == SA
+
+
 def test_the_first_sight_in_a_capture_is_refused(engine: FakeEngine) -> None:
     engine.record.capturing = 1
     with pytest.raises(cubinet.Error, match="captured into a CUDA graph: name it to cubinet.start") as refused:
@@ -282,6 +323,16 @@ def test_a_parameter_that_wants_gradients_is_a_tensor_like_others(engine: FakeEn
         make(2, 64, dtype=torch.bfloat16), b, make(2, 64, dtype=torch.bfloat16), make(2, dtype=torch.int32)
     )
     assert engine.record.b == b.data_ptr()
+
+
+@needs_exchange
+@pytest.mark.parametrize("make", ["meta", "sparse"])
+def test_a_tensor_without_plain_memory_is_refused_by_name(engine: FakeEngine, make: str) -> None:
+    odd = torch.empty(256, 128, dtype=torch.bfloat16, device="meta") if make == "meta" else torch.eye(4).to_sparse()
+    with pytest.raises(TypeError, match="^a: expected a dense tensor with memory on a device, got Tensor: ") as refused:
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(odd, *contiguous_bf16()[1:])
+    assert isinstance(refused.value.__cause__, Exception)
+    assert engine.record.launches == 0
 
 
 @needs_exchange

@@ -70,5 +70,44 @@ def test_numbers_of_deep_gemm_are_kept() -> None:
         deep_gemm.set_mk_alignment_for_contiguous_layout(64)
     deep_gemm.set_num_sms(100)
     assert deep_gemm.get_num_sms() == 100
-    with pytest.raises(ValueError, match="num_sms: expected a positive number, got 0"):
+    with pytest.raises(ValueError, match="num_sms: expected an int of at least 1, got 0"):
         deep_gemm.set_num_sms(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: deep_gemm.set_num_sms(1.5), TypeError, "num_sms: expected an int, got float"),
+        (lambda: deep_gemm.set_num_sms(None), TypeError, "num_sms: expected an int, got NoneType"),
+        (
+            lambda: deep_gemm.set_mk_alignment_for_contiguous_layout(256.0),
+            TypeError,
+            "new_value: expected an int, got float",
+        ),
+        (lambda: deep_gemm.get_tma_aligned_size(1.5, 4), TypeError, "x: expected an int, got float"),
+        (lambda: deep_gemm.get_mn_major_tma_aligned_tensor(None), TypeError, "sf: expected a tensor, got NoneType"),
+        (
+            lambda: deep_gemm.transform_sf_into_required_layout(
+                torch.rand(1, 1).to(torch.bfloat16), 128, 128, (128, 128)
+            ),
+            TypeError,
+            "sf: expected torch.float32, got torch.bfloat16",
+        ),
+        (
+            lambda: deep_gemm.transform_sf_into_required_layout(torch.rand(1, 1), 128, 128, None),
+            TypeError,
+            "recipe: expected two or three ints, got NoneType",
+        ),
+        (
+            lambda: deep_gemm.transform_sf_into_required_layout(torch.rand(1, 1), 128, 128, (1, "128")),
+            TypeError,
+            "recipe: expected an int, got str",
+        ),
+    ],
+)
+def test_helpers_name_what_they_refuse(call: Any, kind: type[Exception], text: str) -> None:
+    before = deep_gemm.get_mk_alignment_for_contiguous_layout()
+    with pytest.raises(kind) as refused:
+        call()
+    assert str(refused.value) == text
+    assert deep_gemm.get_mk_alignment_for_contiguous_layout() == before

@@ -115,7 +115,7 @@ def test_a_problem_says_what_it_takes() -> None:
 
 
 def test_a_device_is_a_cuda_device() -> None:
-    with pytest.raises(ValueError, match="^device: expected a CUDA device, got 'cpu'$"):
+    with pytest.raises(ValueError, match="^device: expected an ordinal, 'cuda:1' or a torch.device of CUDA, got 'cpu'$"):
         cubinet.start(device="cpu")
 
 

@@ -36,6 +36,22 @@ def test_a_path_is_not_cut_at_a_nul() -> None:
         cubinet.warmup(shapes=[(256, 512, 4)], cache="/tmp/there\0not here")
 
 
+def test_a_path_need_not_be_utf_8(tmp_path: Path, qwen_config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    model = odd / "config.json"
+    model.write_bytes(qwen_config.read_bytes())
+    for given in (model, str(model), os.fsencode(model)):
+        assert cubinet.plan(model=given, ep=8) == cubinet.plan(model=qwen_config, ep=8)
+    assert cubinet.warmup(generic_only=True, dtype="bf16", layout="masked", cache=odd / "cabinet")["failed"] == 0
+    assert cubinet.cache_stats(os.fsencode(odd / "cabinet"))["entries"] == 1
+    with pytest.raises(cubinet.Error, match="caf\ufffd") as refused:
+        cubinet.plan(model=odd / "none.json")
+    assert refused.value.status == "not_found"
+    monkeypatch.setenv("CUBINET_NVRTC_DIR", str(odd))
+    assert cubinet.plan(shapes=[SHAPE])["kernels"]
+
+
 def test_a_plan_is_the_command_s(qwen_config: Path) -> None:
     planned = cubinet.plan(model=str(qwen_config), ep=8, dtype="bf16,fp8", layout=["masked"], m_max=512)
     done = subprocess.run(
@@ -179,6 +195,24 @@ def test_an_interrupt_ends_a_warmup_after_the_kernels_in_work(tmp_path: Path) ->
         shapes=[(256, 128, 2)], cache=tmp_path / "cache", layout="contiguous", no_generic=True, m_max=64
     )
     assert report["failed"] == 0, "the cabinet is whole"
+
+
+IGNORING = """
+import signal, sys, cubinet
+def progress(*step):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+cubinet.warmup(generic_only=True, dtype="bf16", layout="masked", cache=sys.argv[1], progress=progress)
+print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)
+signal.raise_signal(signal.SIGINT)
+print("ignored")
+"""
+
+
+def test_a_handler_that_progress_sets_stays(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IGNORING, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "True\nignored\n"
 
 
 def test_a_warmup_that_cannot_store_is_incomplete_and_reports(tmp_path: Path) -> None:

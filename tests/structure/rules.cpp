@@ -124,6 +124,8 @@ class Checker {
         check_template(file, include);
       } else if (folder == "include") {
         check_public(file, include);
+      } else if (folder == "python") {
+        check_binding(file, include);
       } else if (rank_of(folder) >= 0) {
         check_layer(file, include);
       }
@@ -142,6 +144,12 @@ class Checker {
     if (!ours && !(include.angled && is_standard(include.name))) {
       report(file, include.line, "a public header includes " + include.name);
     }
+  }
+
+  // The Python package is a user of the library like any other.
+  void check_binding(const File& file, const Include& include) {
+    if (include.angled || include.name.starts_with("python/") || known_.count("include/" + include.name) != 0) return;
+    report(file, include.line, "the Python package includes " + include.name + ", which is not public");
   }
 
   void check_layer(const File& file, const Include& include) {
@@ -251,7 +259,7 @@ std::vector<std::string> breaches(const std::vector<File>& files) { return Check
 
 std::vector<File> read_tree(const fs::path& root) {
   static const std::set<std::string> extensions = {".cpp", ".hpp", ".h", ".cuh"};
-  std::vector<fs::path> folders = {root / "include", root / "templates", root / "tests"};
+  std::vector<fs::path> folders = {root / "include", root / "templates", root / "python", root / "tests"};
   for (const std::string_view layer : layers) folders.push_back(root / layer);
   std::vector<File> files;
   for (const fs::path& folder : folders) {

@@ -34,7 +34,7 @@ TEST_CASE("The source tree keeps its rules") {
   const std::vector<File> files = read_tree(CUBINET_SOURCE_DIR);
   // A walk that finds nothing would prove nothing.
   for (const std::string folder :
-       {"util/", "cache/", "jit/", "warmup/", "tools/", "templates/", "include/cubinet/", "tests/"}) {
+       {"util/", "cache/", "jit/", "warmup/", "tools/", "python/", "templates/", "include/cubinet/", "tests/"}) {
     INFO(folder);
     CHECK(std::any_of(files.begin(), files.end(), [&](const File& file) { return file.path.starts_with(folder); }));
   }
@@ -76,6 +76,12 @@ TEST_CASE("A public header that shows a third-party or inner header is found") {
   CHECK(contains(breach("include/cubinet/a.hpp", "#include <tl/expected.hpp>\n"), "public header"));
   CHECK(contains(breach("include/cubinet/a.hpp", "#include <cuda.h>\n"), "public header"));
   CHECK(contains(breach("include/cubinet/a.hpp", "#include \"util/files.hpp\"\n"), "public header"));
+}
+
+TEST_CASE("A binding that reaches past the public headers is found") {
+  CHECK(breach("python/src/a.cpp", "#include <Python.h>\n#include \"cubinet/error.hpp\"\n") == "");
+  CHECK(breach("python/src/a.cpp", "#include \"python/src/a.hpp\"\n") == "");
+  CHECK(contains(breach("python/src/a.cpp", "#include \"util/files.hpp\"\n"), "which is not public"));
 }
 
 TEST_CASE("A second module that includes a guarded header is found") {

@@ -91,6 +91,18 @@ TEST_CASE("What may not be NULL is refused by its name") {
   CHECK(last_error() == "options.layers[1] is NULL");
 }
 
+TEST_CASE("A limit of the cabinet that cannot be read is refused by its field") {
+  cubinet_options options = CUBINET_OPTIONS_INIT;
+  options.cache_max_size = "4 apples";
+  cubinet_service* service = nullptr;
+  CHECK(cubinet_open(&options, &service) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Catch::Matchers::StartsWith("options.cache_max_size: '4 apples'"));
+  options.cache_max_size = "4GiB";
+  options.cache_max_entries = "-1";
+  CHECK(cubinet_warmup(&options, nullptr, nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Catch::Matchers::StartsWith("options.cache_max_entries: '-1'"));
+}
+
 TEST_CASE("NULL is nothing to release") {
   cubinet_close(nullptr);
   cubinet_gemm_release(nullptr);
@@ -109,6 +121,16 @@ TEST_CASE("The last error is the thread's own") {
 TEST_CASE("The C interface has the constants of the C++ one") {
   CHECK(cubinet_contiguous_alignment() == cubinet::contiguous_alignment());
   CHECK(cubinet_scale_workspace_bytes(3, 5, 256) == cubinet::scale_workspace_bytes(3, 5, 256));
+}
+
+TEST_CASE("A workspace of no size that there is has -1 bytes") {
+  const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  CHECK(cubinet_scale_workspace_bytes(1, -1, 256) == -1);
+  CHECK(cubinet_scale_workspace_bytes(1, largest, 256) == -1);
+  CHECK(cubinet_scale_workspace_bytes(1, 4, largest) == -1);
+  CHECK(cubinet_scale_workspace_bytes(largest, 4, 128) == -1);
+  CHECK(cubinet_scale_workspace_bytes(std::int64_t{1} << 58, 4, 128) == std::int64_t{1} << 62);
+  CHECK(cubinet_scale_workspace_bytes(0, 4, 128) == 0);
 }
 
 TEST_CASE("A field that is kept for later versions is refused where it says something") {

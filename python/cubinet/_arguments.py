@@ -1,0 +1,109 @@
+"""Arguments of the package's functions, checked by name: TypeError and ValueError say what was expected and what came."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+
+PathArgument = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+
+def _wrong_type(name: str, expected: str, value: object) -> TypeError:
+    return TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
+
+
+def integer(name: str, value: Any, least: int = -INT64_MAX, most: int = INT64_MAX) -> int:
+    """An int, or what stands for one, such as NumPy's; a bool is none."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise _wrong_type(name, "an int", value) from None
+    if isinstance(value, bool):
+        raise _wrong_type(name, "an int", value)
+    if not least <= number <= most:
+        allowed = f"of at least {least}" if number < least else f"of at most {most}"
+        raise ValueError(f"{name}: expected an int {allowed}, got {number}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong_type(name, "True or False", value)
+    return value
+
+
+def seconds(name: str, value: Any) -> float:
+    if isinstance(value, (bool, str)) or not hasattr(type(value), "__float__"):
+        raise _wrong_type(name, "a number of seconds", value)
+    number = float(value)
+    if not number >= 0:
+        raise ValueError(f"{name}: expected a number of seconds, got {value!r}")
+    return number
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong_type(name, "a str", value)
+    if not value or "\0" in value:
+        raise ValueError(f"{name}: expected a text, got {value!r}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: expected a text, got {value!r}") from None
+    return value
+
+
+def items(name: str, value: Any, expected: str) -> list[Any]:
+    """The items of a list, or of anything that is gone through as one; a text is no list of its characters."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise _wrong_type(name, expected, value)
+    return list(value)
+
+
+def path(name: str, value: Any) -> bytes:
+    """A path as the file system holds it; the library reads it up to its first NUL."""
+    try:
+        encoded = os.fsencode(value)
+    except (TypeError, UnicodeEncodeError):
+        if isinstance(value, str):
+            raise ValueError(f"{name}: expected a path, got {value!r}") from None
+        raise _wrong_type(name, "a path", value) from None
+    if b"\0" in encoded:
+        raise ValueError(f"{name}: expected a path, got one with a NUL in it: {os.fsdecode(encoded)!r}")
+    return encoded
+
+
+def file(name: str, value: Any) -> bytes:
+    encoded = path(name, value)
+    if not encoded:
+        raise ValueError(f"{name}: expected the path of a file, got an empty one")
+    return encoded
+
+
+def paths(name: str, value: Any) -> list[bytes]:
+    return [path(name, one) for one in items(name, value, "a list of paths")]
+
+
+def place_in(name: str, value: Any, names: Sequence[str]) -> int:
+    """Which of the names it is."""
+    if not isinstance(value, str):
+        raise _wrong_type(name, f"one of {', '.join(map(repr, names))}", value)
+    if value not in names:
+        raise ValueError(f"{name}: expected one of {', '.join(map(repr, names))}, got {value!r}")
+    return names.index(value)
+
+
+def some_of(name: str, value: Any, names: Sequence[str]) -> list[str]:
+    """One or more of the names: "bf16,fp8", or a list of them."""
+    expected = f"one or more of {', '.join(map(repr, names))}"
+    parts = value.split(",") if isinstance(value, str) else items(name, value, expected)
+    for part in parts:
+        place_in(name, part, names)
+    if not parts:
+        raise ValueError(f"{name}: expected {expected}, got none")
+    return parts
