@@ -36,6 +36,7 @@ __all__ = [
     "get_mk_alignment_for_contiguous_layout",
     "get_mn_major_tma_aligned_tensor",
     "get_num_sms",
+    "get_theoretical_mk_alignment_for_contiguous_layout",
     "get_tma_aligned_size",
     "m_grouped_bf16_gemm_nt_contiguous",
     "m_grouped_bf16_gemm_nt_masked",
@@ -79,6 +80,15 @@ def set_mk_alignment_for_contiguous_layout(new_value: int) -> None:
     if value <= 0 or value % _binding.alignment() != 0:
         raise ValueError(f"new_value: expected a multiple of {_binding.alignment()}, got {value}")
     _alignment = value
+
+
+def get_theoretical_mk_alignment_for_contiguous_layout(
+    expected_m: int | None = None, num_groups: int | None = None
+) -> int:
+    """The least alignment that can be set. Here it is the same for every number of rows: DeepGEMM's newer kernels take
+    shorter blocks where groups are small, and these take short tiles in blocks of 128."""
+    del expected_m, num_groups
+    return _binding.alignment()
 
 
 def get_num_sms() -> int:
