@@ -3,6 +3,8 @@
 BUILD ?= build
 WHEELS ?= $(BUILD)/wheels
 JOBS ?= $(shell nproc)
+# Tests run at once: some only wait.
+TEST_JOBS ?= $(shell expr 2 \* $(JOBS))
 CMAKE_FLAGS ?=
 MODEL ?= examples/models/qwen3.5-35b-a3b/config.json
 EP ?= 8
@@ -34,7 +36,7 @@ warmup: configure
 
 # Builds everything and runs every test; those that need a GPU are skipped where there is none.
 test: build
-	$(CTEST) -j $(JOBS)
+	$(CTEST) -j $(TEST_JOBS)
 
 # The tests that need a GPU alone, with all that they print: why each was skipped, for one.
 test-gpu: build
@@ -66,7 +68,7 @@ sanitize-thread:
 	@$(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
 	  CMAKE_FLAGS="-DCUBINET_SANITIZE=thread -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"
 	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test)
-	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(JOBS) \
+	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(TEST_JOBS) \
 	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'
 
 # The parser of bundles on bytes that nobody would write, in a folder of its own; needs clang. What it finds is written to
