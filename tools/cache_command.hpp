@@ -7,14 +7,10 @@
 #include <vector>
 
 #include "cache/cabinet.hpp"
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "util/expected.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace cubinet::tools {
 
@@ -32,32 +28,28 @@ using RootAction = std::function<int(const CacheOptions&, const std::string& roo
 Expected<cache::Cabinet> open_cabinet(const std::string& root);
 
 // Adds a command that runs `action` on the cabinet that the user names, opened.
-CLI::App* add_cache_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
-                            const std::string& details, CacheAction action);
+Command add_cache_command(Command cache, const char* name, const char* help, const std::string& details,
+                          CacheAction action);
 
 // The same for a command that opens the cabinet itself, if it is to be opened at all.
-CLI::App* add_root_command(CLI::App& cache, int& exit_code, const char* name, const char* help,
-                           const std::string& details, RootAction action);
-
-// Adds an option that names a file; `file` must outlive the command. An empty name, as a script's empty variable gives
-// it, is refused.
-void add_file_option(CLI::App& command, const char* name, std::string& file, const char* help);
+Command add_root_command(Command cache, const char* name, const char* help, const std::string& details,
+                         RootAction action);
 
 // Adds the argument KEY, or several of it; what takes them must outlive the command. A word that can be no key's
 // beginning is refused before anything is opened.
-void add_key_argument(CLI::App& command, std::string& key);
-CLI::Option* add_keys_argument(CLI::App& command, std::vector<std::string>& keys);
+void add_key_argument(Command command, std::string& key);
+Option add_keys_argument(Command command, std::vector<std::string>& keys);
 
-void add_cache_ls(CLI::App& cache, int& exit_code);
-void add_cache_show(CLI::App& cache, int& exit_code);
-void add_cache_explain(CLI::App& cache, int& exit_code);
-void add_cache_stats(CLI::App& cache, int& exit_code);
-void add_cache_report(CLI::App& cache, int& exit_code);
-void add_cache_verify(CLI::App& cache, int& exit_code);
-void add_cache_rm(CLI::App& cache, int& exit_code);
-void add_cache_gc(CLI::App& cache, int& exit_code);
-void add_cache_pin(CLI::App& cache, int& exit_code);
-void add_cache_export(CLI::App& cache, int& exit_code);
-void add_cache_import(CLI::App& cache, int& exit_code);
+void add_cache_ls(Command cache);
+void add_cache_show(Command cache);
+void add_cache_explain(Command cache);
+void add_cache_stats(Command cache);
+void add_cache_report(Command cache);
+void add_cache_verify(Command cache);
+void add_cache_rm(Command cache);
+void add_cache_gc(Command cache);
+void add_cache_pin(Command cache);
+void add_cache_export(Command cache);
+void add_cache_import(Command cache);
 
 }  // namespace cubinet::tools

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cubinet/cubinet.hpp"
@@ -27,7 +26,7 @@ struct ExplainOptions {
   std::vector<std::string> keys;
   RequestOptions request;
   std::int64_t m = 0;  // 0: the range of the request
-  std::vector<const CLI::Option*> of_problem;
+  std::vector<Option> of_problem;
 };
 
 // A value of a record in a table: digests and long texts by their beginning.
@@ -222,12 +221,11 @@ bool names_problem(const RequestOptions& request) {
 int explain(const CacheOptions& options, const ExplainOptions& wanted, const std::string& root) {
   const auto refuse = [&](const Error& error) { return report_error(error, options.json, exit_usage); };
   const auto given = std::find_if(wanted.of_problem.begin(), wanted.of_problem.end(),
-                                  [](const CLI::Option* option) { return option->count() > 0; });
+                                  [](const Option& option) { return option.given(); });
   if (!wanted.keys.empty() && given != wanted.of_problem.end()) {
-    return refuse(
-        {ErrorCode::invalid_argument,
-         fmt::format("give keys or a problem, not both: {} stands for nothing beside a key", (*given)->get_name()),
-         {}});
+    return refuse({ErrorCode::invalid_argument,
+                   fmt::format("give keys or a problem, not both: {} stands for nothing beside a key", given->name()),
+                   {}});
   }
   if (!wanted.keys.empty()) return explain_keys(options, wanted.keys, root);
   if (!names_problem(wanted.request)) {
@@ -245,25 +243,20 @@ int explain(const CacheOptions& options, const ExplainOptions& wanted, const std
 
 }  // namespace
 
-void add_cache_explain(CLI::App& cache, int& exit_code) {
+void add_cache_explain(Command cache) {
   const auto wanted = std::make_shared<ExplainOptions>();
   const auto action = [wanted](const CacheOptions& options, const std::string& root) {
     return explain(options, *wanted, root);
   };
-  CLI::App* command =
-      add_root_command(cache, exit_code, "explain", "Why a look-up hits or misses", explain_help, action);
-  add_keys_argument(*command, wanted->keys)
-      ->description("One key or two, or at least 4 digits of the beginning")
-      ->expected(0, 2);
-  const std::vector<CLI::Option*> others = command->get_options();
-  add_request_options(*command, wanted->request);
-  add_number(*command, "--m", wanted->m, 1, warmup::largest_m, "This M alone")
-      ->default_str("")
-      ->excludes("--m-min")
-      ->excludes("--m-max");
-  for (const CLI::Option* option : command->get_options()) {
-    if (std::find(others.begin(), others.end(), option) == others.end()) wanted->of_problem.push_back(option);
-  }
+  const Command command = add_root_command(cache, "explain", "Why a look-up hits or misses", explain_help, action);
+  add_keys_argument(command, wanted->keys)
+      .described("One key or two, or at least 4 digits of the beginning")
+      .takes(0, 2);
+  wanted->of_problem = add_request_options(command, wanted->request);
+  wanted->of_problem.push_back(add_number(command, "--m", wanted->m, 1, warmup::largest_m, "This M alone")
+                                   .shown_default("")
+                                   .excludes("--m-min")
+                                   .excludes("--m-max"));
 }
 
 }  // namespace cubinet::tools

@@ -1,11 +1,9 @@
 // cubinet cache export: entries of the cabinet into a bundle.
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cache/bundle_transfer.hpp"
@@ -25,7 +23,7 @@ struct ExportOptions {
   std::vector<std::string> keys;
   bool plan = false;
   RequestOptions request;
-  const CLI::Option* arch = nullptr;
+  std::optional<Option> arch;  // once it is added
   std::string signing_key;
 };
 
@@ -93,7 +91,7 @@ Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Cabinet
 Expected<Entries> choose(const ExportOptions& options, const Wanted& wanted, cache::Cabinet& cabinet) {
   if (wanted.plan) return entries_of_plan(*wanted.plan, cabinet);
   if (!options.keys.empty()) return entries_of_keys(options.keys, cabinet);
-  if (options.arch->count() > 0) return entries_of_arch(options.request.arch, cabinet);
+  if (options.arch->given()) return entries_of_arch(options.request.arch, cabinet);
   auto entries = all_entries(cabinet);
   if (!entries || !entries->empty()) return entries;
   return fail(ErrorCode::not_found, fmt::format("there is no entry in {}", cabinet.root().string()));
@@ -165,37 +163,33 @@ int export_entries(const CacheOptions& common, const ExportOptions& options, con
 }
 
 // The options of a plan stand for nothing without --plan, but for --arch.
-void add_choices(CLI::App& command, ExportOptions& options) {
-  auto* plan = command.add_flag("--plan", options.plan,
-                                "The kernels of a plan, all of them and no other; takes the options of `cubinet plan`");
-  auto* keys = add_keys_argument(command, options.keys)->excludes(plan);
-  const std::vector<CLI::Option*> before = command.get_options();
-  add_request_options(command, options.request);
-  for (CLI::Option* option : command.get_options()) {
-    if (std::find(before.begin(), before.end(), option) != before.end()) continue;
-    if (option->check_name("--arch")) {
-      options.arch = option;
-      option->excludes(keys)
-          ->description("Only entries for this architecture; with --plan the one that is planned for")
-          ->default_str("");
+void add_choices(Command command, ExportOptions& options) {
+  const Option plan = command.flag(
+      "--plan", options.plan, "The kernels of a plan, all of them and no other; takes the options of `cubinet plan`");
+  const Option keys = add_keys_argument(command, options.keys).excludes(plan);
+  for (const Option& option : add_request_options(command, options.request)) {
+    if (option.is("--arch")) {
+      options.arch = option.excludes(keys)
+                         .described("Only entries for this architecture; with --plan the one that is planned for")
+                         .shown_default("");
     } else {
-      option->needs(plan);
+      option.needs(plan);
     }
   }
 }
 
 }  // namespace
 
-void add_cache_export(CLI::App& cache, int& exit_code) {
+void add_cache_export(Command cache) {
   const auto options = std::make_shared<ExportOptions>();
   const auto action = [options](const CacheOptions& common, const std::string& root) {
     return export_entries(common, *options, root);
   };
-  CLI::App& command =
-      *add_root_command(cache, exit_code, "export", "Write entries into one file, to be shipped", export_help, action);
-  command.add_option("FILE", options->file, "The bundle to write; one that is there is replaced")->required();
+  const Command command =
+      add_root_command(cache, "export", "Write entries into one file, to be shipped", export_help, action);
+  command.option("FILE", options->file, "The bundle to write; one that is there is replaced").required();
   add_choices(command, *options);
-  add_file_option(command, "--sign", options->signing_key, "Sign with this Ed25519 private key (PEM)");
+  command.file("--sign", options->signing_key, "Sign with this Ed25519 private key (PEM)");
 }
 
 }  // namespace cubinet::tools

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
@@ -152,34 +151,32 @@ int set_pins(const CacheOptions& options, const std::vector<std::string>& words,
   return all ? exit_done : exit_failed;
 }
 
-void add_pin_command(CLI::App& cache, int& exit_code, const char* name, const char* help, const char* details,
-                     bool pin) {
+void add_pin_command(Command cache, const char* name, const char* help, const char* details, bool pin) {
   const auto keys = std::make_shared<std::vector<std::string>>();
   const auto action = [keys, pin](const CacheOptions& options, cache::Cabinet& cabinet) {
     return set_pins(options, *keys, cabinet, pin);
   };
-  add_keys_argument(*add_cache_command(cache, exit_code, name, help, details, action), *keys)->required();
+  add_keys_argument(add_cache_command(cache, name, help, details, action), *keys).required();
 }
 
 }  // namespace
 
-void add_cache_gc(CLI::App& cache, int& exit_code) {
+void add_cache_gc(Command cache) {
   const auto gc = std::make_shared<GcOptions>();
   const auto action = [gc](const CacheOptions& options, const std::string& root) {
     return collect(options, *gc, root);
   };
-  CLI::App* command = add_root_command(cache, exit_code, "gc", "Evict what was used least recently", gc_help, action);
-  command->add_option("--max-size", gc->max_size, "The most that the objects may take, as in 500MiB; none: any")
-      ->type_name("SIZE");
-  command->add_option("--max-entries", gc->max_entries, "The most entries; none: any")->type_name("N");
-  command->add_option("--max-age", gc->max_age, "Evict what was not used for longer, as in 12h or 30d")
-      ->type_name("AGE");
-  command->add_flag("--dry-run", gc->dry_run, "Say what would go, and remove nothing");
+  const Command command = add_root_command(cache, "gc", "Evict what was used least recently", gc_help, action);
+  command.option("--max-size", gc->max_size, "The most that the objects may take, as in 500MiB; none: any")
+      .type_name("SIZE");
+  command.option("--max-entries", gc->max_entries, "The most entries; none: any").type_name("N");
+  command.option("--max-age", gc->max_age, "Evict what was not used for longer, as in 12h or 30d").type_name("AGE");
+  command.flag("--dry-run", gc->dry_run, "Say what would go, and remove nothing");
 }
 
-void add_cache_pin(CLI::App& cache, int& exit_code) {
-  add_pin_command(cache, exit_code, "pin", "Keep entries from every eviction", pin_help, true);
-  add_pin_command(cache, exit_code, "unpin", "Take pins back", unpin_help, false);
+void add_cache_pin(Command cache) {
+  add_pin_command(cache, "pin", "Keep entries from every eviction", pin_help, true);
+  add_pin_command(cache, "unpin", "Take pins back", unpin_help, false);
 }
 
 }  // namespace cubinet::tools

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cache/bundle_transfer.hpp"
@@ -80,19 +79,19 @@ int import_entries(const ImportOptions& options, const std::string& root, bool j
 
 }  // namespace
 
-void add_cache_import(CLI::App& cache, int& exit_code) {
+void add_cache_import(Command cache) {
   const auto options = std::make_shared<ImportOptions>();
   const auto action = [options](const CacheOptions& common, const std::string& root) {
     return import_entries(*options, root, common.json);
   };
-  CLI::App* command = add_root_command(cache, exit_code, "import",
-                                       "Take over the entries of a bundle, all of them or none", import_help, action);
-  command->add_option("FILE", options->file, "The bundle to read")->required();
-  add_file_option(*command, "--verify-key", options->verify_key,
-                  "Refuse what is not signed with the private part of this Ed25519 public key (PEM; default: "
-                  "CUBINET_BUNDLE_KEY)");
-  command->add_flag("--require-signature", options->require_signature,
-                    "Refuse to import where no key is named, too: nothing gets in that was not verified");
+  const Command command =
+      add_root_command(cache, "import", "Take over the entries of a bundle, all of them or none", import_help, action);
+  command.option("FILE", options->file, "The bundle to read").required();
+  command.file("--verify-key", options->verify_key,
+               "Refuse what is not signed with the private part of this Ed25519 public key (PEM; default: "
+               "CUBINET_BUNDLE_KEY)");
+  command.flag("--require-signature", options->require_signature,
+               "Refuse to import where no key is named, too: nothing gets in that was not verified");
 }
 
 }  // namespace cubinet::tools

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
@@ -109,13 +108,14 @@ int list(const CacheOptions& options, const ListOptions& wanted, cache::Cabinet&
 
 // An option whose text is read by `parse`, which answers with a value or says what is wrong.
 template <class Value, class Target, class Parse>
-CLI::Option* add_parsed(CLI::App& app, const std::string& name, Target& target, Parse parse, const std::string& help) {
-  const auto store = [name, &target, parse](const std::string& text) {
+Option add_parsed(Command command, const std::string& name, Target& target, Parse parse, const std::string& help) {
+  const auto store = [&target, parse](const std::string& text) {
     const Expected<Value> value = parse(text);
-    if (!value) throw CLI::ValidationError(name, value.error().message);
+    if (!value) return value.error().message;
     target = *value;
+    return std::string();
   };
-  return app.add_option_function<std::string>(name, store, help);
+  return command.parsed(name, store, help);
 }
 
 Expected<std::string> parse_name(const std::string& text) {
@@ -135,39 +135,40 @@ Expected<std::int64_t> parse_limit(const std::string& text) {
   return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not a whole number from 1", text));
 }
 
-void add_filters(CLI::App& app, EntryFilter& filter) {
-  add_parsed<std::string>(app, "--family", filter.family, parse_name, "Only entries of this family")->type_name("NAME");
-  add_parsed<std::string>(app, "--arch", filter.arch, parse_name, "Only entries of this architecture")
-      ->type_name("ARCH");
-  add_parsed<std::int64_t>(app, "--n", filter.n, parse_size, "Only entries of this N; 0: those that take any")
-      ->type_name("N");
-  add_parsed<std::int64_t>(app, "--k", filter.k, parse_size, "Only entries of this K")->type_name("K");
-  add_parsed<std::int64_t>(app, "--used-within", filter.used_within, util::parse_duration,
+void add_filters(Command command, EntryFilter& filter) {
+  add_parsed<std::string>(command, "--family", filter.family, parse_name, "Only entries of this family")
+      .type_name("NAME");
+  add_parsed<std::string>(command, "--arch", filter.arch, parse_name, "Only entries of this architecture")
+      .type_name("ARCH");
+  add_parsed<std::int64_t>(command, "--n", filter.n, parse_size, "Only entries of this N; 0: those that take any")
+      .type_name("N");
+  add_parsed<std::int64_t>(command, "--k", filter.k, parse_size, "Only entries of this K").type_name("K");
+  add_parsed<std::int64_t>(command, "--used-within", filter.used_within, util::parse_duration,
                            "Only entries that were used so long ago at most")
-      ->type_name("DURATION");
-  add_parsed<std::int64_t>(app, "--unused-for", filter.unused_for, util::parse_duration,
+      .type_name("DURATION");
+  add_parsed<std::int64_t>(command, "--unused-for", filter.unused_for, util::parse_duration,
                            "Only entries that were made, and last used, so long ago at least")
-      ->type_name("DURATION");
-  add_parsed<std::int64_t>(app, "--larger-than", filter.larger_than, util::parse_byte_size,
+      .type_name("DURATION");
+  add_parsed<std::int64_t>(command, "--larger-than", filter.larger_than, util::parse_byte_size,
                            "Only entries whose files are larger")
-      ->type_name("SIZE");
+      .type_name("SIZE");
 }
 
 }  // namespace
 
-void add_cache_ls(CLI::App& cache, int& exit_code) {
+void add_cache_ls(Command cache) {
   const auto wanted = std::make_shared<ListOptions>();
   const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
     return list(options, *wanted, cabinet);
   };
-  CLI::App* command =
-      add_cache_command(cache, exit_code, "ls", "List the entries", std::string(list_help) + entry_fields_help, action);
-  add_filters(*command, wanted->filter);
-  add_parsed<EntryOrder>(*command, "--sort", wanted->order, entry_order, "What to sort by (default: family)")
-      ->type_name(entry_order_names());
-  command->add_flag("--reverse", wanted->reverse, "Sort the other way round");
-  add_parsed<std::int64_t>(*command, "--limit", wanted->limit, parse_limit, "Show so many entries at most")
-      ->type_name("N");
+  const Command command =
+      add_cache_command(cache, "ls", "List the entries", std::string(list_help) + entry_fields_help, action);
+  add_filters(command, wanted->filter);
+  add_parsed<EntryOrder>(command, "--sort", wanted->order, entry_order, "What to sort by (default: family)")
+      .type_name(entry_order_names());
+  command.flag("--reverse", wanted->reverse, "Sort the other way round");
+  add_parsed<std::int64_t>(command, "--limit", wanted->limit, parse_limit, "Show so many entries at most")
+      .type_name("N");
 }
 
 }  // namespace cubinet::tools

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cabinet_report.hpp"
@@ -40,15 +39,15 @@ int report(const CacheOptions& options, const std::string& file, const std::stri
 
 }  // namespace
 
-void add_cache_report(CLI::App& cache, int& exit_code) {
+void add_cache_report(Command cache) {
   const auto file = std::make_shared<std::string>();
   const auto action = [file](const CacheOptions& options, const std::string& root) {
     return report(options, *file, root);
   };
-  add_root_command(cache, exit_code, "report", "Write a page on the whole cabinet", report_help, action)
-      ->add_option("FILE", *file, "Where to write it; a file that is there is replaced")
-      ->required()
-      ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
+  add_root_command(cache, "report", "Write a page on the whole cabinet", report_help, action)
+      .option("FILE", *file, "Where to write it; a file that is there is replaced")
+      .required()
+      .not_empty("the name of the file is empty");
 }
 
 }  // namespace cubinet::tools

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
@@ -33,12 +32,12 @@ int remove(const CacheOptions& options, const std::string& key, cache::Cabinet& 
 
 }  // namespace
 
-void add_cache_rm(CLI::App& cache, int& exit_code) {
+void add_cache_rm(Command cache) {
   const auto key = std::make_shared<std::string>();
   const auto action = [key](const CacheOptions& options, cache::Cabinet& cabinet) {
     return remove(options, *key, cabinet);
   };
-  add_key_argument(*add_cache_command(cache, exit_code, "rm", "Remove one entry", remove_help, action), *key);
+  add_key_argument(add_cache_command(cache, "rm", "Remove one entry", remove_help, action), *key);
 }
 
 }  // namespace cubinet::tools

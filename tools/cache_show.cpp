@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cache/layout.hpp"
@@ -103,19 +102,19 @@ int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet&
 
 }  // namespace
 
-void add_cache_show(CLI::App& cache, int& exit_code) {
+void add_cache_show(Command cache) {
   const auto wanted = std::make_shared<ShowOptions>();
   const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
     return show(options, *wanted, cabinet);
   };
-  CLI::App* command = add_cache_command(cache, exit_code, "show", "One entry: what it is and what it uses",
-                                        std::string(show_help) + entry_fields_help + show_more_fields_help, action);
-  add_key_argument(*command, wanted->key);
-  auto* ptx = command->add_flag("--ptx", wanted->ptx, "Print its PTX and nothing else; needs NVRTC");
-  auto* sass =
-      command->add_flag("--sass", wanted->sass, "Print its SASS and nothing else; needs nvdisasm or cuobjdump");
-  ptx->excludes(sass)->excludes("--json");
-  sass->excludes("--json");
+  const Command command = add_cache_command(cache, "show", "One entry: what it is and what it uses",
+                                            std::string(show_help) + entry_fields_help + show_more_fields_help, action);
+  add_key_argument(command, wanted->key);
+  const Option ptx =
+      command.flag("--ptx", wanted->ptx, "Print its PTX and nothing else; needs NVRTC").excludes("--json");
+  command.flag("--sass", wanted->sass, "Print its SASS and nothing else; needs nvdisasm or cuobjdump")
+      .excludes(ptx)
+      .excludes("--json");
 }
 
 }  // namespace cubinet::tools

@@ -3,7 +3,6 @@
 #include <variant>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
@@ -188,14 +187,14 @@ int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet)
 
 }  // namespace
 
-void add_cache_stats(CLI::App& cache, int& exit_code) {
+void add_cache_stats(Command cache) {
   const auto prometheus = std::make_shared<bool>(false);
   const auto action = [prometheus](const CacheOptions& options, cache::Cabinet& cabinet) {
     return stats(options, *prometheus, cabinet);
   };
-  add_cache_command(cache, exit_code, "stats", "Figures of the whole cabinet", stats_help, action)
-      ->add_flag("--prometheus", *prometheus, "Print metrics for Prometheus")
-      ->excludes("--json");
+  add_cache_command(cache, "stats", "Figures of the whole cabinet", stats_help, action)
+      .flag("--prometheus", *prometheus, "Print metrics for Prometheus")
+      .excludes("--json");
 }
 
 }  // namespace cubinet::tools

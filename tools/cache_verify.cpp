@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
@@ -65,14 +64,13 @@ int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
 
 }  // namespace
 
-void add_cache_verify(CLI::App& cache, int& exit_code) {
+void add_cache_verify(Command cache) {
   const auto repair = std::make_shared<bool>(false);
   const auto action = [repair](const CacheOptions& options, cache::Cabinet& cabinet) {
     return verify(options, *repair, cabinet);
   };
-  add_cache_command(cache, exit_code, "verify", "Compare every object with its digest and with the index", verify_help,
-                    action)
-      ->add_flag("--repair", *repair, "Set damaged objects aside, mend the index, remove leftovers");
+  add_cache_command(cache, "verify", "Compare every object with its digest and with the index", verify_help, action)
+      .flag("--repair", *repair, "Set damaged objects aside, mend the index, remove leftovers");
 }
 
 }  // namespace cubinet::tools

@@ -1,12 +1,10 @@
-// The subcommands: each function adds one to the command line. When the user names it, its callback runs it and
-// leaves the exit code in `exit_code`. Start reading at main.cpp.
+// The subcommands: each function adds one to the command line, with the action that runs it when the user names it.
+// Start reading at main.cpp.
 #pragma once
 
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "tools/command_line.hpp"
 
 namespace cubinet::tools {
 
@@ -24,10 +22,10 @@ inline constexpr const char* exit_codes_help =
     "With --json, standard output holds exactly one object, for an error\n"
     "{\"error\": {\"code\", \"message\", \"detail\"}}; errors and notes are text on standard error in every case.";
 
-void add_plan(CLI::App& app, int& exit_code);
-void add_warmup(CLI::App& app, int& exit_code);
-void add_cache(CLI::App& app, int& exit_code);
-void add_doctor(CLI::App& app, int& exit_code);
+void add_plan(Command root);
+void add_warmup(Command root);
+void add_cache(Command root);
+void add_doctor(Command root);
 
 // What the command line of a warmup gives as --progress-file, --cache and --model; empty where it gives none.
 struct WarmupPaths {

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cubinet/cubinet.hpp"
@@ -200,13 +199,13 @@ int run(const DoctorOptions& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("doctor", "Say what this machine has, what is missing and what mends it");
+void add_doctor(Command root) {
+  const Command command = root.subcommand("doctor", "Say what this machine has, what is missing and what mends it");
   const auto options = std::make_shared<DoctorOptions>();
-  add_cache_option(*command, options->cache);
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(std::string(doctor_help) + "\n" + exit_codes_help);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  add_cache_option(command, options->cache);
+  command.flag("--json", options->json, "Print one JSON object");
+  command.footer(std::string(doctor_help) + "\n" + exit_codes_help);
+  command.action([options] { return run(*options); });
 }
 
 }  // namespace cubinet::tools

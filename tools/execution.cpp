@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "tools/output.hpp"
 #include "tools/table.hpp"
@@ -31,26 +30,25 @@ std::string not_executed_text(const warmup::ExecutionReport& execution, const wa
 
 }  // namespace
 
-void add_execution_options(CLI::App& app, warmup::ExecutionRequest& request) {
-  auto* execute =
-      app.add_flag("--execute", request.execute, "Run every kernel on this machine's GPU and check what it computes");
+void add_execution_options(Command command, warmup::ExecutionRequest& request) {
+  const Option execute =
+      command.flag("--execute", request.execute, "Run every kernel on this machine's GPU and check what it computes");
   const auto parse = [&request](const std::string& text) {
     const auto bytes = util::parse_byte_size(text);
-    if (!bytes) throw CLI::ValidationError("--memory-budget", bytes.error().message);
+    if (!bytes) return bytes.error().message;
     if (*bytes == 0) {
-      throw CLI::ValidationError("--memory-budget",
-                                 fmt::format("'{}' leaves no memory: give a size above 0, or leave the option out for "
-                                             "half of what is free",
-                                             text));
+      return fmt::format("'{}' leaves no memory: give a size above 0, or leave the option out for half of what is free",
+                         text);
     }
     request.budget = *bytes;
+    return std::string();
   };
-  app.add_option_function<std::string>(
-         "--memory-budget", parse,
-         "Device memory that executing may take, as 64MiB or 2GiB (default: half of what is free)")
-      ->type_name("SIZE")
-      ->needs(execute);
-  app.add_flag("--strict", request.strict, "Exit code 1 where a kernel was not executed")->needs(execute);
+  command
+      .parsed("--memory-budget", parse,
+              "Device memory that executing may take, as 64MiB or 2GiB (default: half of what is free)")
+      .type_name("SIZE")
+      .needs(execute);
+  command.flag("--strict", request.strict, "Exit code 1 where a kernel was not executed").needs(execute);
 }
 
 std::string execution_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation) {

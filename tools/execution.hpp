@@ -3,16 +3,13 @@
 
 #include <string>
 
+#include "tools/command_line.hpp"
 #include "warmup/campaign.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace cubinet::tools {
 
 // Adds --execute, --memory-budget and --strict to a subcommand; `request` must outlive it.
-void add_execution_options(CLI::App& app, warmup::ExecutionRequest& request);
+void add_execution_options(Command command, warmup::ExecutionRequest& request);
 
 // A line on what was executed, and one for each kernel that was not, below the reason.
 std::string execution_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation);

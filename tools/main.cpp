@@ -2,17 +2,14 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/signals.hpp"
@@ -64,47 +61,30 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
-// What was wrong with the command line, in words that name it.
-std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_name() != "RequiredError") return error.what();
-  const std::vector<std::string> unknown = app.remaining(true);
-  if (!unknown.empty()) return "'" + unknown.front() + "' is no command; see cubinet --help";
-  return std::string(error.what()) + "; see cubinet --help";
-}
-
-int parse_and_run(CLI::App& app, int argc, char** argv) {
-  int exit_code = exit_done;
-  add_plan(app, exit_code);
-  add_warmup(app, exit_code);
-  add_cache(app, exit_code);
-  add_doctor(app, exit_code);
-  try {
-    std::vector<std::string> words = words_of(argc, argv);
-    std::reverse(words.begin(), words.end());  // as the parser takes them
-    app.parse(std::move(words));
-  } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
-  } catch (const CLI::ParseError& error) {
-    const std::string message = complaint(app, error);
-    if (app.got_subcommand("warmup")) {
-      const auto path = [&](std::string_view option) { return given(argc, argv, option); };
-      tell_refused_warmup({path("--progress-file"), path("--cache"), path("--model")}, message);
-    }
-    return report_error({ErrorCode::invalid_argument, message, {}}, wants_json(argc, argv), exit_usage);
+int parse_and_run(CommandLine& line, int argc, char** argv) {
+  const auto exit_code = line.parse(words_of(argc, argv));
+  if (exit_code) return *exit_code;
+  if (line.names("warmup")) {
+    const auto path = [&](std::string_view option) { return given(argc, argv, option); };
+    tell_refused_warmup({path("--progress-file"), path("--cache"), path("--model")}, exit_code.error().message);
   }
-  return exit_code;
+  return report_error(exit_code.error(), wants_json(argc, argv), exit_usage);
 }
 
 int run(int argc, char** argv) {
-  CLI::App app(
-      "Cubinet compiles grouped-GEMM kernels for mixture-of-experts models ahead of need and keeps them in a "
-      "cabinet.",
-      "cubinet");
-  app.set_version_flag("--version", "cubinet " CUBINET_VERSION);
-  app.require_subcommand(1);
-  app.footer(std::string("Example:\n  cubinet warmup --model config.json --ep 8\nEvery command has --help.\n") +
-             exit_codes_help);
-  const int exit_code = parse_and_run(app, argc, argv);
+  CommandLine line("cubinet",
+                   "Cubinet compiles grouped-GEMM kernels for mixture-of-experts models ahead of need and keeps them "
+                   "in a cabinet.",
+                   "cubinet " CUBINET_VERSION);
+  const Command root = line.root();
+  root.requires_subcommand();
+  root.footer(std::string("Example:\n  cubinet warmup --model config.json --ep 8\nEvery command has --help.\n") +
+              exit_codes_help);
+  add_plan(root);
+  add_warmup(root);
+  add_cache(root);
+  add_doctor(root);
+  const int exit_code = parse_and_run(line, argc, argv);
   return finish_output() ? exit_code : static_cast<int>(exit_failed);
 }
 

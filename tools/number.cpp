@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace cubinet::tools {
 
@@ -14,16 +13,17 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return value;
 }
 
-CLI::Option* add_number(CLI::App& app, const std::string& name, std::int64_t& target, std::int64_t lowest,
-                        std::int64_t highest, const std::string& help) {
-  const auto store = [&target, name, lowest, highest](const std::string& text) {
+Option add_number(Command command, const std::string& name, std::int64_t& target, std::int64_t lowest,
+                  std::int64_t highest, const std::string& help) {
+  const auto store = [&target, lowest, highest](const std::string& text) {
     const auto value = parse_number(text);
     if (!value || *value < lowest || *value > highest) {
-      throw CLI::ValidationError(name, fmt::format("'{}' is not a whole number from {} to {}", text, lowest, highest));
+      return fmt::format("'{}' is not a whole number from {} to {}", text, lowest, highest);
     }
     target = *value;
+    return std::string();
   };
-  return app.add_option_function<std::string>(name, store, help)->type_name("N")->default_str(std::to_string(target));
+  return command.parsed(name, store, help).type_name("N").shown_default(std::to_string(target));
 }
 
 }  // namespace cubinet::tools

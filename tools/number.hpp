@@ -6,10 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "tools/command_line.hpp"
 
 namespace cubinet::tools {
 
@@ -18,7 +15,7 @@ std::optional<std::int64_t> parse_number(std::string_view text);
 
 // An option that takes a whole number of [lowest, highest]; anything else is refused by name. `target` holds the
 // default.
-CLI::Option* add_number(CLI::App& app, const std::string& name, std::int64_t& target, std::int64_t lowest,
-                        std::int64_t highest, const std::string& help);
+Option add_number(Command command, const std::string& name, std::int64_t& target, std::int64_t lowest,
+                  std::int64_t highest, const std::string& help);
 
 }  // namespace cubinet::tools

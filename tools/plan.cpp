@@ -2,7 +2,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "tools/output.hpp"
 #include "tools/request.hpp"
@@ -93,13 +92,13 @@ int run(const PlanOptions& options) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand("plan", "List the kernels that a model or a shape needs; compiles nothing");
+void add_plan(Command root) {
+  const Command command = root.subcommand("plan", "List the kernels that a model or a shape needs; compiles nothing");
   const auto options = std::make_shared<PlanOptions>();
-  add_request_options(*command, options->request);
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(std::string(plan_example) + types_help + plan_help + "\n" + exit_codes_help);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  add_request_options(command, options->request);
+  command.flag("--json", options->json, "Print one JSON object");
+  command.footer(std::string(plan_example) + types_help + plan_help + "\n" + exit_codes_help);
+  command.action([options] { return run(*options); });
 }
 
 }  // namespace cubinet::tools

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <limits>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "tools/number.hpp"
 #include "util/text.hpp"
@@ -79,36 +79,40 @@ Expected<std::vector<Problem>> problems_of_shapes(const std::vector<std::string>
 
 }  // namespace
 
-void add_request_options(CLI::App& app, RequestOptions& options) {
+std::vector<Option> add_request_options(Command command, RequestOptions& options) {
   constexpr std::int64_t most_sms = 1024;
-  auto* model =
-      app.add_option("--model", options.model, "A model's config.json")
-          ->type_name("FILE")
-          ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
-  auto* shape = app.add_option("--shape", options.shapes,
-                               "A grouped GEMM as one rank sees it, instead of a model; may be repeated");
-  shape->type_name("N,K,GROUPS")->excludes(model);
-  auto* only = app.add_flag("--generic-only", options.generic_only,
-                            "Only the kernels with N and K at run time, of each --dtype and --layout: they stand in "
-                            "for any other while that is being made, on any model");
-  only->excludes(model)->excludes(shape);
-  app.add_flag("--no-generic", options.no_generic, "Leave these kernels out")->excludes(only);
-  add_number(app, "--ep", options.expert_parallel, 1, most_ranks, "Ranks over which the model's experts are dealt");
-  add_number(app, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
-  app.add_option(
-         "--dtype", options.dtype,
-         "bf16, fp8, or both with a comma between them (default: what the model's weights are; bf16 for a shape)")
-      ->type_name("TYPE")
-      ->check([](const std::string& text) { return text.empty() ? "no type is named" : ""; }, "");
-  app.add_option("--layout", options.layout, "contiguous, masked, or both with a comma between them")
-      ->type_name("LAYOUT")
-      ->capture_default_str();
-  add_number(app, "--m-min", options.m_min, 1, warmup::largest_m,
+  const auto before = static_cast<std::ptrdiff_t>(command.options().size());
+  const Option model = command.file("--model", options.model, "A model's config.json");
+  const Option shape =
+      command
+          .option("--shape", options.shapes, "A grouped GEMM as one rank sees it, instead of a model; may be repeated")
+          .type_name("N,K,GROUPS")
+          .excludes(model);
+  const Option only = command
+                          .flag("--generic-only", options.generic_only,
+                                "Only the kernels with N and K at run time, of each --dtype and --layout: they stand "
+                                "in for any other while that is being made, on any model")
+                          .excludes(model)
+                          .excludes(shape);
+  command.flag("--no-generic", options.no_generic, "Leave these kernels out").excludes(only);
+  add_number(command, "--ep", options.expert_parallel, 1, most_ranks, "Ranks over which the model's experts are dealt");
+  add_number(command, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
+  command
+      .option("--dtype", options.dtype,
+              "bf16, fp8, or both with a comma between them (default: what the model's weights are; bf16 for a shape)")
+      .type_name("TYPE")
+      .not_empty("no type is named");
+  command.option("--layout", options.layout, "contiguous, masked, or both with a comma between them")
+      .type_name("LAYOUT")
+      .shown_default(options.layout);
+  add_number(command, "--m-min", options.m_min, 1, warmup::largest_m,
              "Smallest M: rows of A (contiguous), or rows expected per group (masked)");
-  add_number(app, "--m-max", options.m_max, 1, warmup::largest_m, "Largest M");
-  app.add_option("--arch", options.arch, "Architecture to compile for")->type_name("ARCH")->capture_default_str();
-  add_number(app, "--num-sms", options.num_sms, 1, most_sms,
+  add_number(command, "--m-max", options.m_max, 1, warmup::largest_m, "Largest M");
+  command.option("--arch", options.arch, "Architecture to compile for").type_name("ARCH").shown_default(options.arch);
+  add_number(command, "--num-sms", options.num_sms, 1, most_sms,
              "SMs of the device that the kernels are for; today's selection does not depend on it");
+  const std::vector<Option> all = command.options();
+  return {all.begin() + before, all.end()};
 }
 
 Expected<warmup::Request> resolve(const RequestOptions& options) {

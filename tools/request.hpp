@@ -4,12 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/command_line.hpp"
 #include "util/expected.hpp"
 #include "warmup/request.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace cubinet::tools {
 
@@ -22,8 +19,8 @@ inline constexpr const char* types_help =
     "Without --dtype a model is planned in fp8 where its quantization_config has quant_method fp8 and\n"
     "weight_block_size [128,128], else in bf16.\n";
 
-// Adds the options to a subcommand; `options` must outlive it.
-void add_request_options(CLI::App& app, RequestOptions& options);
+// Adds the options to a subcommand, and returns them; `options` must outlive it.
+std::vector<Option> add_request_options(Command command, RequestOptions& options);
 
 // See warmup::resolve.
 Expected<warmup::Request> resolve(const RequestOptions& options);

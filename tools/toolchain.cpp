@@ -3,7 +3,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "cubinet/cubinet.hpp"
 #include "warmup/cabinet_root.hpp"
@@ -48,12 +47,12 @@ std::string passed_over(const Toolchain& toolchain) {
   return fmt::format("named by CUBINET_NVRTC_DIR or CUDA_HOME, but {}: {}", fault, folders);
 }
 
-void add_cache_option(CLI::App& app, std::string& folder) {
-  app.add_option(
-         "--cache", folder,
-         "The cabinet's folder (default: CUBINET_CACHE_DIR, else XDG_CACHE_HOME/cubinet, else ~/.cache/cubinet)")
-      ->type_name("DIR")
-      ->check([](const std::string& text) { return text.empty() ? "the name of the folder is empty" : ""; }, "");
+void add_cache_option(Command command, std::string& folder) {
+  command
+      .option("--cache", folder,
+              "The cabinet's folder (default: CUBINET_CACHE_DIR, else XDG_CACHE_HOME/cubinet, else ~/.cache/cubinet)")
+      .type_name("DIR")
+      .not_empty("the name of the folder is empty");
 }
 
 Expected<std::string> cache_root(const std::string& option) {

@@ -6,12 +6,9 @@
 #include <string_view>
 
 #include "cache/cabinet.hpp"
+#include "tools/command_line.hpp"
 #include "util/expected.hpp"
 #include "warmup/toolchain.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace cubinet::tools {
 
@@ -26,7 +23,7 @@ Toolchain open_toolchain(const Expected<void>& room = {});
 std::string passed_over(const Toolchain& toolchain);
 
 // Adds --cache DIR.
-void add_cache_option(CLI::App& app, std::string& folder);
+void add_cache_option(Command command, std::string& folder);
 
 // The folder given, else the environment's, as an absolute path. invalid_argument when neither names one.
 Expected<std::string> cache_root(const std::string& option);

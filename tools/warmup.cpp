@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "cubinet/cubinet.hpp"
 #include "tools/execution.hpp"
@@ -212,30 +211,26 @@ int run_watched(const WarmupOptions& options) {
 
 }  // namespace
 
-void add_warmup(CLI::App& app, int& exit_code) {
-  CLI::App* command =
-      app.add_subcommand("warmup", "Compile every kernel of the plan into the cabinet, and execute it on request");
+void add_warmup(Command root) {
+  const Command command =
+      root.subcommand("warmup", "Compile every kernel of the plan into the cabinet, and execute it on request");
   const auto options = std::make_shared<WarmupOptions>();
-  add_request_options(*command, options->request);
-  add_cache_option(*command, options->cache);
+  add_request_options(command, options->request);
+  add_cache_option(command, options->cache);
   command
-      ->add_option(
-          "--jobs", options->jobs,
-          "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
-          "it does not hold one")
-      ->type_name("N|auto")
-      ->capture_default_str();
-  add_execution_options(*command, options->execution);
-  command
-      ->add_option("--progress-file", options->progress_file,
-                   "Keep a JSON object there that says how far it is, with a heartbeat for a watchdog")
-      ->type_name("FILE")
-      ->check([](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; }, "");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->add_flag("--quiet", options->quiet, "No progress, and no notes but those of trouble");
-  command->footer(std::string(warmup_example) + types_help + warmup_help + warmup_fields_help + progress_fields_help +
-                  exit_codes_help);
-  command->callback([options, &exit_code] { exit_code = run_watched(*options); });
+      .option("--jobs", options->jobs,
+              "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
+              "it does not hold one")
+      .type_name("N|auto")
+      .shown_default(options->jobs);
+  add_execution_options(command, options->execution);
+  command.file("--progress-file", options->progress_file,
+               "Keep a JSON object there that says how far it is, with a heartbeat for a watchdog");
+  command.flag("--json", options->json, "Print one JSON object");
+  command.flag("--quiet", options->quiet, "No progress, and no notes but those of trouble");
+  command.footer(std::string(warmup_example) + types_help + warmup_help + warmup_fields_help + progress_fields_help +
+                 exit_codes_help);
+  command.action([options] { return run_watched(*options); });
 }
 
 void tell_refused_warmup(const WarmupPaths& paths, const std::string& message) {
