@@ -8,6 +8,7 @@
 
 #include "jit/jobs.hpp"
 #include "jit/nvrtc_log.hpp"
+#include "jit/nvrtc_signals.hpp"
 #include "util/memory.hpp"
 
 namespace cubinet::jit {
@@ -161,6 +162,7 @@ Expected<NvrtcLibrary> NvrtcLibrary::open(const std::vector<std::string>& folder
     return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in " + joined(places) + "; " + kMend,
                 std::move(search.tried));
   }
+  keep_signals_from(opened.handle);
   NvrtcLibrary library;
   if (const char* missing = fill(opened.handle, library)) {
     return fail(ErrorCode::compiler_missing,

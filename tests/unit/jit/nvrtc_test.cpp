@@ -1,4 +1,8 @@
+#include <signal.h>
+
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -35,6 +39,28 @@ constexpr const char* kSmallFamily =
     "  out[threadIdx.x] = shared[63 - threadIdx.x];\n"
     "}\n";
 
+// Counts signals, as an engine's handler for them would take them.
+class CountedSignals {
+ public:
+  CountedSignals() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++seen; };
+    sigaction(SIGINT, &action, &before_[0]);
+    sigaction(SIGTERM, &action, &before_[1]);
+  }
+  ~CountedSignals() {
+    sigaction(SIGINT, &before_[0], nullptr);
+    sigaction(SIGTERM, &before_[1], nullptr);
+  }
+  CountedSignals(const CountedSignals&) = delete;
+  CountedSignals& operator=(const CountedSignals&) = delete;
+
+  static inline std::atomic<int> seen{0};
+
+ private:
+  struct sigaction before_[2]{};
+};
+
 jit::KernelSpec small_spec(std::int64_t n) { return {"small", n, 64, {}, "sm_90a"}; }
 
 }  // namespace
@@ -43,6 +69,27 @@ TEST_CASE("NVRTC is found, with its version") {
   CHECK(std::filesystem::exists(nvrtc().location().path));
   CHECK(nvrtc().version().find('.') != std::string::npos);
   CHECK(nvrtc().version() == jit::configured_nvrtc_version());
+}
+
+// To be run in a process of its own, as ctest does: NVRTC took signals over at a process's first compilation.
+TEST_CASE("A signal at any moment of the first compilation comes to the process's own handler") {
+  const CountedSignals counted;
+  std::atomic<bool> over{false};
+  int sent = 0;
+  std::thread sender([&] {
+    while (!over) {
+      pthread_kill(pthread_self(), SIGINT);
+      pthread_kill(pthread_self(), SIGTERM);
+      sent += 2;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  const auto kernel = nvrtc().compile(small_spec(8), family(kSmallFamily));
+  over = true;
+  sender.join();
+  CHECK(kernel);
+  CHECK(CountedSignals::seen == sent);
+  CHECK(sent > 100);
 }
 
 TEST_CASE("A kernel is compiled from headers in memory alone, and its resources are read") {
