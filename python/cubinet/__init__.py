@@ -379,3 +379,4 @@ def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:
 
 
 _atexit.register(_binding.close)
+_os.register_at_fork(after_in_child=_binding.forget)

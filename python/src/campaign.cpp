@@ -11,6 +11,36 @@
 namespace cubinet::python {
 namespace {
 
+// The warmups of the process.
+struct Warmups {
+  std::mutex mutex;
+  std::condition_variable news;
+  int running = 0;
+  std::atomic<bool> closed{false};
+};
+Warmups* warmups = new Warmups;  // never deleted: threads may outlive the interpreter
+
+// Counts a warmup for as long as it runs.
+class Running {
+ public:
+  Running() : all_(*warmups) {
+    const std::lock_guard lock(all_.mutex);
+    ++all_.running;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() {
+    const std::lock_guard lock(all_.mutex);
+    --all_.running;
+    all_.news.notify_all();
+  }
+
+  [[nodiscard]] bool closed() const { return all_.closed; }
+
+ private:
+  Warmups& all_;
+};
+
 // What the working threads and the caller's share.
 struct Shared {
   std::mutex mutex;
@@ -48,6 +78,8 @@ WarmupResult warm(const cubinet_options& options, const cubinet_request& request
 
 WarmupResult run_warmup(const cubinet_options& options, const cubinet_request& request, cubinet_warmup_options warmup,
                         const std::function<bool(const Step&)>& on_step, const std::function<bool()>& is_over) {
+  const Running running;
+  if (running.closed()) return {CUBINET_INCOMPLETE, {}, "the interpreter ends", {}};
   Shared shared;
   WarmupResult result;
   warmup.progress = note_step;
@@ -70,10 +102,19 @@ WarmupResult run_warmup(const cubinet_options& options, const cubinet_request& r
     for (const Step& step : steps) {
       if (!shared.stop && on_step(step)) shared.stop = true;
     }
-    if (is_over()) shared.stop = true;
+    if (running.closed() || is_over()) shared.stop = true;
   }
   worker.join();
   return result;
 }
+
+void end_warmups() {
+  constexpr std::chrono::seconds longest(30);
+  std::unique_lock lock(warmups->mutex);
+  warmups->closed = true;
+  warmups->news.wait_for(lock, longest, [] { return warmups->running == 0; });
+}
+
+void forget_warmups() { warmups = new Warmups; }
 
 }  // namespace cubinet::python

@@ -29,4 +29,11 @@ struct Step {
 WarmupResult run_warmup(const cubinet_options& options, const cubinet_request& request, cubinet_warmup_options warmup,
                         const std::function<bool(const Step&)>& on_step, const std::function<bool()>& is_over);
 
+// Tells warmups that run on other threads to end, and waits until they have, half a minute at most; from then on none
+// begins: CUBINET_INCOMPLETE. To be called without the GIL.
+void end_warmups();
+
+// In the child of a fork: none runs there.
+void forget_warmups();
+
 }  // namespace cubinet::python

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -10,7 +11,6 @@
 #include "cubinet/problem.hpp"
 #include "python/src/errors.hpp"
 #include "python/src/gil.hpp"
-#include "python/src/interrupts.hpp"
 #include "python/src/reference.hpp"
 
 namespace cubinet::python {
@@ -32,15 +32,23 @@ struct Prepared {
   cubinet_gemm* gemm = nullptr;
 };
 
-// What calls find. Under the GIL.
-std::unordered_map<ProblemKey, Prepared, Hash> table;
+struct Engines {
+  // What calls find. Under the GIL.
+  std::unordered_map<ProblemKey, Prepared, Hash> table;
 
-// What lies behind the table: under the mutex, which is only ever waited for without the GIL. Whoever holds it may wait
-// for the GIL.
-std::mutex engines_mutex;
-std::map<std::int32_t, cubinet_service*> services;
-std::vector<cubinet_service*> replaced_services;
-int waiting = 0;  // threads that wait for a service's background
+  // Whoever prepares. It is only ever waited for without the GIL, and held until the table has what was prepared: else
+  // a slower call of another thread could put back what a start has replaced. Its holder may wait for the GIL, but runs
+  // no Python code, which could come here again.
+  std::mutex preparing;
+
+  // What lies behind the table, under a mutex that is held for moments.
+  std::mutex mutex;
+  std::map<std::int32_t, cubinet_service*> services;
+  std::vector<cubinet_service*> replaced_services;
+  int waiting = 0;  // threads that wait for a service's background
+  bool closed = false;
+};
+Engines* engines = new Engines;  // never deleted: threads may outlive the interpreter
 
 cubinet_problem problem_of(const ProblemKey& key) {
   cubinet_problem problem = CUBINET_PROBLEM_INIT;
@@ -66,7 +74,8 @@ std::vector<cubinet_problem> widened(std::vector<cubinet_problem> problems, std:
   };
   for (cubinet_problem& problem : problems) {
     const ProblemKey key = key_of(problem, device);
-    if (const auto before = table.find(key); before != table.end()) widen(problem, before->second.range);
+    const auto before = engines->table.find(key);
+    if (before != engines->table.end()) widen(problem, before->second.range);
     for (const cubinet_problem& other : problems) {
       if (key_of(other, device) == key) widen(problem, range_of(other));
     }
@@ -90,38 +99,87 @@ bool default_options(std::int32_t device, EngineOptions& options) {
   return true;
 }
 
-// Under the mutex.
-cubinet_status provide_service(EngineOptions& options, bool reopen, cubinet_service*& service) {
-  const auto found = services.find(options.device);
-  if (found != services.end() && !reopen) {
-    service = found->second;
-    return CUBINET_OK;
-  }
-  const cubinet_options c_options = options.c_options();
-  return cubinet_open(&c_options, &service);
+// The service of a device; null where none is open.
+cubinet_service* service_of(std::int32_t device) {
+  const std::lock_guard lock(engines->mutex);
+  const auto found = engines->services.find(device);
+  return found != engines->services.end() ? found->second : nullptr;
 }
 
-// Under the mutex and without the GIL.
-cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
-                           std::vector<cubinet_gemm*>& gemms, StartReport& report) {
-  cubinet_service* service = nullptr;
-  if (const cubinet_status status = provide_service(options, reopen, service); status != CUBINET_OK) return status;
+void put_service(std::int32_t device, cubinet_service* service) {
+  const std::lock_guard lock(engines->mutex);
+  cubinet_service*& place = engines->services[device];
+  if (place != nullptr && place != service) engines->replaced_services.push_back(place);
+  place = service;
+}
+
+cubinet_status prepare_with(cubinet_service* service, const std::vector<cubinet_problem>& problems,
+                            std::vector<cubinet_gemm*>& gemms, StartReport& report) {
   cubinet_start_report c_report = CUBINET_START_REPORT_INIT;
   gemms.assign(problems.size(), nullptr);
-  if (!problems.empty()) {
-    const cubinet_status status = cubinet_prepare(service, problems.data(), problems.size(), gemms.data(), &c_report);
-    if (status != CUBINET_OK) {
-      if (services.count(options.device) == 0 || services[options.device] != service) cubinet_close(service);
-      return status;
-    }
-  }
-  cubinet_service*& place = services[options.device];
-  if (place != nullptr && place != service) replaced_services.push_back(place);
-  place = service;
+  if (problems.empty()) return CUBINET_OK;
+  const cubinet_status status = cubinet_prepare(service, problems.data(), problems.size(), gemms.data(), &c_report);
+  if (status != CUBINET_OK) return status;
   report = {c_report.loaded, c_report.missing, c_report.compiled, c_report.milliseconds,
             c_report.warning != nullptr ? c_report.warning : ""};
   return CUBINET_OK;
 }
+
+// Without the GIL.
+cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
+                           std::vector<cubinet_gemm*>& gemms, StartReport& report) {
+  cubinet_service* const present = service_of(options.device);
+  cubinet_service* service = reopen ? nullptr : present;
+  const bool opened = service == nullptr;
+  if (opened) {
+    const cubinet_options c_options = options.c_options();
+    if (const cubinet_status status = cubinet_open(&c_options, &service); status != CUBINET_OK) return status;
+  }
+  const cubinet_status status = prepare_with(service, problems, gemms, report);
+  if (status == CUBINET_OK) {
+    put_service(options.device, service);
+  } else if (opened) {
+    cubinet_close(service);
+  }
+  return status;
+}
+
+// A preparation, of which there is one at a time.
+class Preparation {
+ public:
+  Preparation() : lock_(engines->preparing, std::defer_lock) {
+    const WithoutGil released;
+    lock_.lock();
+  }
+
+  // False with an exception set.
+  bool run(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked, StartReport& report) {
+    if (engines->closed) return refuse(CUBINET_INTERNAL, "the interpreter ends");
+    const std::vector<cubinet_problem> problems = widened(asked, options.device);
+    std::vector<cubinet_gemm*> gemms;
+    cubinet_status status = CUBINET_OK;
+    {
+      const WithoutGil released;
+      status = prepare_all(options, reopen, problems, gemms, report);
+    }
+    if (status != CUBINET_OK) return refuse(status, nullptr);
+    auto& table = engines->table;
+    if (reopen) std::erase_if(table, [&](const auto& one) { return one.first.device == options.device; });
+    for (std::size_t i = 0; i < problems.size(); ++i)
+      table[key_of(problems[i], options.device)] = {range_of(problems[i]), gemms[i]};
+    return true;
+  }
+
+ private:
+  // Raising runs Python code. The reason is this thread's last error where none is given.
+  bool refuse(cubinet_status status, const char* reason) {
+    lock_.unlock();
+    reason != nullptr ? raise_error(status, reason) : raise_status(status);
+    return false;
+  }
+
+  std::unique_lock<std::mutex> lock_;
+};
 
 constexpr const char* kFirstSight =
     "a problem is seen for the first time while its stream is captured into a CUDA graph: name it to cubinet.start(), "
@@ -146,8 +204,8 @@ cubinet_options EngineOptions::c_options() {
 }
 
 cubinet_gemm* find_gemm(const ProblemKey& key) {
-  const auto found = table.find(key);
-  return found != table.end() ? found->second.gemm : nullptr;
+  const auto found = engines->table.find(key);
+  return found != engines->table.end() ? found->second.gemm : nullptr;
 }
 
 bool is_capturing(void* stream) {
@@ -168,84 +226,79 @@ cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream) {
   }
   EngineOptions options;
   if (!default_options(key.device, options)) return nullptr;
+  Preparation preparation;
+  if (cubinet_gemm* gemm = find_gemm(key)) return gemm;  // another thread's call, or a start, has seen it meanwhile
   StartReport report;
-  if (!start_engine(options, false, {problem_of(key)}, report)) return nullptr;
+  if (!preparation.run(options, false, {problem_of(key)}, report)) return nullptr;
   return find_gemm(key);
 }
 
-bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked, StartReport& report) {
-  const std::vector<cubinet_problem> problems = widened(asked, options.device);
-  std::vector<cubinet_gemm*> gemms;
-  cubinet_status status = CUBINET_OK;
-  // Held until the table has what was prepared: else a slower call of another thread could put back what a start has
-  // replaced.
-  std::unique_lock lock(engines_mutex, std::defer_lock);
-  {
-    const WithoutGil released;
-    const Interrupts deferred;  // what is compiled here is not to be cut short by a handler that is not Python's
-    lock.lock();
-    status = prepare_all(options, reopen, problems, gemms, report);
-  }
-  if (status != CUBINET_OK) {
-    raise_status(status);
-    return false;
-  }
-  if (reopen) std::erase_if(table, [&](const auto& one) { return one.first.device == options.device; });
-  for (std::size_t i = 0; i < problems.size(); ++i)
-    table[key_of(problems[i], options.device)] = {range_of(problems[i]), gemms[i]};
-  return true;
+bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
+                  StartReport& report) {
+  return Preparation().run(options, reopen, problems, report);
+}
+
+bool background(std::int32_t device, cubinet_background_report& report, std::string& last_failure) {
+  const cubinet_service* service = service_of(device);
+  const cubinet_status status = service != nullptr ? cubinet_background(service, &report) : CUBINET_OK;
+  if (report.last_failure != nullptr) last_failure = report.last_failure;
+  if (status != CUBINET_OK) raise_status(status);
+  return status == CUBINET_OK;
 }
 
 namespace {
 
-// The service of a device under the mutex; null where none is open.
-cubinet_service* service_of(std::int32_t device) {
-  const auto found = services.find(device);
-  return found != services.end() ? found->second : nullptr;
-}
+// Keeps services open while a thread waits for one.
+class Waiter {
+ public:
+  Waiter() { add(1); }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+  ~Waiter() { add(-1); }
+
+ private:
+  static void add(int count) {
+    const std::lock_guard lock(engines->mutex);
+    engines->waiting += count;
+  }
+};
 
 }  // namespace
 
-bool background(std::int32_t device, cubinet_background_report& report, std::string& last_failure) {
-  cubinet_status status = CUBINET_OK;
-  {
-    const WithoutGil released;
-    const std::lock_guard lock(engines_mutex);
-    if (const cubinet_service* service = service_of(device)) status = cubinet_background(service, &report);
-    if (report.last_failure != nullptr) last_failure = report.last_failure;
-  }
-  if (status != CUBINET_OK) raise_status(status);
-  return status == CUBINET_OK;
-}
-
 bool wait_for_background(std::int32_t device, double seconds, bool& done) {
-  cubinet_status status = CUBINET_OK;
-  std::int32_t ready = 1;
-  {
-    const WithoutGil released;
-    cubinet_service* service = nullptr;
+  using Clock = std::chrono::steady_clock;
+  constexpr double slice = 0.05;  // after which signals are heard
+  const Waiter waiter;
+  const cubinet_service* service = service_of(device);
+  const auto begin = Clock::now();
+  std::int32_t ready = service == nullptr ? 1 : 0;
+  for (double left = seconds; ready == 0;) {
+    cubinet_status status = CUBINET_OK;
     {
-      const std::lock_guard lock(engines_mutex);
-      service = service_of(device);
-      ++waiting;
+      const WithoutGil released;
+      status = cubinet_wait_for_background(service, std::min(left, slice), &ready);
     }
-    if (service != nullptr) status = cubinet_wait_for_background(service, seconds, &ready);
-    const std::lock_guard lock(engines_mutex);
-    --waiting;
+    if (status != CUBINET_OK) return raise_status(status), false;
+    if (PyErr_CheckSignals() != 0) return false;
+    left = seconds - std::chrono::duration<double>(Clock::now() - begin).count();
+    if (left <= 0) break;
   }
   done = ready != 0;
-  if (status != CUBINET_OK) raise_status(status);
-  return status == CUBINET_OK;
+  return true;
 }
 
 void close_services() {
+  const Preparation last;
   const WithoutGil released;
-  const std::lock_guard lock(engines_mutex);
-  if (waiting > 0) return;  // the process ends anyway
-  for (const auto& [device, service] : services) cubinet_close(service);
-  for (cubinet_service* service : replaced_services) cubinet_close(service);
-  services.clear();
-  replaced_services.clear();
+  const std::lock_guard lock(engines->mutex);
+  engines->closed = true;
+  if (engines->waiting > 0) return;  // the process ends anyway
+  for (const auto& [device, service] : engines->services) cubinet_close(service);
+  for (cubinet_service* service : engines->replaced_services) cubinet_close(service);
+  engines->services.clear();
+  engines->replaced_services.clear();
 }
+
+void forget_services() { engines = new Engines; }
 
 }  // namespace cubinet::python

@@ -1,5 +1,6 @@
 // One service for each device, and the table from a problem to what is launched for it. The table is read at every call
 // under the GIL and costs a few nanoseconds; services are opened and problems prepared without the GIL, one at a time.
+// A Ctrl-C meanwhile is heard afterwards.
 //
 // Nothing that has been prepared is ever released: a CUDA graph may hold its kernels.
 #pragma once
@@ -66,10 +67,14 @@ bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet
 // Kernels that are made in the background on a device. False with an exception set.
 bool background(std::int32_t device, cubinet_background_report& report, std::string& last_failure);
 
-// Waits for them without the GIL. False with an exception set.
+// Waits for them without the GIL, and hears signals. False with an exception set.
 bool wait_for_background(std::int32_t device, double seconds, bool& done);
 
-// Ends what services do in the background. To be called when the interpreter ends.
+// Waits for preparations, and ends what services do in the background. To be called when the interpreter ends; nothing
+// is prepared after it.
 void close_services();
+
+// In the child of a fork: it begins with no service and an empty table.
+void forget_services();
 
 }  // namespace cubinet::python

@@ -16,7 +16,6 @@
 #include "python/src/engines.hpp"
 #include "python/src/errors.hpp"
 #include "python/src/gil.hpp"
-#include "python/src/interrupts.hpp"
 #include "python/src/reference.hpp"
 
 namespace nb = nanobind;
@@ -164,10 +163,9 @@ class Pending {
 };
 
 // Whether it raised.
-bool call_progress(const nb::object& progress, const Step& step, Interrupts& interrupts, Pending& pending) {
-  const nb::gil_scoped_acquire acquired;
+bool call_progress(const nb::object& progress, const Step& step, Pending& pending) {
   bool raised = false;
-  interrupts.run_python([&] {
+  with_gil([&] {
     const Reference answer(PyObject_CallFunction(progress.ptr(), "sLL", step.phase.c_str(),
                                                  static_cast<long long>(step.done),
                                                  static_cast<long long>(step.total)));
@@ -177,14 +175,10 @@ bool call_progress(const nb::object& progress, const Step& step, Interrupts& int
   return raised;
 }
 
-// Whether a signal's handler raised something. Handlers run in Python's main thread alone, and the signal is taken by
-// whoever asks for it, so it is handed on.
-bool check_signals(Interrupts& interrupts, Pending& pending) {
-  const bool interrupted = interrupts.take();
-  const nb::gil_scoped_acquire acquired;
-  if (interrupted) PyErr_SetInterrupt();
+// Whether a signal's handler raised something. Handlers run in Python's main thread alone.
+bool check_signals(Pending& pending) {
   bool raised = false;
-  interrupts.run_python([&] {
+  with_gil([&] {
     raised = PyErr_CheckSignals() != 0;
     if (raised) pending.keep();
   });
@@ -203,12 +197,11 @@ std::tuple<const char*, nb::str, nb::str> warmup(const Request& request, EngineO
   Pending pending;
   WarmupResult result;
   {
-    Interrupts interrupts;
     const WithoutGil released;
     result = run_warmup(
         c_options, c_request, c_warmup,
-        [&](const Step& step) { return !progress.is_none() && call_progress(progress, step, interrupts, pending); },
-        [&] { return check_signals(interrupts, pending); });
+        [&](const Step& step) { return !progress.is_none() && call_progress(progress, step, pending); },
+        [&] { return check_signals(pending); });
   }
   pending.raise_again();
   if (result.status != CUBINET_OK && result.json.empty()) {
@@ -269,6 +262,21 @@ bool wait(int device, double seconds) {
   return done;
 }
 
+// When the interpreter ends: nothing works on beside it, as what is compiled then would meet libraries that have ended.
+void close() {
+  {
+    const WithoutGil released;
+    end_warmups();
+  }
+  close_services();
+}
+
+// In the child of a fork, whose other threads are gone with the locks that they held.
+void forget() {
+  forget_warmups();
+  forget_services();
+}
+
 }  // namespace
 
 NB_MODULE(_binding, module) {
@@ -288,7 +296,8 @@ NB_MODULE(_binding, module) {
   module.def("cache_stats", cache_stats);
   module.def("background", background_report, nb::arg("device"));
   module.def("wait_for_background", wait, nb::arg("device"), nb::arg("seconds"));
-  module.def("close", close_services);
+  module.def("close", close);
+  module.def("forget", forget);
   module.def("alignment", cubinet_contiguous_alignment);
   module.attr("version") = cubinet_version();
   if (!add_calls(module.ptr())) nb::raise_python_error();

@@ -46,10 +46,11 @@ struct Record {
   cubinet_scales b_scales;
   std::int64_t launch_status;   // what launches are to answer
   std::int64_t prepare_status;  // and preparations
-  std::int64_t interrupted;     // an interrupt comes while a preparation has its handler in the place of Python's
+  std::int64_t interrupted;     // an interrupt comes in the middle of a preparation
   std::int64_t capturing;       // what the driver is to say of every stream
   std::int64_t held;            // 1: preparations wait; the first that does makes it 2, and 0 lets them go on
   std::int64_t launched_miss;   // of the service that the last launch's gemm is of
+  std::int64_t pending;         // kernels that are said to be made in the background, for ever
 };
 Record record;
 
@@ -147,11 +148,7 @@ SHOWN void cubinet_close(cubinet_service* service) { delete service; }
 SHOWN cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* problems, size_t count,
                                      cubinet_gemm** gemms, cubinet_start_report* report) {
   if (record.prepare_status != CUBINET_OK) return static_cast<cubinet_status>(record.prepare_status);
-  if (record.interrupted != 0) {
-    const auto before = signal(SIGINT, SIG_DFL);
-    pthread_kill(pthread_self(), SIGINT);
-    signal(SIGINT, before);
-  }
+  if (record.interrupted != 0) pthread_kill(pthread_self(), SIGINT);
   for (volatile std::int64_t& held = record.held; held != 0; usleep(100)) held = 2;
   for (size_t i = 0; i < count; ++i) gemms[i] = new cubinet_gemm{problems[i], service->miss};
   record.prepared += static_cast<std::int64_t>(count);
@@ -159,6 +156,18 @@ SHOWN cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_pro
   report->loaded = static_cast<std::int64_t>(count);
   report->milliseconds = 1.5;
   report->warning = "a layer was left out";
+  return CUBINET_OK;
+}
+
+SHOWN cubinet_status cubinet_background(const cubinet_service*, cubinet_background_report* report) {
+  report->pending = record.pending;
+  report->last_failure = "";
+  return CUBINET_OK;
+}
+
+SHOWN cubinet_status cubinet_wait_for_background(const cubinet_service*, double seconds, int32_t* done) {
+  if (record.pending != 0) usleep(static_cast<useconds_t>(seconds * 1e6));
+  *done = record.pending == 0 ? 1 : 0;
   return CUBINET_OK;
 }
 

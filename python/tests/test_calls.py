@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
-import time
 import weakref
 from typing import Any
 
@@ -215,25 +213,6 @@ def test_a_later_start_widens_the_range_of_a_problem_and_never_narrows_it(engine
     assert engine.record.m_last == 300
     cubinet.start([cubinet.Problem(112, 128, 2, m_max=8192)])
     assert engine.record.m_last == 8192
-
-
-def test_a_start_beside_a_first_sight_has_the_last_word(engine: FakeEngine) -> None:
-    error = 2  # cubinet.h: CUBINET_MISS_ERROR
-    for k in range(64, 64 * 21, 64):
-        cubinet.start(miss="compile")
-        engine.record.held = 1
-        call = threading.Thread(target=deep_gemm.m_grouped_bf16_gemm_nt_contiguous, args=contiguous_bf16(k=k))
-        call.start()
-        while engine.record.held != 2:
-            time.sleep(0.0001)
-        start = threading.Thread(target=cubinet.start, kwargs={"miss": "error"})
-        start.start()
-        time.sleep(0.002)
-        engine.record.held = 0
-        call.join()
-        start.join()
-        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(k=k))
-        assert engine.record.launched_miss == error
 
 
 def test_a_pair_is_held_when_its_list_changes_meanwhile(engine: FakeEngine) -> None:

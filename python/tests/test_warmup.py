@@ -197,6 +197,62 @@ def test_an_interrupt_ends_a_warmup_after_the_kernels_in_work(tmp_path: Path) ->
     assert report["failed"] == 0, "the cabinet is whole"
 
 
+SIGNALLED = """
+import signal, sys, threading, time, cubinet
+threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()  # a thread that a signal may come to as well
+def end(*_):
+    raise SystemExit(7)
+signal.signal(signal.SIGTERM, end)
+print("begin", flush=True)
+try:
+    cubinet.warmup(shapes=[(256, k, 2) for k in range(128, 128 * 60, 128)], cache=sys.argv[1], jobs=1)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("delay", [0, 0.01, 0.03, 0.06, 0.1, 0.2])
+@pytest.mark.parametrize(
+    ("number", "said", "code"), [(signal.SIGINT, "interrupted\n", 0), (signal.SIGTERM, "", 7)], ids=["INT", "TERM"]
+)
+def test_a_signal_at_any_moment_comes_to_python_s_handler(
+    tmp_path: Path, delay: float, number: int, said: str, code: int
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SIGNALLED, str(tmp_path / "cache")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == "begin\n"
+        time.sleep(delay)
+        process.send_signal(number)
+        assert (process.stdout.read(), process.stderr.read(), process.wait(60)) == (said, "", code)
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.5])
+def test_warmups_on_other_threads_end_with_the_interpreter(tmp_path: Path, delay: float) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, threading, time, cubinet\n"
+            "def work(k):\n"
+            "    cubinet.warmup(shapes=[(256, k, 2)], cache=sys.argv[1], progress=lambda *step: None)\n"
+            "for k in (128, 256): threading.Thread(target=work, args=(k,), daemon=True).start()\n"
+            "time.sleep(float(sys.argv[2]))",
+            str(tmp_path),
+            str(delay),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "terminate" not in done.stderr
+
+
 IGNORING = """
 import signal, sys, cubinet
 def progress(*step):
