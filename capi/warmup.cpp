@@ -46,11 +46,19 @@ Expected<jit::Jobs> jobs_of(int jobs, const std::vector<util::MemoryRoom>& rooms
   return fail(ErrorCode::invalid_argument, fmt::format("options.jobs: {} is not from 0 to {}", jobs, most));
 }
 
+// That there is nothing beside `execute` that is for it alone.
+Expected<void> check_executes(const cubinet_warmup_options& given) {
+  if (given.execute != 0 || (given.strict == 0 && given.memory_budget == 0)) return {};
+  return fail(ErrorCode::invalid_argument, fmt::format("warmup.{}: nothing is executed without warmup.execute",
+                                                       given.strict != 0 ? "strict" : "memory_budget"));
+}
+
 Expected<warmup::ExecutionRequest> execution_of(const cubinet_warmup_options& given, int device) {
   if (given.memory_budget < 0) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("warmup.memory_budget: {} is no number of bytes", given.memory_budget));
   }
+  if (const auto sound = check_executes(given); !sound) return tl::make_unexpected(sound.error());
   warmup::ExecutionRequest execution;
   execution.execute = given.execute != 0;
   execution.strict = given.strict != 0;

@@ -199,6 +199,7 @@ typedef struct cubinet_request {
  * all is known to be there it is called once, with done equal to total. */
 typedef int (*cubinet_progress)(void* user, const char* phase, int64_t done, int64_t total);
 
+/* strict and memory_budget are refused where execute is 0. */
 typedef struct cubinet_warmup_options {
   size_t size;
   int32_t execute;           /* run each kernel on the options' device afterwards, checked against a reference */

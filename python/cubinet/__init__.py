@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cubinet import _arguments, _binding
+from cubinet import _arguments, _binding, _error
 from cubinet._error import Error
 from cubinet._nvrtc import folders as _nvrtc_folders
 
@@ -43,6 +43,7 @@ __version__: str = _binding.version
 _DTYPES = ("bf16", "fp8")
 _LAYOUTS = ("contiguous", "masked")
 _MISSES = ("compile", "fallback", "error")
+_SHAPES = "a list of tuples (n, k, groups)"
 M_MAX = 16384
 
 _Path = _arguments.PathArgument
@@ -74,7 +75,8 @@ class Problem:
         _arguments.place_in("dtype", self.dtype, _DTYPES)
         _arguments.place_in("layout", self.layout, _LAYOUTS)
         for name in ("n", "k", "groups", "m_min", "m_max"):
-            object.__setattr__(self, name, _arguments.integer(name, getattr(self, name), 1))
+            most = _arguments.INT32_MAX if name == "groups" else _arguments.INT64_MAX
+            object.__setattr__(self, name, _arguments.integer(name, getattr(self, name), 1, most))
         _check_range(self.m_min, self.m_max)
 
     def _tuple(self) -> tuple[int, int, int, int, int, int, int]:
@@ -107,16 +109,20 @@ class Background:
     last_failure: str
 
 
+def _given_shapes(shapes: Iterable[Sequence[int]] | None) -> list[Sequence[int]]:
+    return [] if shapes is None else _arguments.items("shapes", shapes, _SHAPES)
+
+
 def _shape_problems(
-    shapes: Iterable[Sequence[int]], dtypes: list[str], layouts: list[str], m_min: int, m_max: int
+    shapes: list[Sequence[int]], dtypes: list[str], layouts: list[str], m_min: int, m_max: int
 ) -> list[Problem]:
-    expected = "a list of tuples (n, k, groups)"
     problems = []
-    for shape in _arguments.items("shapes", shapes, expected):
-        sizes = _arguments.items("shapes", shape, expected)
+    for shape in shapes:
+        sizes = _arguments.items("shapes", shape, _SHAPES)
         if len(sizes) != 3:
             raise ValueError(f"shapes: expected tuples (n, k, groups), got {shape!r}")
-        n, k, groups = (_arguments.integer("shapes", size, 1) for size in sizes)
+        n, k = (_arguments.integer("shapes", size, 1) for size in sizes[:2])
+        groups = _arguments.integer("shapes", sizes[2], 1, _arguments.INT32_MAX)
         problems += [Problem(n, k, groups, dtype, layout, m_min, m_max) for dtype in dtypes for layout in layouts]
     return problems
 
@@ -148,15 +154,15 @@ def _request(
     _check_range(m_min, m_max)
     dtypes = None if dtype is None else _arguments.some_of("dtype", dtype, _DTYPES)
     layouts = None if layout is None else _arguments.some_of("layout", layout, _LAYOUTS)
-    given = _given_problems(problems)
-    if given and shapes is None and (dtype is not None or layout is not None):
+    given, listed = _given_problems(problems), _given_shapes(shapes)
+    if given and not listed and (dtype is not None or layout is not None):
         raise ValueError("dtype, layout: expected none, since each problem says its own")
-    if shapes is not None:
-        given += _shape_problems(shapes, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
+    if listed:
+        given += _shape_problems(listed, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
     if model is None and not given and not _arguments.flag("generic_only", generic_only):
         raise ValueError("model: expected the path of a config.json, or shapes or problems instead; got none of them")
     if model is not None and given:
-        raise ValueError(f"{'problems' if shapes is None else 'shapes'}: expected none, since a model is given")
+        raise ValueError(f"{'shapes' if listed else 'problems'}: expected none, since a model is given")
     if given:
         dtypes = layouts = None
     return _binding.request(
@@ -172,6 +178,11 @@ def _request(
         _arguments.flag("generic_only", generic_only),
         _arguments.flag("no_generic", no_generic),
     )
+
+
+def _cabinet(cache: _Path | None) -> bytes | None:
+    """The folder of what is nothing without one, as a start is not."""
+    return None if cache is None else _arguments.folder("cache", cache)
 
 
 def _options(
@@ -238,7 +249,7 @@ def warmup(
     execute: bool = False,
     strict: bool = False,
     memory_budget: int = 0,
-    device: Any = 0,
+    device: Any = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> dict[str, Any]:
     """Compiles every kernel of the plan (see `plan`) that the cabinet lacks: the report that `cubinet warmup --json`
@@ -246,8 +257,8 @@ def warmup(
 
     cache: the cabinet's folder; None: CUBINET_CACHE_DIR, else ~/.cache/cubinet
     jobs: compile threads; 0: as many as cores and memory allow
-    execute: run each kernel on `device` afterwards, checked, within memory_budget bytes (0: half of what is free);
-        strict: what could not be executed counts as not done
+    execute: run each kernel on `device` afterwards (as for `start`), checked, within memory_budget bytes (0: half of
+        what is free); strict: what could not be executed counts as not done. These three are for it alone
     progress: called as progress(phase, done, total) after each kernel, on the caller's thread
 
     Raises ValueError; Error with status "incomplete" and the report in `.report` where not all was done, and with
@@ -255,21 +266,19 @@ def warmup(
     kernels in work, so that nothing is left half done, and is raised then.
     """
     request = _request(model, shapes, problems, dtype, layout, ep, tp, m_min, m_max, arch, generic_only, no_generic)
-    options = _options(cache, device=_device_number(device), jobs=jobs)
+    execute, strict = _arguments.flag("execute", execute), _arguments.flag("strict", strict)
+    memory_budget = _arguments.integer("memory_budget", memory_budget, 0)
+    ordinal = _device_number(device) if execute or device is not None else 0
+    options = _options(_cabinet(cache), device=ordinal, jobs=jobs)
+    if not execute and (strict or memory_budget != 0 or device is not None):
+        raise ValueError("strict, memory_budget, device: expected none, since nothing is executed")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress: expected a function of (phase, done, total), got {type(progress).__name__}")
-    status, message, text = _binding.warmup(
-        request,
-        options,
-        _arguments.flag("execute", execute),
-        _arguments.flag("strict", strict),
-        _arguments.integer("memory_budget", memory_budget, 0),
-        progress,
-    )
+    status, message, text = _binding.warmup(request, options, execute, strict, memory_budget, progress)
     report: dict[str, Any] = _json.loads(text)
     if status == "ok":
         return report
-    error = Error(message, status, text)
+    error = _error.of_library(message, status, text)
     error.report = report
     raise error
 
@@ -336,12 +345,15 @@ def start(
     With any of cache, layers, miss and jobs, calls on this device use these from now on; without, the device's present
     service stays. Raises ValueError, and Error: "driver_missing", "unsupported", "not_prepared", "compile_failed", ...
     """
+    ep, tp = _arguments.integer("ep", ep, 1), _arguments.integer("tp", tp, 1)
+    m_min, m_max = _arguments.integer("m_min", m_min, 1), _arguments.integer("m_max", m_max, 1)
+    jobs = _arguments.integer("jobs", jobs, 0, _arguments.INT32_MAX)
     reopen = cache is not None or layers is not None or miss is not None or jobs != 0
     options = _options(cache, layers, _device_number(device), jobs, "compile" if miss is None else miss)
-    given = _given_problems(problems)
+    given, listed = _given_problems(problems), _given_shapes(shapes)
     if model is None and (ep, tp) != (1, 1):
         raise ValueError("ep, tp: expected 1, since they divide a model, and none is given")
-    if model is None and shapes is None:
+    if model is None and not listed:
         if dtype is not None or layout is not None:
             raise ValueError("dtype, layout: expected none, since each problem says its own")
         if (m_min, m_max) != (1, M_MAX):
@@ -349,7 +361,7 @@ def start(
     else:
         planned = plan(
             model=model,
-            shapes=shapes,
+            shapes=listed,
             dtype=dtype,
             layout=layout,
             ep=ep,
@@ -375,7 +387,7 @@ def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:
     """Figures of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
     compiles, damage, evictions; None for what its index does not tell. Raises Error with status "not_found" where there
     is no cabinet."""
-    return _binding.cache_stats(_options(cache))
+    return _binding.cache_stats(_options(_cabinet(cache)))
 
 
 _atexit.register(_binding.close)

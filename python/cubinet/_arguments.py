@@ -17,6 +17,11 @@ def _wrong_type(name: str, expected: str, value: object) -> TypeError:
     return TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
 
 
+def _written(number: int) -> str:
+    """Python does not write down ints of thousands of digits."""
+    return str(number) if number.bit_length() <= 256 else f"one of {number.bit_length()} bits"
+
+
 def integer(name: str, value: Any, least: int = -INT64_MAX, most: int = INT64_MAX) -> int:
     """An int, or what stands for one, such as NumPy's; a bool is none."""
     try:
@@ -27,7 +32,7 @@ def integer(name: str, value: Any, least: int = -INT64_MAX, most: int = INT64_MA
         raise _wrong_type(name, "an int", value)
     if not least <= number <= most:
         allowed = f"of at least {least}" if number < least else f"of at most {most}"
-        raise ValueError(f"{name}: expected an int {allowed}, got {number}")
+        raise ValueError(f"{name}: expected an int {allowed}, got {_written(number)}")
     return number
 
 
@@ -38,9 +43,14 @@ def flag(name: str, value: Any) -> bool:
 
 
 def seconds(name: str, value: Any) -> float:
-    if isinstance(value, (bool, str)) or not hasattr(type(value), "__float__"):
+    """A float, or what stands for one; a bool is none, and no array is, however many numbers are in it."""
+    kind = type(value)
+    if isinstance(value, bool) or not hasattr(kind, "__float__") or hasattr(kind, "__len__"):
         raise _wrong_type(name, "a number of seconds", value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name}: expected a number of seconds, got one beyond a float's range") from None
     if not number >= 0:
         raise ValueError(f"{name}: expected a number of seconds, got {value!r}")
     return number
@@ -62,7 +72,11 @@ def items(name: str, value: Any, expected: str) -> list[Any]:
     """The items of a list, or of anything that is gone through as one; a text is no list of its characters."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise _wrong_type(name, expected, value)
-    return list(value)
+    try:
+        each = iter(value)
+    except TypeError:  # an array of no dimension
+        raise _wrong_type(name, expected, value) from None
+    return list(each)
 
 
 def path(name: str, value: Any) -> bytes:
@@ -78,11 +92,19 @@ def path(name: str, value: Any) -> bytes:
     return encoded
 
 
-def file(name: str, value: Any) -> bytes:
+def _path_of(kind: str, name: str, value: Any) -> bytes:
     encoded = path(name, value)
     if not encoded:
-        raise ValueError(f"{name}: expected the path of a file, got an empty one")
+        raise ValueError(f"{name}: expected the path of a {kind}, got an empty one")
     return encoded
+
+
+def file(name: str, value: Any) -> bytes:
+    return _path_of("file", name, value)
+
+
+def folder(name: str, value: Any) -> bytes:
+    return _path_of("folder", name, value)
 
 
 def paths(name: str, value: Any) -> list[bytes]:

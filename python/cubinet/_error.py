@@ -33,7 +33,14 @@ class ArgumentError(Error, ValueError):
     """What the library refuses for a value that it was given, by the name of the function's argument."""
 
 
-# Fields of the C interface's structs, where the package's arguments are called otherwise.
+# Fields of the C interface's structs that its messages name. A file may be called alike: "request.json".
+_FIELDS = re.compile(
+    r"(?<![\w./-])(?:options|request|warmup)\.(arch|cache_max_entries|cache_max_size|cache_root|device|dtype|execute|"
+    r"expert_parallel|generic_only|jobs|layers|layout|m_first|m_last|memory_budget|miss|model|no_generic|"
+    r"nvrtc_folders|problems|strict|tensor_parallel)(?![\w/-]|\.\w)"
+)
+
+# Where the package's arguments are called otherwise.
 _ARGUMENTS = {
     "cache_root": "cache",
     "expert_parallel": "ep",
@@ -45,7 +52,5 @@ _ARGUMENTS = {
 
 def of_library(message: str, status: str, detail: str) -> Error:
     """The exception for a status of the library. Called by the binding."""
-    if status != "invalid_argument":
-        return Error(message, status, detail)
-    named = re.sub(r"\b(?:options|request|warmup)\.(\w+)", lambda field: _ARGUMENTS.get(field[1], field[1]), message)
-    return ArgumentError(named, status, detail)
+    named = _FIELDS.sub(lambda field: _ARGUMENTS.get(field[1], field[1]), message)
+    return (ArgumentError if status == "invalid_argument" else Error)(named, status, detail)

@@ -87,7 +87,9 @@ def get_theoretical_mk_alignment_for_contiguous_layout(
 ) -> int:
     """The least alignment that can be set. Here it is the same for every number of rows: DeepGEMM's newer kernels take
     shorter blocks where groups are small, and these take short tiles in blocks of 128."""
-    del expected_m, num_groups
+    for name, value in (("expected_m", expected_m), ("num_groups", num_groups)):
+        if value is not None:
+            _arguments.integer(name, value)
     return _binding.alignment()
 
 
@@ -126,7 +128,8 @@ def _check_scales(sf: Tensor) -> None:
 
 def get_mn_major_tma_aligned_tensor(sf: Tensor) -> Tensor:
     """Scales (M, C) or (groups, M, C), float32, as the kernels read them: the same values and shape, column-major with
-    each column padded to 16 bytes. What lies so already is returned as it is. Raises ValueError, TypeError."""
+    each column padded to 16 bytes. What lies so already is returned as it is, unless it has PyTorch's negative bit.
+    Raises ValueError, TypeError."""
     import torch
 
     _check_scales(sf)
@@ -135,6 +138,7 @@ def get_mn_major_tma_aligned_tensor(sf: Tensor) -> Tensor:
     rows, columns = sf.shape[-2:]
     aligned = get_tma_aligned_size(rows, sf.element_size())
     strides = (aligned * columns, 1, aligned)[-sf.dim() :]
+    sf = sf.resolve_neg()
     if sf.stride() == strides and sf.data_ptr() % 16 == 0:
         return sf
     # empty_strided() would leave out the padding of the last column.
@@ -152,7 +156,7 @@ def _granularity(recipe: tuple[int, ...], is_sfa: bool | None) -> tuple[int, int
     if len(numbers) == 3:
         if is_sfa is None:
             raise ValueError("is_sfa: expected True or False, since the recipe is of three numbers; got None")
-        return numbers[0 if _arguments.flag("is_sfa", is_sfa) else 1], numbers[2]
+        return numbers[0 if is_sfa else 1], numbers[2]
     if len(numbers) != 2:
         raise ValueError(f"recipe: expected two or three ints, got {recipe!r}")
     return numbers[0], numbers[1]
@@ -172,6 +176,8 @@ def transform_sf_into_required_layout(
     128 columns, (128, 128) per block; or (1, 128, 128) for both, with is_sfa. Raises ValueError, TypeError."""
     del disable_ue8m0_cast  # sm_90 has no UE8M0
     _check_scales(sf)
+    if is_sfa is not None:
+        _arguments.flag("is_sfa", is_sfa)
     if psum_layout is not None:
         raise ValueError(f"psum_layout: expected None, got {type(psum_layout).__name__}")
     rows, columns = _granularity(recipe, is_sfa)
@@ -182,7 +188,7 @@ def transform_sf_into_required_layout(
     shape = (*groups, ceil_div(mn, rows), ceil_div(k, columns))
     if tuple(sf.shape) != shape:
         raise ValueError(f"sf: expected shape {shape}, got {tuple(sf.shape)}")
-    return get_mn_major_tma_aligned_tensor(sf) if rows == 1 else sf.contiguous()
+    return get_mn_major_tma_aligned_tensor(sf) if rows == 1 else sf.resolve_neg().contiguous()
 
 
 def _workspace(device: int, count: int) -> Tensor:

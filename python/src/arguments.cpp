@@ -141,15 +141,17 @@ const Parameter* find(const Signature& signature, PyObject* keyword) {
   return nullptr;
 }
 
-bool take(const Signature& signature, const Parameter& parameter, PyObject* value, Values& values) {
-  if (parameter.role == Role::option) {
-    if (parameter.rule->takes(value)) return true;
-    return refuse_value(parameter.name, parameter.rule->taken, value);
+// `given` has a bit for each parameter that was there before.
+bool take(const Signature& signature, const Parameter& parameter, PyObject* value, Values& values,
+          std::uint32_t& given) {
+  const std::uint32_t bit = std::uint32_t{1} << (&parameter - signature.parameters);
+  if ((given & bit) != 0) return refuse(signature, std::string(parameter.name) + " is given twice");
+  given |= bit;
+  if (parameter.role != Role::option) {
+    values[static_cast<std::size_t>(parameter.role)] = value;
+    return true;
   }
-  PyObject*& place = values[static_cast<std::size_t>(parameter.role)];
-  if (place != nullptr) return refuse(signature, std::string(parameter.name) + " is given twice");
-  place = value;
-  return true;
+  return parameter.rule->takes(value) || refuse_value(parameter.name, parameter.rule->taken, value);
 }
 
 bool refuse_keyword(const Signature& signature, PyObject* keyword) {
@@ -169,6 +171,7 @@ bool check_all_given(const Signature& signature, const Values& values) {
 
 template <std::size_t Count>
 Signature signature(const char* function, Parameter (&parameters)[Count], bool masked = false) {
+  static_assert(Count <= 32, "take() has a bit for each");
   return {function, parameters, Count, masked};
 }
 
@@ -193,19 +196,20 @@ bool intern_names(Signature& signature) {
 bool parse(const Signature& signature, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords,
            Values& values) {
   values.fill(nullptr);
+  std::uint32_t given = 0;
   if (static_cast<std::size_t>(count) > signature.count) {
     return refuse(signature, "takes at most " + std::to_string(signature.count) + " arguments (" + names_of(signature) +
                                  "), got " + std::to_string(count));
   }
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!take(signature, signature.parameters[i], arguments[i], values)) return false;
+    if (!take(signature, signature.parameters[i], arguments[i], values, given)) return false;
   }
   const Py_ssize_t named = keywords != nullptr ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* keyword = PyTuple_GET_ITEM(keywords, i);
     const Parameter* parameter = find(signature, keyword);
     if (parameter == nullptr) return refuse_keyword(signature, keyword);
-    if (!take(signature, *parameter, arguments[count + i], values)) return false;
+    if (!take(signature, *parameter, arguments[count + i], values, given)) return false;
   }
   return check_all_given(signature, values);
 }

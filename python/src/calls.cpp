@@ -1,6 +1,8 @@
 #include "python/src/calls.hpp"
 
 #include <cstddef>
+#include <exception>
+#include <new>
 
 #include "cubinet/cubinet.h"
 #include "cubinet/scales.hpp"
@@ -31,20 +33,22 @@ struct Call {
   bool row_major_scales;
 };
 
+bool refuse_expected_m(PyObject* value) {
+  PyErr_Format(PyExc_TypeError, "expected_m: expected an int, got %s", Py_TYPE(value)->tp_name);
+  return false;
+}
+
 bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
-  // What has __index__ is an int, too; but a tensor would wait for its device to answer.
-  if (!PyLong_Check(value) && PyObject_HasAttrString(value, "data_ptr") != 0) {
-    PyErr_Format(PyExc_TypeError, "expected_m: expected an int, got %s", Py_TYPE(value)->tp_name);
-    return false;
-  }
+  // What has __index__ is an int, too, but for a bool; and a tensor would wait for its device to answer.
+  const bool tensor = !PyLong_Check(value) && PyObject_HasAttrString(value, "data_ptr") != 0;
+  if (tensor || PyBool_Check(value)) return refuse_expected_m(value);
   expected_m = PyLong_AsLongLong(value);
   if (expected_m > 0) return true;
-  if (PyErr_Occurred() != nullptr && !PyErr_ExceptionMatches(PyExc_OverflowError)) {
+  if (PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError)) return PyErr_Clear(), refuse_expected_m(value);
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return false;
     PyErr_Clear();
-    PyErr_Format(PyExc_TypeError, "expected_m: expected an int, got %s", Py_TYPE(value)->tp_name);
-    return false;
   }
-  PyErr_Clear();
   return refuse_value("expected_m", "a positive int of 64 bits", value);
 }
 
@@ -192,10 +196,16 @@ void run(Kind kind, const Values& values, Call& call) {
 
 template <Form form, bool fp8, Signature& signature>
 PyObject* call_function(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
-  Values values;
-  Call call;
-  if (!parse(signature, arguments, count, keywords, values)) return nullptr;
-  run({form, fp8}, values, call);
+  try {
+    Values values;
+    Call call;
+    if (!parse(signature, arguments, count, keywords, values)) return nullptr;
+    run({form, fp8}, values, call);
+  } catch (const std::bad_alloc&) {  // Python ends the process for what is thrown into it
+    return PyErr_NoMemory();
+  } catch (const std::exception& thrown) {
+    PyErr_SetString(PyExc_RuntimeError, thrown.what());
+  }
   if (PyErr_Occurred() != nullptr) [[unlikely]]
     return nullptr;
   Py_RETURN_NONE;

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstring>
+#include <string>
 
+#include "python/src/arguments.hpp"
 #include "python/src/reference.hpp"
 
 namespace cubinet::python {
@@ -114,20 +116,29 @@ Py_ssize_t read_extents(PyObject* sequence, std::int64_t* extents) {
   return count;
 }
 
-bool read_device(PyObject* object, TensorView& view) {
-  const Reference device(PyObject_GetAttrString(object, "device"));
-  const Reference type(device ? PyObject_GetAttrString(device.get(), "type") : nullptr);
-  const char* name = type ? PyUnicode_AsUTF8(type.get()) : nullptr;
-  if (name == nullptr) return false;
-  view.on_cuda = std::strcmp(name, "cuda") == 0;
-  view.device = 0;
-  const Reference index(PyObject_GetAttrString(device.get(), "index"));
-  if (!index) return false;
-  if (index.get() != Py_None) view.device = static_cast<std::int32_t>(PyLong_AsLong(index.get()));
-  return PyErr_Occurred() == nullptr;
+bool read_device_index(PyObject* index, const char* name, std::int32_t& device) {
+  int overflow = 0;
+  const long number = PyLong_AsLongAndOverflow(index, &overflow);
+  if (number == -1 && PyErr_Occurred() != nullptr) return false;
+  device = static_cast<std::int32_t>(number);
+  if (overflow == 0 && number >= 0 && number <= kLastDevice) return true;
+  return refuse_value(name, ("a device index from 0 to " + std::to_string(kLastDevice)).c_str(), index);
 }
 
-bool read_by_attributes(PyObject* object, TensorView& view) {
+bool read_device(PyObject* object, const char* name, TensorView& view) {
+  const Reference device(PyObject_GetAttrString(object, "device"));
+  const Reference type(device ? PyObject_GetAttrString(device.get(), "type") : nullptr);
+  const char* kind = type ? PyUnicode_AsUTF8(type.get()) : nullptr;
+  if (kind == nullptr) return false;
+  view.on_cuda = std::strcmp(kind, "cuda") == 0;
+  view.device = 0;
+  if (!view.on_cuda) return true;
+  const Reference index(PyObject_GetAttrString(device.get(), "index"));
+  if (!index) return false;
+  return index.get() == Py_None || read_device_index(index.get(), name, view.device);
+}
+
+bool read_by_attributes(PyObject* object, const char* name, TensorView& view) {
   const Reference pointer(PyObject_CallMethod(object, "data_ptr", nullptr));
   if (!pointer) return false;
   const Reference shape(PyObject_GetAttrString(object, "shape"));
@@ -136,7 +147,7 @@ bool read_by_attributes(PyObject* object, TensorView& view) {
   const Reference strides(PyObject_CallMethod(object, "stride", nullptr));
   if (read_extents(strides.get(), view.extents + kMaxRank) != rank) return false;
   const Reference dtype(PyObject_GetAttrString(object, "dtype"));
-  if (!dtype || !read_device(object, view)) return false;
+  if (!dtype || !read_device(object, name, view)) return false;
   view.data = PyLong_AsVoidPtr(pointer.get());
   view.shape = view.extents;
   view.strides = view.extents + kMaxRank;
@@ -153,6 +164,15 @@ PyObject* torch_attribute(const char* module, const char* name) {
   return found != nullptr ? PyObject_GetAttrString(found, name) : nullptr;
 }
 
+// The first line of an exception's text: behind it PyTorch writes its own trace. Null with an exception set.
+PyObject* first_line(PyObject* exception) {
+  const Reference text(PyObject_Str(exception));
+  if (!text) return nullptr;
+  const Py_ssize_t length = PyUnicode_GET_LENGTH(text.get());
+  const Py_ssize_t end = PyUnicode_FindChar(text.get(), '\n', 0, length, 1);
+  return PyUnicode_Substring(text.get(), 0, end < 0 ? length : end);
+}
+
 // Turns what a tensor's type raised because there is no plain memory behind it (meta, sparse and quantized tensors,
 // those of a tracer) into a TypeError of the argument, with that as its cause.
 bool refuse_with_cause(PyObject* object, const char* name) {
@@ -160,8 +180,10 @@ bool refuse_with_cause(PyObject* object, const char* name) {
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
   const Reference kept_type(type), cause(value), kept_trace(trace);
-  PyErr_Format(PyExc_TypeError, "%s: expected a dense tensor with memory on a device, got %s: %S", name,
-               Py_TYPE(object)->tp_name, cause ? cause.get() : Py_None);
+  const Reference why(first_line(cause ? cause.get() : Py_None));
+  if (!why) return false;
+  PyErr_Format(PyExc_TypeError, "%s: expected a dense tensor with memory on a device, got %s: %U", name,
+               Py_TYPE(object)->tp_name, why.get());
   if (!cause) return false;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
@@ -184,7 +206,7 @@ bool read_tensor(PyObject* object, const char* name, TensorView& view) {
                              PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError);
     return of_its_kind && refuse_with_cause(object, name);
   }
-  if (read_by_attributes(object, view)) return true;
+  if (read_by_attributes(object, name, view)) return true;
   // Anything but an absent or odd attribute is the tensor's own trouble, and the caller's to see.
   if (PyErr_Occurred() != nullptr && !PyErr_ExceptionMatches(PyExc_AttributeError) &&
       !PyErr_ExceptionMatches(PyExc_TypeError)) {

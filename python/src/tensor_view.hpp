@@ -12,7 +12,9 @@ namespace cubinet::python {
 
 enum class ElementType : std::uint8_t { bf16, fp8, fp32, int32, other };
 
-constexpr std::int32_t kMaxRank = 8;  // of the attributes' way
+// Of the attributes' way.
+constexpr std::int32_t kMaxRank = 8;
+constexpr std::int32_t kLastDevice = 1023;
 
 struct TensorView {
   void* data;
@@ -27,7 +29,8 @@ struct TensorView {
 };
 
 // Fills `view` with what `object`, the argument `name`, is. It owns nothing and is valid until Python code runs. False
-// with TypeError set where it is no tensor with memory, or with what the tensor's own code raised.
+// with TypeError set where it is no tensor with memory, ValueError where its device is none that there can be, or with
+// what the tensor's own code raised.
 bool read_tensor(PyObject* object, const char* name, TensorView& view);
 
 // The stream that the framework of `view` works on at present. False with an exception set.

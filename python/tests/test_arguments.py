@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import cubinet
+from cubinet import _binding, _error
 
 SHAPES = [(256, 512, 4)]
 ONE = cubinet.Problem(64, 64, 1)
+FOR_EACH_PROBLEM = "dtype, layout: expected none, since each problem says its own"
+FOR_EXECUTION = "strict, memory_budget, device: expected none, since nothing is executed"
+
+
+class Scalar:
+    """What NumPy's array of no dimension is: to be gone through by its type, which it then refuses."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("iteration over a 0-d array")
+
+
+class Array:
+    """What NumPy's array of one number is: a number by its type, which a later NumPy refuses."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __float__(self) -> float:
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+
 
 WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     (cubinet.plan, {"ep": "8"}, TypeError, "ep: expected an int, got str"),
@@ -51,12 +75,27 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
         ValueError,
         "problems: expected none, since a model is given",
     ),
+    (cubinet.plan, {"shapes": [], "problems": [ONE], "dtype": "fp8"}, ValueError, FOR_EACH_PROBLEM),
     (
         cubinet.plan,
-        {"shapes": None, "problems": [ONE, cubinet.Problem(64, 64, 1 << 40)]},
+        {"shapes": [], "problems": [ONE], "model": "x"},
         ValueError,
-        f"problems[1].groups: {1 << 40} is beyond 32 bits",
+        "problems: expected none, since a model is given",
     ),
+    (
+        cubinet.plan,
+        {"shapes": []},
+        ValueError,
+        "model: expected the path of a config.json, or shapes or problems instead; got none of them",
+    ),
+    (
+        cubinet.plan,
+        {"shapes": [(64, 64, 1 << 40)]},
+        ValueError,
+        f"shapes: expected an int of at most {2**31 - 1}, got {1 << 40}",
+    ),
+    (cubinet.plan, {"shapes": Scalar()}, TypeError, "shapes: expected a list of tuples (n, k, groups), got Scalar"),
+    (cubinet.plan, {"ep": 10**5000}, ValueError, f"ep: expected an int of at most {2**63 - 1}, got one of 16610 bits"),
     (cubinet.warmup, {"memory_budget": "2GiB"}, TypeError, "memory_budget: expected an int, got str"),
     (cubinet.warmup, {"memory_budget": -1}, ValueError, "memory_budget: expected an int of at least 0, got -1"),
     (cubinet.warmup, {"device": 1 << 40}, ValueError, f"device: expected an int of at most {2**31 - 1}, got {1 << 40}"),
@@ -68,9 +107,20 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
         "progress: expected a function of (phase, done, total), got int",
     ),
     (cubinet.warmup, {"cache": 5}, TypeError, "cache: expected a path, got int"),
-    (cubinet.start, {"dtype": "fp8"}, ValueError, "dtype, layout: expected none, since each problem says its own"),
+    (cubinet.warmup, {"cache": ""}, ValueError, "cache: expected the path of a folder, got an empty one"),
+    (cubinet.cache_stats, {"cache": b""}, ValueError, "cache: expected the path of a folder, got an empty one"),
+    (cubinet.warmup, {"strict": True}, ValueError, FOR_EXECUTION),
+    (cubinet.warmup, {"memory_budget": 1 << 30}, ValueError, FOR_EXECUTION),
+    (cubinet.warmup, {"device": 0}, ValueError, FOR_EXECUTION),
+    (cubinet.start, {"dtype": "fp8"}, ValueError, FOR_EACH_PROBLEM),
+    (cubinet.start, {"shapes": [], "layout": "masked"}, ValueError, FOR_EACH_PROBLEM),
     (cubinet.start, {"m_max": 64}, ValueError, "m_min, m_max: expected none, since each problem says its own"),
     (cubinet.start, {"ep": 8}, ValueError, "ep, tp: expected 1, since they divide a model, and none is given"),
+    (cubinet.start, {"ep": 1.0}, TypeError, "ep: expected an int, got float"),
+    (cubinet.start, {"tp": True}, TypeError, "tp: expected an int, got bool"),
+    (cubinet.start, {"m_min": True}, TypeError, "m_min: expected an int, got bool"),
+    (cubinet.start, {"m_max": 0}, ValueError, "m_max: expected an int of at least 1, got 0"),
+    (cubinet.start, {"jobs": 1.0}, TypeError, "jobs: expected an int, got float"),
     (cubinet.start, {"miss": ""}, ValueError, "miss: expected one of 'compile', 'fallback', 'error', got ''"),
     (cubinet.start, {"layers": "/opt/kernels"}, TypeError, "layers: expected a list of paths, got str"),
     (
@@ -81,8 +131,21 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     ),
     (cubinet.wait_for_background, {"seconds": None}, TypeError, "seconds: expected a number of seconds, got NoneType"),
     (cubinet.wait_for_background, {"seconds": -1}, ValueError, "seconds: expected a number of seconds, got -1"),
+    (
+        cubinet.wait_for_background,
+        {"seconds": 10**5000},
+        ValueError,
+        "seconds: expected a number of seconds, got one beyond a float's range",
+    ),
+    (cubinet.wait_for_background, {"seconds": Array()}, TypeError, "seconds: expected a number of seconds, got Array"),
     (cubinet.Problem, {"n": "64", "k": 64, "groups": 1}, TypeError, "n: expected an int, got str"),
     (cubinet.Problem, {"n": 64, "k": 0, "groups": 1}, ValueError, "k: expected an int of at least 1, got 0"),
+    (
+        cubinet.Problem,
+        {"n": 64, "k": 64, "groups": 1 << 31},
+        ValueError,
+        f"groups: expected an int of at most {2**31 - 1}, got {1 << 31}",
+    ),
 ]
 
 
@@ -115,3 +178,66 @@ def test_numbers_are_taken_as_python_takes_indices() -> None:
 def test_no_problems_beside_another_source_are_none() -> None:
     kernels = cubinet.plan(problems=[], generic_only=True, dtype="bf16")["kernels"]
     assert {kernel["family"] for kernel in kernels} == {"bf16_grouped_contiguous", "bf16_grouped_masked"}
+
+
+def test_no_shapes_beside_another_source_are_none(qwen_config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cubinet.plan(model=qwen_config, shapes=[]) == cubinet.plan(model=qwen_config)
+    assert cubinet.plan(problems=[ONE], shapes=iter(())) == cubinet.plan(problems=[ONE])
+    started = []
+    monkeypatch.setattr(_binding, "start", lambda problems, *_: started.append(problems) or (0, 0, 0, 0.0, ""))
+    cubinet.start([ONE], shapes=[])
+    cubinet.start([ONE], shapes=iter([(64, 128, 1)]), layout="masked")
+    assert [len(problems) for problems in started] == [1, 2]
+
+
+class Odd:
+    """An int as NumPy's are: what compares it does not answer with Python's own bool."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __eq__(self, other: object) -> Any:
+        return [self.value, other]
+
+    def __ne__(self, other: object) -> Any:
+        return [self.value, other]
+
+
+def test_a_start_takes_odd_ints(monkeypatch: pytest.MonkeyPatch) -> None:
+    reopened = []
+    monkeypatch.setattr(_binding, "start", lambda _, __, reopen: reopened.append(reopen) or (0, 0, 0, 0.0, ""))
+    for jobs in (0, 3):
+        cubinet.start(jobs=Odd(jobs), ep=Odd(1), tp=Odd(1), m_min=Odd(1), m_max=Odd(16384))  # type: ignore[arg-type]
+    assert reopened == [False, True]
+
+
+def test_a_warmup_executes_on_the_current_device_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = SimpleNamespace(is_available=lambda: True, current_device=lambda: 5)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    devices = []
+    monkeypatch.setattr(_binding, "options", lambda *given: devices.append(given[3]))
+    monkeypatch.setattr(_binding, "warmup", lambda *_: ("ok", "", "{}"))
+    cubinet.warmup(shapes=SHAPES, execute=True, strict=True, memory_budget=1)
+    cubinet.warmup(shapes=SHAPES, execute=True, device="cuda:2")
+    cuda.current_device = lambda: pytest.fail("it was asked where nothing is executed")
+    cubinet.warmup(shapes=SHAPES)
+    assert devices == [5, 2, 0]
+
+
+def test_the_library_s_names_of_arguments_are_this_package_s_in_every_error(qwen_config: Path) -> None:
+    with pytest.raises(cubinet.Error, match="^[^ ]*: expert width 512 over tp 64 gives K = 8: ") as refused:
+        cubinet.plan(model=qwen_config, tp=64)
+    assert refused.value.status == "unsupported"
+    error = _error.of_library("name another folder with options.cache_root", "cache_unusable", "")
+    assert str(error) == "name another folder with cache"
+
+
+def test_a_file_s_name_is_not_taken_for_an_argument_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("request.json", "a/options.cache_root", "my-request.model", "request.model.json"):
+        with pytest.raises(cubinet.Error) as refused:
+            cubinet.plan(model=name)
+        assert name in str(refused.value)

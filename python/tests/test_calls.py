@@ -310,6 +310,7 @@ def test_a_tensor_without_plain_memory_is_refused_by_name(engine: FakeEngine, ma
     odd = torch.empty(256, 128, dtype=torch.bfloat16, device="meta") if make == "meta" else torch.eye(4).to_sparse()
     with pytest.raises(TypeError, match="^a: expected a dense tensor with memory on a device, got Tensor: ") as refused:
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(odd, *contiguous_bf16()[1:])
+    assert "\n" not in str(refused.value), "the cause alone carries PyTorch's own trace"
     assert isinstance(refused.value.__cause__, Exception)
     assert engine.record.launches == 0
 
@@ -337,3 +338,12 @@ def test_calls_keep_no_objects_and_no_memory(engine: FakeEngine) -> None:
     now = [sys.getrefcount(x) for x in (*a, *b, d, labels, None)]
     assert now[:-1] == counts[:-1]
     assert now[-1] - counts[-1] < 100
+
+
+@needs_exchange
+def test_what_is_thrown_inside_a_call_is_raised(engine: FakeEngine) -> None:
+    kind = engine.tensor_type(torch, -2)  # a framework that misleads: no table has a place for that device
+    a, b, d = (torch.zeros(shape, dtype=torch.bfloat16).as_subclass(kind) for shape in ((4, 64), (8, 64), (4, 8)))
+    with pytest.raises(RuntimeError, match="vector"):
+        deep_gemm.bf16_gemm_nt(a, b, d)
+    assert engine.record.launches == 0

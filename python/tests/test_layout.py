@@ -60,6 +60,16 @@ def test_scales_of_another_recipe_or_shape_are_refused() -> None:
         deep_gemm.get_mn_major_tma_aligned_tensor(torch.rand(6))
 
 
+def test_values_with_a_negative_bit_are_written_down() -> None:
+    scales = torch.rand(1, 4).t().contiguous()
+    negative = torch._neg_view(scales)
+    for result in (
+        deep_gemm.get_mn_major_tma_aligned_tensor(negative),
+        deep_gemm.transform_sf_into_required_layout(negative[:1], 128, 128, (128, 128)),
+    ):
+        assert not result.is_neg() and torch.equal(result, -scales[: len(result)])
+
+
 def test_numbers_of_deep_gemm_are_kept() -> None:
     assert deep_gemm.ceil_div(7, 2) == 4
     assert deep_gemm.get_m_alignment_for_contiguous_layout() == 128
@@ -102,6 +112,21 @@ def test_numbers_of_deep_gemm_are_kept() -> None:
             lambda: deep_gemm.transform_sf_into_required_layout(torch.rand(1, 1), 128, 128, (1, "128")),
             TypeError,
             "recipe: expected an int, got str",
+        ),
+        (
+            lambda: deep_gemm.transform_sf_into_required_layout(torch.rand(1, 1), 128, 128, (128, 128), None, "no"),
+            TypeError,
+            "is_sfa: expected True or False, got str",
+        ),
+        (
+            lambda: deep_gemm.get_theoretical_mk_alignment_for_contiguous_layout(1.5),
+            TypeError,
+            "expected_m: expected an int, got float",
+        ),
+        (
+            lambda: deep_gemm.get_theoretical_mk_alignment_for_contiguous_layout(num_groups="4"),
+            TypeError,
+            "num_groups: expected an int, got str",
         ),
     ],
 )

@@ -111,6 +111,7 @@ WRONG_FP8 = [
     ({"expected_m": 1 << 64}, ValueError, f"expected_m: expected a positive int of 64 bits, got {1 << 64}"),
     ({"expected_m": "8"}, TypeError, "expected_m: expected an int, got str"),
     ({"expected_m": 2.5}, TypeError, "expected_m: expected an int, got float"),
+    ({"expected_m": True}, TypeError, "expected_m: expected an int, got bool"),
     ({"recipe": (1, 1, 128)}, ValueError, "recipe: expected None or (1, 128, 128), got (1, 1, 128)"),
     ({"recipe_a": (1, 32)}, ValueError, "recipe_a: expected None or (1, 128), got (1, 32)"),
     ({"recipe_b": "nk"}, ValueError, "recipe_b: expected None or (128, 128), got 'nk'"),
@@ -181,6 +182,9 @@ def test_arguments_are_counted_and_named() -> None:
         ((a, b, d), {"epilogue": 1}, f"bf16_gemm_nt(): unknown argument 'epilogue'; it takes {names}"),
         ((a, b, d), {"a": a}, "bf16_gemm_nt(): a is given twice"),
         ((a, b, d), {"out": d}, "bf16_gemm_nt(): d is given twice"),
+        ((a, b), {"d": d, "out": d}, "bf16_gemm_nt(): d is given twice"),
+        ((a, b, d, None, "nk"), {"compiled_dims": "nk"}, "bf16_gemm_nt(): compiled_dims is given twice"),
+        ((a, b, d, None), {"c": 5}, "bf16_gemm_nt(): c is given twice"),
         ((a, b, d, None, "nk", None, 1), {}, f"bf16_gemm_nt(): takes at most 6 arguments ({names}), got 7"),
     ]:
         with pytest.raises(TypeError) as refused:
@@ -195,6 +199,33 @@ def test_what_a_tensor_raises_itself_is_passed_on() -> None:
 
     with pytest.raises(OSError, match="the storage is gone"):
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(**contiguous_bf16(a=Moved((256, 128))))
+
+
+def test_what_an_int_raises_itself_is_passed_on() -> None:
+    class Lazy:
+        def __index__(self) -> int:
+            raise OSError("the number is gone")
+
+    with pytest.raises(OSError, match="the number is gone"):
+        deep_gemm.m_grouped_fp8_gemm_nt_masked(**masked_fp8(expected_m=Lazy()))
+
+
+@pytest.mark.parametrize("index", [-1, 1024, 1 << 31, 1 << 33, -(1 << 70)])
+def test_a_device_that_no_machine_has_is_refused(index: int) -> None:
+    there, nowhere = FakeTensor((4, 64)), Device("cuda", index)
+    a, b, d = (FakeTensor(shape, device=nowhere) for shape in ((4, 64), (8, 64), (4, 8)))
+    with pytest.raises(ValueError) as refused:
+        deep_gemm.bf16_gemm_nt(a, b, d)
+    assert str(refused.value) == f"a: expected a device index from 0 to 1023, got {index}"
+    with pytest.raises(ValueError) as refused:
+        deep_gemm.bf16_gemm_nt(there, b, d)
+    assert str(refused.value) == f"b: expected a device index from 0 to 1023, got {index}"
+
+
+def test_a_host_s_index_is_nobody_s_concern() -> None:
+    a, b, d = (FakeTensor(shape, device=Device("cpu", -1)) for shape in ((4, 64), (8, 64), (4, 8)))
+    with pytest.raises(ValueError, match="^a: expected a tensor on a CUDA device, got one on the host$"):
+        deep_gemm.bf16_gemm_nt(a, b, d)
 
 
 def test_a_tensor_of_many_dimensions_is_described() -> None:

@@ -13,6 +13,7 @@ namespace {
 
 using namespace cubinet::test;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 // What a caller is told, and the call at which he answers that it is enough; 0: at none.
 struct Listener {
@@ -163,6 +164,11 @@ TEST_CASE("Options of a warmup that make no sense are refused by their names, an
   wanted = CUBINET_WARMUP_OPTIONS_INIT;
   wanted.memory_budget = -1;
   CHECK_THAT(refused(&wanted), Contains("warmup.memory_budget: -1"));
+  wanted.memory_budget = 1 << 30;
+  CHECK_THAT(refused(&wanted), StartsWith("warmup.memory_budget: nothing is executed"));
+  wanted.memory_budget = 0;
+  wanted.strict = 1;
+  CHECK_THAT(refused(&wanted), StartsWith("warmup.strict: nothing is executed"));
   (*options).jobs = -1;
   CHECK_THAT(refused(nullptr), Contains("options.jobs: -1"));
   (*options).jobs = 0;
