@@ -173,7 +173,7 @@ void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
 }
 
 int run(const DoctorOptions& options) {
-  const SignalWatch watch(FirstSignal::ends);  // the probe has NVRTC put its own handlers in place
+  const SignalWatch watch(FirstSignal::ends);
   const Toolchain toolchain = open_toolchain(jit::check_memory(util::memory_rooms()));
   std::vector<Check> checks{check_nvrtc(toolchain), check_probe(toolchain), check_cache(options.cache)};
   bool warmup = true;

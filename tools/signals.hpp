@@ -1,7 +1,6 @@
-// SIGINT, SIGTERM and SIGHUP of a command that loads NVRTC. NVRTC puts handlers of its own in their place, so a handler
-// of ours would not last; a blocked signal stays pending, and one thread here waits for it. It has to take a signal
-// before NVRTC, as it is opened, ignores SIGINT for a moment, which drops one that is pending: so it runs before the
-// watch is there.
+// SIGINT, SIGTERM and SIGHUP of a command that loads NVRTC. They are blocked, and one thread here waits for them, which
+// holds with an NVRTC, too, that puts handlers of its own in the place of others' (jit/nvrtc_signals.hpp). Such a one
+// ignores SIGINT for a moment first, which drops one that is pending: so the thread runs before the watch is there.
 #pragma once
 
 #include <signal.h>

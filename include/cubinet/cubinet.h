@@ -246,8 +246,7 @@ CUBINET_API cubinet_status cubinet_plan(const cubinet_options* options, const cu
 /* Compiles every kernel of the request that the cabinet of `options` (NULL: the environment's) lacks, and executes them
  * on request: what `cubinet warmup` does, and where *json is set, the object that it prints with --json, also with
  * CUBINET_INCOMPLETE: compilers' logs stand there. Needs no device but to execute. `warmup` and `json` may be NULL.
- * *json as above. NVRTC, as it is loaded, puts handlers of its own in the place of the process's for SIGINT and
- * SIGTERM, and takes them back. */
+ * *json as above. The process's signals and their handlers are left alone. */
 CUBINET_API cubinet_status cubinet_warmup(const cubinet_options* options, const cubinet_request* request,
                                           const cubinet_warmup_options* warmup, char** json);
 

@@ -1,4 +1,4 @@
-"""Arguments of the package's functions, checked by name: TypeError and ValueError say what was expected and what came."""
+"""Arguments of the package's functions, checked by name: messages say what was expected and what came."""
 
 from __future__ import annotations
 
