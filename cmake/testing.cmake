@@ -1,7 +1,8 @@
-# cubinet_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>] [TIMEOUT <seconds>])
+# cubinet_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>] [TIMEOUT <seconds>] [FIRST])
 # makes the executable <name> with Catch2's main and registers each of its test cases with ctest, so
 # that `ctest -N` lists the promises. A test case that cannot run here calls CUBINET_SKIP (tests/catch.hpp)
-# and is reported as skipped. Sources see CUBINET_SOURCE_DIR, the root of the source tree.
+# and is reported as skipped. FIRST is for tests that take long: they are begun before the others, so that none is left
+# to run alone at the end. Sources see CUBINET_SOURCE_DIR, the root of the source tree.
 find_package(Catch2 REQUIRED)
 include(Catch)
 
@@ -31,7 +32,7 @@ endif()
 set(CUBINET_TEST_PROPERTIES SKIP_REGULAR_EXPRESSION "CUBINET_SKIPPED:")
 
 function(cubinet_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;LABELS" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "FIRST" "TIMEOUT;LABELS" "SOURCES;LIBS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cubinet_test(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -52,6 +53,9 @@ function(cubinet_test name)
   set(properties TIMEOUT ${ARG_TIMEOUT} ${CUBINET_TEST_PROPERTIES})
   if(ARG_LABELS)
     list(APPEND properties LABELS ${ARG_LABELS})
+  endif()
+  if(ARG_FIRST)
+    list(APPEND properties COST 100)
   endif()
   catch_discover_tests(${name} TEST_PREFIX "${name}:" EXTRA_ARGS ${CUBINET_CATCH_ARGUMENTS} PROPERTIES ${properties})
 endfunction()

@@ -22,7 +22,7 @@ endif()
 
 function(cubinet_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
-  if(CUBINET_SANITIZE)
+  if(CUBINET_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC's view of what is initialized is lost in instrumented code; the build without sanitizers has this warning.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
   endif()
