@@ -68,8 +68,11 @@ LogFacts parse_ptxas_log(std::string_view log) {
 
 std::string printable_log(std::string_view log) {
   std::string text;
-  const auto is_control = [](unsigned char c) { return (c < ' ' && c != '\n' && c != '\t') || c == 0x7f; };
-  std::copy_if(log.begin(), log.end(), std::back_inserter(text), [&](char c) { return !is_control(c); });
+  const auto is_text = [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return code >= ' ' ? code != 0x7f : c == '\n' || c == '\t';
+  };
+  std::copy_if(log.begin(), log.end(), std::back_inserter(text), is_text);
   return text;
 }
 

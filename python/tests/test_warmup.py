@@ -203,8 +203,8 @@ threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()  # a thre
 def end(*_):
     raise SystemExit(7)
 signal.signal(signal.SIGTERM, end)
-print("begin", flush=True)
 try:
+    print("begin", flush=True)
     cubinet.warmup(shapes=[(256, k, 2) for k in range(128, 128 * 60, 128)], cache=sys.argv[1], jobs=1)
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -243,7 +243,7 @@ TEST_CASE("An import that is killed leaves whole entries and no others, and the 
   for (int i = 0; i < entries; ++i) numbers[static_cast<std::size_t>(i)] = i;
   const std::string bundle = sandbox.file("bundle", test::written_bundle(numbers));
   bool in_the_middle = false;
-  for (const std::size_t wanted : {0, 1, 4, 12, 24}) {  // entries that are there when it is killed
+  for (const std::size_t wanted : {0U, 1U, 4U, 12U, 24U}) {  // entries that are there when it is killed
     const std::string root = sandbox.path("root" + std::to_string(wanted));
     const pid_t process = sandbox.start({"cache", "import", bundle, "--cache", root});
     await_objects(root, wanted);

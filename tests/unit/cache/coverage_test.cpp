@@ -102,8 +102,8 @@ TEST_CASE("records that a clock set too far on left make way for those of a cloc
   for (int i = 0; i < 3; ++i, ++clock.now) REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
   const auto kept = root.cabinet.coverage().value();
   REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
-  for (const char* subject : {"0", "1", "2"}) {
-    CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& one) { return one.subject == subject; }));
+  for (const char* latest : {"0", "1", "2"}) {
+    CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& one) { return one.subject == latest; }));
   }
 }
 

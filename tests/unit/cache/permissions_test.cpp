@@ -221,7 +221,7 @@ TEST_CASE("a root that cannot be entered or made is refused by name") {
 
 TEST_CASE("an index that cannot be read or written is replaced when the root can be, whoever owns its lock") {
   if (!is_root()) CUBINET_SKIP(needs_root);
-  for (const mode_t mode : {0000, 0444, 0644}) {
+  for (const mode_t mode : {0000U, 0444U, 0644U}) {
     INFO(mode);
     const Owned root;
     test::write_file(root.layout.locks() / "index", "");
