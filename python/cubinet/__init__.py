@@ -136,6 +136,11 @@ def _given_problems(problems: Iterable[Problem] | None) -> list[Problem]:
     return given
 
 
+def _check_unsaid(dtype: object, layout: object) -> None:
+    if dtype is not None or layout is not None:
+        raise ValueError("dtype, layout: expected none, since each problem says its own")
+
+
 def _request(
     model: _Path | None,
     shapes: Iterable[Sequence[int]] | None,
@@ -155,8 +160,8 @@ def _request(
     dtypes = None if dtype is None else _arguments.some_of("dtype", dtype, _DTYPES)
     layouts = None if layout is None else _arguments.some_of("layout", layout, _LAYOUTS)
     given, listed = _given_problems(problems), _given_shapes(shapes)
-    if given and not listed and (dtype is not None or layout is not None):
-        raise ValueError("dtype, layout: expected none, since each problem says its own")
+    if given and not listed:
+        _check_unsaid(dtype, layout)
     if listed:
         given += _shape_problems(listed, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
     if model is None and not given and not _arguments.flag("generic_only", generic_only):
@@ -354,8 +359,7 @@ def start(
     if model is None and (ep, tp) != (1, 1):
         raise ValueError("ep, tp: expected 1, since they divide a model, and none is given")
     if model is None and not listed:
-        if dtype is not None or layout is not None:
-            raise ValueError("dtype, layout: expected none, since each problem says its own")
+        _check_unsaid(dtype, layout)
         if (m_min, m_max) != (1, M_MAX):
             raise ValueError("m_min, m_max: expected none, since each problem says its own")
     else:

@@ -128,8 +128,7 @@ cubinet_status prepare_with(cubinet_service* service, const std::vector<cubinet_
 // Without the GIL.
 cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
                            std::vector<cubinet_gemm*>& gemms, StartReport& report) {
-  cubinet_service* const present = service_of(options.device);
-  cubinet_service* service = reopen ? nullptr : present;
+  cubinet_service* service = reopen ? nullptr : service_of(options.device);
   const bool opened = service == nullptr;
   if (opened) {
     const cubinet_options c_options = options.c_options();

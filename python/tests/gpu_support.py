@@ -74,15 +74,12 @@ def poisoned(*shape: int) -> Any:
     return torch.full(shape, float("nan"), device="cuda", dtype=torch.bfloat16)
 
 
-class Contiguous:
-    """A contiguous problem with its reference: `run` calls, `check` judges."""
+class _Operands:
+    """A and B as a call takes them, what they mean, how far off a product may be, and the function of their type."""
 
-    def __init__(self, fp8: bool, n: int, k: int, sizes: list[int], column_major: bool = False) -> None:
+    def __init__(self, fp8: bool, layout: str, a: Any, b: Any, column_major: bool) -> None:
         from cubinet import deep_gemm
 
-        self.labels = segments(sizes)
-        self.fp8, self.groups, m = fp8, len(sizes), len(self.labels)
-        a, b = random_bf16(m, k), random_bf16(len(sizes), n, k)
         self.a: Any = a
         self.b: Any = b
         self.meant_a, self.meant_b = a.float(), b.float()
@@ -91,9 +88,17 @@ class Contiguous:
             self.a = (q, deep_gemm.get_mn_major_tma_aligned_tensor(scales) if column_major else scales)
             q, scales, self.meant_b = quantize_blocks(b)
             self.b = (q, scales)
-            self.call = deep_gemm.m_grouped_fp8_gemm_nt_contiguous
-        else:
-            self.call = deep_gemm.m_grouped_bf16_gemm_nt_contiguous
+        self.limit = FP8_LIMIT if fp8 else BF16_LIMIT
+        self.call = getattr(deep_gemm, f"m_grouped_{'fp8' if fp8 else 'bf16'}_gemm_nt_{layout}")
+
+
+class Contiguous(_Operands):
+    """A contiguous problem with its reference: `run` calls, `check` judges."""
+
+    def __init__(self, fp8: bool, n: int, k: int, sizes: list[int], column_major: bool = False) -> None:
+        self.labels = segments(sizes)
+        self.groups, m = len(sizes), len(self.labels)
+        super().__init__(fp8, "contiguous", random_bf16(m, k), random_bf16(self.groups, n, k), column_major)
         self.d = poisoned(m, n)
 
     def run(self) -> None:
@@ -104,31 +109,17 @@ class Contiguous:
         for group in range(self.groups):
             rows = self.labels == group
             expected = self.meant_a[rows] @ self.meant_b[group].T
-            assert difference(self.d[rows], expected) < (FP8_LIMIT if self.fp8 else BF16_LIMIT)
+            assert difference(self.d[rows], expected) < self.limit
 
 
-class Masked:
+class Masked(_Operands):
     """A masked problem with its reference."""
 
     def __init__(self, fp8: bool, n: int, k: int, counts: list[int], capacity: int, column_major: bool = False) -> None:
-        from cubinet import deep_gemm
-
-        groups = len(counts)
-        self.fp8, self.counts = fp8, counts
+        groups, self.counts = len(counts), counts
         self.masked_m = torch.tensor(counts, dtype=torch.int32, device="cuda")
         self.expected_m = max(1, sum(counts) // groups)
-        a, b = random_bf16(groups, capacity, k), random_bf16(groups, n, k)
-        self.a: Any = a
-        self.b: Any = b
-        self.meant_a, self.meant_b = a.float(), b.float()
-        if fp8:
-            q, scales, self.meant_a = quantize_rows(a)
-            self.a = (q, deep_gemm.get_mn_major_tma_aligned_tensor(scales) if column_major else scales)
-            q, scales, self.meant_b = quantize_blocks(b)
-            self.b = (q, scales)
-            self.call = deep_gemm.m_grouped_fp8_gemm_nt_masked
-        else:
-            self.call = deep_gemm.m_grouped_bf16_gemm_nt_masked
+        super().__init__(fp8, "masked", random_bf16(groups, capacity, k), random_bf16(groups, n, k), column_major)
         self.d = poisoned(groups, capacity, n)
 
     def run(self) -> None:
@@ -138,4 +129,4 @@ class Masked:
         for group, count in enumerate(self.counts):
             assert torch.isnan(self.d[group, count:]).all(), "a row beyond masked_m was written"
             expected = self.meant_a[group, :count] @ self.meant_b[group].T
-            assert difference(self.d[group, :count], expected) < (FP8_LIMIT if self.fp8 else BF16_LIMIT)
+            assert difference(self.d[group, :count], expected) < self.limit
