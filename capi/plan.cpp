@@ -3,20 +3,16 @@
 
 #include "capi/request.hpp"
 #include "capi/support.hpp"
-#include "warmup/toolchain.hpp"
 
 namespace cubinet::capi {
 namespace {
 
-// The keys are those of the NVRTC that would compile here, or of the one that the build expects.
 Expected<void> plan(const cubinet_options* options, const cubinet_request* request, char** json) {
   if (auto there = check_given(json, "json"); !there) return there;
-  const auto own = options_of(options);
-  if (!own) return tl::make_unexpected(own.error());
+  if (const auto own = options_of(options); !own) return tl::make_unexpected(own.error());
   const auto planned = plan_of(request);
   if (!planned) return tl::make_unexpected(planned.error());
-  const auto toolchain = warmup::open_toolchain(own->nvrtc_folders);
-  const std::string text = warmup::plan_json(planned->request, planned->plan, toolchain.compiler->version());
+  const std::string text = warmup::plan_json(planned->request, planned->plan);
   return copy_for_caller(text).map([&](char* copy) { *json = copy; });
 }
 

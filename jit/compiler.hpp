@@ -67,21 +67,17 @@ class NvrtcCompiler final : public Compiler {
   std::unique_ptr<State> state_;
 };
 
-// The version of NVRTC that the build was configured with: the one whose kernels a cabinet is expected to hold.
-std::string configured_nvrtc_version();
-
-// Stands in where there is no NVRTC: a machine that only serves finds the kernels of `version` in a warm cabinet, and
-// hears why none can be made when one is missing.
+// Stands in where there is no NVRTC: a machine that only serves finds what a warm cabinet holds, and hears why nothing
+// can be made when something is missing. Its version is empty.
 class AbsentCompiler final : public Compiler {
  public:
   // `reason` is what NvrtcCompiler::open answered, or why it was not asked; each compilation fails with its code.
-  explicit AbsentCompiler(Error reason, std::string version = configured_nvrtc_version());
+  explicit AbsentCompiler(Error reason);
   [[nodiscard]] std::string version() const override;
   Expected<CompiledKernel> compile(const KernelSpec& spec) override;
 
  private:
   Error reason_;
-  std::string version_;
 };
 
 }  // namespace cubinet::jit

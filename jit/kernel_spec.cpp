@@ -180,12 +180,11 @@ NvrtcInput input_of(const KernelSpec& spec, const std::vector<TemplateFile>& fil
   return {source_of(spec), included_by(template_name(spec), files), code_options(spec)};
 }
 
-std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version,
-                      const std::vector<TemplateFile>& files) {
-  return record_of(spec, nvrtc_version, input_of(spec, files));
+std::string record_of(const KernelSpec& spec, const std::vector<TemplateFile>& files) {
+  return record_of(spec, input_of(spec, files));
 }
 
-std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version, const NvrtcInput& input) {
+std::string record_of(const KernelSpec& spec, const NvrtcInput& input) {
   std::vector<util::JsonMember> constants, templates;
   for (const Constant& constant : constants_of(spec)) {
     constants.emplace_back(constant.name,
@@ -198,7 +197,6 @@ std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version, 
   return util::json_object({{"architecture", util::json_string(spec.architecture)},
                             {"constants", util::json_object(constants)},
                             {"family", util::json_string(spec.family)},
-                            {"nvrtc", util::json_string(nvrtc_version)},
                             {"options", util::json_strings(input.options)},
                             {"source", util::json_string(util::sha256_hex(input.source))},
                             {"templates", util::json_object(templates)}});
@@ -226,5 +224,7 @@ std::optional<KernelSpec> spec_of(const std::string& record) {
 }
 
 cache::Key key_of(const std::string& record) { return *cache::Key::from_hex(util::sha256_hex(record)); }
+
+cache::Key key_of(const KernelSpec& spec) { return key_of(record_of(spec)); }
 
 }  // namespace cubinet::jit

@@ -86,14 +86,13 @@ NvrtcInput input_of(const KernelSpec& spec, const std::vector<TemplateFile>& fil
 //   architecture  "sm_90a"
 //   constants     every constant of the code, by the name that the templates use; {} where there are none
 //   family        the template
-//   nvrtc         version, "13.0"
 //   options       code_options
 //   source        SHA-256 of source_of: the constants' types and the way they are written
 //   templates     SHA-256 per template file that the family includes, by name
-// It has no path, time, host, user or locale.
-std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version,
-                      const std::vector<TemplateFile>& files = template_files());
-std::string record_of(const KernelSpec& spec, const std::string& nvrtc_version, const NvrtcInput& input);
+// It has no path, time, host, user or locale, and not the compiler: an entry of any compiler is found, whatever
+// compiler the process has, if it has one. Which one made an entry is told in its facts; see accepted_compilers.hpp.
+std::string record_of(const KernelSpec& spec, const std::vector<TemplateFile>& files = template_files());
+std::string record_of(const KernelSpec& spec, const NvrtcInput& input);
 
 // The kernel that this build makes for the family, architecture and constants that a record names; constants that the
 // record lacks have their defaults. Nothing for a text that is no record, or of a family that is not among the
@@ -102,5 +101,6 @@ std::optional<KernelSpec> spec_of(const std::string& record);
 
 // SHA-256 over the record.
 cache::Key key_of(const std::string& record);
+cache::Key key_of(const KernelSpec& spec);
 
 }  // namespace cubinet::jit

@@ -47,7 +47,7 @@ class KernelStore::Turn {
   const KernelSpec& spec_;
 };
 
-KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)), nvrtc_version_(parts_.expected_nvrtc) {}
+KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)) {}
 
 // A compiler that could not be opened is asked for again next time: it may have been installed meanwhile, or memory be
 // free.
@@ -56,9 +56,8 @@ std::shared_ptr<Compiler> KernelStore::compiler() {
   if (compiler_ != nullptr) return compiler_;
   const auto room = parts_.jobs > 0 ? Expected<void>() : check_memory(parts_.memory_rooms());
   auto opened = room.and_then(parts_.open_compiler);
-  if (!opened) return std::make_shared<AbsentCompiler>(std::move(opened.error()), parts_.expected_nvrtc);
+  if (!opened) return std::make_shared<AbsentCompiler>(std::move(opened.error()));
   compiler_ = std::move(*opened);
-  nvrtc_version_ = compiler_->version();
   return compiler_;
 }
 
@@ -92,14 +91,13 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
   return {};
 }
 
-// Adds those that the cabinet has, as this NVRTC makes them, and answers with the others.
-std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& specs, const std::string& nvrtc_version,
-                                              Finds& finds) const {
+// Adds those that the cabinet has, and answers with the others.
+std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& specs, Finds& finds) const {
   if (!parts_.cabinet) return specs;
   std::vector<std::optional<Provided>> found(specs.size());
   util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
     try {
-      found[i] = find(specs[i], nvrtc_version, *parts_.cabinet);
+      found[i] = find(specs[i], *parts_.cabinet);
     } catch (const std::exception&) {  // no memory: a miss
     }
   });
@@ -197,8 +195,7 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   Uses uses;
   auto loaded = load(specs, miss, uses);
   if (loaded && parts_.miss == MissPolicy::error) {
-    const std::lock_guard lock(mutex_);
-    for (const KernelSpec& spec : loaded->missing) uses.refused.push_back(key_of(record_of(spec, nvrtc_version_)));
+    for (const KernelSpec& spec : loaded->missing) uses.refused.push_back(key_of(spec));
   }
   report(uses);
   return loaded;
@@ -208,12 +205,7 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   Loaded result;
   result.warning = parts_.cabinet_problem;
   Finds finds;
-  auto missing = find_all(not_loaded(specs), parts_.expected_nvrtc, finds);
-  if (!missing.empty() && miss != MissPolicy::compile) {
-    // The NVRTC that is here may be another one than the build expects, and have made them.
-    const std::string version = compiler()->version();
-    if (version != parts_.expected_nvrtc) missing = find_all(missing, version, finds);
-  }
+  auto missing = find_all(not_loaded(specs), finds);
   if (missing.empty() || miss != MissPolicy::error) {
     if (auto loaded = load_all(finds, uses); !loaded) return tl::make_unexpected(std::move(loaded.error()));
   }
@@ -305,8 +297,7 @@ bool KernelStore::wait_for_background(std::chrono::milliseconds patience) const 
 
 Error KernelStore::refusal(const KernelSpec& spec, const Problem& problem, MRange range) const {
   const std::string command = warm_command(problem, range, spec.architecture, parts_.cache_root);
-  const std::lock_guard lock(mutex_);
-  return missing_kernel(spec, nvrtc_version_, command);
+  return missing_kernel(spec, command);
 }
 
 Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,

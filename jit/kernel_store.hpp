@@ -35,8 +35,7 @@ struct EngineParts {
   std::string cache_root;       // the first root as it was asked for, for commands in messages; may be empty
   std::string cabinet_problem;  // why there is no cabinet, or not every layer, though it was asked for
   std::function<Expected<std::unique_ptr<Compiler>>()> open_compiler;  // called when something must be compiled
-  std::string expected_nvrtc;  // version whose kernels the cabinet is asked for before a compiler is opened
-  int jobs = 0;                // compile threads; 0: see jobs.hpp
+  int jobs = 0;                                                        // compile threads; 0: see jobs.hpp
   MissPolicy miss = MissPolicy::compile;
   std::function<std::vector<util::MemoryRoom>()> memory_rooms = [] { return util::memory_rooms(); };
 };
@@ -113,8 +112,7 @@ class KernelStore final : public MissHandler {
   std::shared_ptr<Compiler> compiler();
   [[nodiscard]] bool is_loaded(const KernelSpec& spec) const;
   [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
-  std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, const std::string& nvrtc_version,
-                                   Finds& finds) const;
+  std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, Finds& finds) const;
   Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss, Uses& uses);
   Expected<void> load_all(const Finds& finds, Uses& uses);
   Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses);
@@ -128,11 +126,10 @@ class KernelStore final : public MissHandler {
   void make_for_all(const KernelSpec& spec) noexcept;
 
   EngineParts parts_;
-  mutable std::mutex mutex_;  // guards the next six, and set() of every table; never held over a compilation
+  mutable std::mutex mutex_;  // guards the next five, and set() of every table; never held over a compilation
   std::condition_variable made_;
   std::set<KernelSpec> in_work_;
   std::shared_ptr<Compiler> compiler_;
-  std::string nvrtc_version_;  // of the compiler if there is one, else what the build expects
   std::map<KernelSpec, std::shared_ptr<const LoadedKernel>> loaded_;
   std::shared_ptr<const QuantizationKernels> quantization_;
 

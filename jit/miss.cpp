@@ -30,12 +30,11 @@ std::string warm_command(const Problem& problem, MRange range, const std::string
   return command;
 }
 
-Error missing_kernel(const KernelSpec& spec, const std::string& nvrtc_version, const std::string& command) {
-  const std::string key = key_of(record_of(spec, nvrtc_version)).hex();
-  return {ErrorCode::not_prepared,
-          fmt::format("{} is not in the cabinet (key {}, NVRTC {}); warm it with: {}", describe(spec), key,
-                      nvrtc_version, command),
-          {}};
+Error missing_kernel(const KernelSpec& spec, const std::string& command) {
+  return {
+      ErrorCode::not_prepared,
+      fmt::format("{} is not in the cabinet (key {}); warm it with: {}", describe(spec), key_of(spec).hex(), command),
+      {}};
 }
 
 }  // namespace cubinet::jit

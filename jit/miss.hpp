@@ -28,6 +28,6 @@ std::string warm_command(const Problem& problem, MRange range, const std::string
                          const std::string& cache_root);
 
 // not_prepared: names the kernel, its key and `command`.
-Error missing_kernel(const KernelSpec& spec, const std::string& nvrtc_version, const std::string& command);
+Error missing_kernel(const KernelSpec& spec, const std::string& command);
 
 }  // namespace cubinet::jit

@@ -63,12 +63,9 @@ Expected<std::string> NvrtcCompiler::compile_to_ptx(const KernelSpec& spec) {
   return std::move(answer->bytes);
 }
 
-std::string configured_nvrtc_version() { return CUBINET_NVRTC_VERSION; }
+AbsentCompiler::AbsentCompiler(Error reason) : reason_(std::move(reason)) {}
 
-AbsentCompiler::AbsentCompiler(Error reason, std::string version)
-    : reason_(std::move(reason)), version_(std::move(version)) {}
-
-std::string AbsentCompiler::version() const { return version_; }
+std::string AbsentCompiler::version() const { return {}; }
 
 Expected<CompiledKernel> AbsentCompiler::compile(const KernelSpec& spec) {
   Error error = reason_;

@@ -36,8 +36,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
 
 // A kernel that is to be had, under its name.
 struct Wanted {
-  Wanted(const KernelSpec& kernel, const std::string& nvrtc_version)
-      : spec(kernel), record(record_of(kernel, nvrtc_version)), key(key_of(record)) {}
+  explicit Wanted(const KernelSpec& kernel) : spec(kernel), record(record_of(kernel)), key(key_of(record)) {}
   const KernelSpec& spec;
   std::string record;
   cache::Key key;
@@ -110,18 +109,17 @@ auto without_exceptions(const KernelSpec& spec, Work work) -> decltype(work()) {
 
 }  // namespace
 
-std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
-  return find(Wanted(spec, nvrtc_version), cabinet);
+std::optional<Provided> find(const KernelSpec& spec, const cache::Cabinet& cabinet) {
+  return find(Wanted(spec), cabinet);
 }
 
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                            std::chrono::milliseconds patience) {
-  return without_exceptions(
-      spec, [&] { return provide_or_throw(Wanted(spec, compiler.version()), compiler, cabinet, patience); });
+  return without_exceptions(spec, [&] { return provide_or_throw(Wanted(spec), compiler, cabinet, patience); });
 }
 
 Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
-  return without_exceptions(spec, [&] { return attempt(Wanted(spec, compiler.version()), compiler, cabinet); });
+  return without_exceptions(spec, [&] { return attempt(Wanted(spec), compiler, cabinet); });
 }
 
 }  // namespace cubinet::jit

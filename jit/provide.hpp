@@ -30,8 +30,8 @@ struct Attempt {
   std::int64_t holder = 0;           // that process, 0: not known; see cache::Claim
 };
 
-// The kernel of `spec` as NVRTC `nvrtc_version` makes it, if the cabinet holds it. Needs no compiler.
-std::optional<Provided> find(const KernelSpec& spec, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
+// The kernel of `spec`, if the cabinet holds it, of whatever compiler. Needs none.
+std::optional<Provided> find(const KernelSpec& spec, const cache::Cabinet& cabinet);
 
 // The kernel of `spec`: from the cabinet, else compiled and published. While somebody else is making it this waits, up
 // to `patience`, for it to appear or for its maker to end; then it makes the kernel on its own. `cabinet` may be null.

@@ -31,7 +31,6 @@ void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
 EngineParts parts_of(const ServiceOptions& options, std::shared_ptr<const DeviceContext> device) {
   EngineParts parts;
   parts.device = std::move(device);
-  parts.expected_nvrtc = configured_nvrtc_version();
   parts.jobs = options.jobs;
   parts.miss = options.miss;
   parts.cache_root = options.cache_root;

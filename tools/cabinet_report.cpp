@@ -180,13 +180,13 @@ std::string largest_section(Entries entries, bool use_known) {
 }
 
 std::string coverage_section(const std::vector<warmup::CoverageRecord>& records) {
-  HtmlTable table({"recorded", "problems", "M", "arch", "NVRTC", "templates", "executed on", ">kernels"});
+  HtmlTable table({"recorded", "problems", "M", "arch", "templates", "executed on", ">kernels"});
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
     table.add({day_of(one.recorded), problems_text(subject.problems),
                fmt::format("{} to {}", subject.range.first, subject.range.last), target_text(one, records),
-               subject.nvrtc, one.current ? "this build's" : "another build's",
-               subject.executed ? subject.executed->device : "-", std::to_string(one.kernels)});
+               one.current ? "this build's" : "another build's", subject.executed ? subject.executed->device : "-",
+               std::to_string(one.kernels)});
   }
   return "<h2>What it is complete for</h2>\n" + (records.empty() ? "<p>Nothing is recorded.</p>\n" : table.text());
 }

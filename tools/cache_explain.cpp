@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cubinet/cubinet.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
@@ -106,20 +107,20 @@ struct Successor {
   std::vector<jit::Difference> differences;  // second is this build's
 };
 
-std::optional<Successor> successor_of(const cache::Entry& entry, const std::string& root, const std::string& nvrtc) {
+std::optional<Successor> successor_of(const cache::Entry& entry, const std::string& root) {
   const auto spec = jit::spec_of(entry.record);
   if (!spec) return std::nullopt;
   const Searched searched(root);
   searched.tell_problems();
-  return Successor{warmup::Explainer(searched.cabinets).explain(*spec, nvrtc),
-                   jit::differences(entry.record, jit::record_of(*spec, nvrtc))};
+  return Successor{warmup::Explainer(searched.cabinets).explain(*spec),
+                   jit::differences(entry.record, jit::record_of(*spec))};
 }
 
-void print_successor(const std::optional<Successor>& successor, const std::string& nvrtc) {
+void print_successor(const std::optional<Successor>& successor) {
   if (!successor) {
     print("this build asks for no such kernel: it does not have the family, or its constants are others\n");
   } else if (successor->differences.empty()) {
-    print(fmt::format("this build asks for this entry, with NVRTC {}\n", nvrtc));
+    print("this build asks for this entry\n");
   } else {
     print(fmt::format(
         "this build asks for {} in its place ({}): {}\n", successor->explanation.key.hex().substr(0, shown_digits),
@@ -129,11 +130,10 @@ void print_successor(const std::optional<Successor>& successor, const std::strin
 }
 
 int explain_one(const CacheOptions& options, const cache::Entry& entry, const std::string& root) {
-  const std::string nvrtc = open_toolchain().compiler->version();
-  const auto successor = successor_of(entry, root, nvrtc);
+  const auto successor = successor_of(entry, root);
   if (!options.json) {
     print(entry_text(entry) + "\n");
-    print_successor(successor, nvrtc);
+    print_successor(successor);
     return exit_done;
   }
   print_object(
@@ -189,24 +189,23 @@ int explain_plan(const CacheOptions& options, const warmup::Plan& plan, const st
   const Searched searched(root);
   if (searched.cabinets.empty()) return report_error(nothing_opened(searched.problems), options.json, exit_failed);
   searched.tell_problems();
-  const std::string nvrtc = open_toolchain().compiler->version();
   const warmup::Explainer explainer(searched.cabinets);
   std::size_t hits = 0;
   Json kernels = Json::array();
   for (const warmup::PlannedKernel& kernel : plan.kernels) {
-    const auto explanation = explainer.explain(kernel.spec, nvrtc);
+    const auto explanation = explainer.explain(kernel.spec);
     if (explanation.presence == warmup::Presence::hit) ++hits;
     if (options.json) kernels.push_back(kernel_object(kernel.spec, explanation));
     if (!options.json) print_kernel(kernel.spec, explanation);
   }
   const std::size_t misses = plan.kernels.size() - hits;
   if (!options.json) {
-    print(fmt::format("{} hits, {} misses, NVRTC {}\n", hits, misses, nvrtc));
+    print(fmt::format("{} hits, {} misses\n", hits, misses));
     return exit_done;
   }
   Json places = Json::array();
   for (const cache::Cabinet* one : searched.cabinets) places.push_back(one->root().string());
-  print_object(Json{{"nvrtc", nvrtc},
+  print_object(Json{{"nvrtc", jit::accepted_compilers().front()},
                     {"searched", std::move(places)},
                     {"hits", hits},
                     {"misses", misses},

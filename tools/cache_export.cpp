@@ -67,12 +67,11 @@ Expected<Entries> entries_of_arch(const std::string& arch, cache::Cabinet& cabin
 
 // Exactly the kernels of the plan, all of them.
 Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Cabinet& cabinet) {
-  const std::string nvrtc = open_toolchain().compiler->version();
   Entries entries;
   std::string missing;
   for (const auto& kernel : plan.kernels) {
     const jit::KernelSpec& spec = kernel.spec;
-    const cache::Key key = jit::key_of(jit::record_of(spec, nvrtc));
+    const cache::Key key = jit::key_of(spec);
     const auto object = cabinet.load(key);
     if (object) entries.push_back({key, object->facts, 0, 0, 0, {}});
     if (object) continue;

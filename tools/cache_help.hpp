@@ -43,8 +43,8 @@ inline constexpr const char* list_help =
 inline constexpr const char* show_help =
     "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n"
     "--sass runs nvdisasm, else cuobjdump, of CUDA_HOME, /usr/local/cuda or PATH. --ptx compiles the\n"
-    "kernel again, since the cabinet holds no PTX; that takes the templates and the NVRTC that the\n"
-    "entry was made of. Exit code 1 where one of these is missing or another.\n\n"
+    "kernel again, since the cabinet holds no PTX; that takes the templates that the entry was\n"
+    "made of, and NVRTC. Exit code 1 where one of these is missing or another.\n\n"
     "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n"
     "  cubinet cache show 3f9a01c2 --sass > kernel.sass\n\n"
     "With --json:\n";
@@ -54,7 +54,7 @@ inline constexpr const char* show_more_fields_help =
     "  record        what the key is the SHA-256 of: all that the compilation depends on\n";
 
 inline constexpr const char* explain_help =
-    "With a key: what the entry is, and whether this build with this NVRTC would ask for it again.\n"
+    "With a key: what the entry is, and whether this build would ask for it again.\n"
     "With two keys: the fields in which their records differ. With a problem, as `cubinet plan` takes\n"
     "it: for each kernel whether a look-up would hit now, in the cabinet or in a layer of\n"
     "CUBINET_CACHE_PATH, and why it would not. What an engine would do without is left out and said:\n"
@@ -71,12 +71,12 @@ inline constexpr const char* explain_help =
     "  differences   {field, first, second} of the records, as JSON texts; empty: no such field.\n"
     "                second is the other entry's, or what this build would write\n"
     "For a problem:\n"
-    "  nvrtc         the version that is asked for\n"
+    "  nvrtc         the version that this build prefers; a look-up takes any\n"
     "  searched      of the cabinet and the layers, in order, those that could be opened\n"
     "  hits, misses  how many kernels\n"
     "  kernels       {key, family, n, k, config, state, where, why, nearest, differences}; state is\n"
     "                hit, damaged, unreadable, set aside (damaged before), evicted (to keep within\n"
-    "                limits), stale (the same kernel of other templates or another NVRTC) or absent; where\n"
+    "                limits), stale (the same kernel of other templates or an earlier build) or absent; where\n"
     "                has it; nearest is the key of the entry that is most like it\n";
 
 inline constexpr const char* stats_help =

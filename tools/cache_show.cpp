@@ -66,7 +66,7 @@ Expected<std::string> ptx_of(const cache::Entry& entry) {
   if (!compiler) return tl::make_unexpected(compiler.error());
   const auto spec = jit::spec_of(entry.record);
   if (!spec) return fail(ErrorCode::unsupported, "the entry is of a family that this build does not have");
-  const auto found = jit::differences(entry.record, jit::record_of(*spec, (*compiler)->version()));
+  const auto found = jit::differences(entry.record, jit::record_of(*spec));
   if (found.empty()) return (*compiler)->compile_to_ptx(*spec);
   std::string fields;
   for (const jit::Difference& one : found) fields += (fields.empty() ? "" : ", ") + one.field;

@@ -31,7 +31,6 @@ Json coverage_array(const Records& records) {
                          {"m_range", {subject.range.first, subject.range.last}},
                          {"arch", subject.architecture},
                          {"num_sms", subject.num_sms},
-                         {"nvrtc", subject.nvrtc},
                          {"current", one.current},
                          {"executed", std::move(executed)},
                          {"kernels", one.kernels},
@@ -43,10 +42,9 @@ Json coverage_array(const Records& records) {
 void print_coverage(const Records& records) {
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
-    std::string text =
-        fmt::format("complete     for {}; M {} to {}, {}, NVRTC {}: {}; {} ago", problems_text(subject.problems),
-                    subject.range.first, subject.range.last, target_text(one, records), subject.nvrtc,
-                    count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
+    std::string text = fmt::format("complete     for {}; M {} to {}, {}: {}; {} ago", problems_text(subject.problems),
+                                   subject.range.first, subject.range.last, target_text(one, records),
+                                   count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
     if (subject.executed) text += "; executed on " + subject.executed->device;
     if (!one.current) text += "; with the templates of another build";
     print(one_line(text) + "\n");

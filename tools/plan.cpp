@@ -6,7 +6,6 @@
 #include "tools/output.hpp"
 #include "tools/request.hpp"
 #include "tools/table.hpp"
-#include "tools/toolchain.hpp"
 #include "warmup/plan_json.hpp"
 
 namespace cubinet::tools {
@@ -28,7 +27,8 @@ constexpr const char* plan_help =
     "groups, so it may serve several problems: uses[] lists {groups, m_ranges} of each, and groups and\n"
     "m_ranges repeat the first. An m_range is [first, last], both included. A kernel with n and k 0 has\n"
     "them at run time and stands in for any other of its family; so has the family fp8_quantization, one\n"
-    "kernel for all FP8 problems of a plan, and a config without constants.";
+    "kernel for all FP8 problems of a plan, and a config without constants. nvrtc is the one that this\n"
+    "build prefers; keys depend on no compiler.";
 
 // "1-64, 129-256 and 3 more".
 std::string ranges_text(const std::vector<MRange>& ranges) {
@@ -39,10 +39,6 @@ std::string ranges_text(const std::vector<MRange>& ranges) {
   }
   if (ranges.size() > most) text += fmt::format(" and {} more", ranges.size() - most);
   return text;
-}
-
-std::string key_text(const jit::KernelSpec& spec, const std::string& nvrtc) {
-  return jit::key_of(jit::record_of(spec, nvrtc)).hex();
 }
 
 // A row for each use; one that serves problems of any N, K and groups has a row alone.
@@ -62,10 +58,10 @@ void add_rows(Table& table, const warmup::PlannedKernel& kernel, const std::stri
   }
 }
 
-void print_plan(const warmup::Plan& plan, const std::string& nvrtc) {
+void print_plan(const warmup::Plan& plan) {
   Table table({"KEY", "FAMILY", ">N", ">K", ">GROUPS", "CONFIG", "M"});
   for (const warmup::PlannedKernel& kernel : plan.kernels) {
-    add_rows(table, kernel, key_text(kernel.spec, nvrtc).substr(0, 12));
+    add_rows(table, kernel, jit::key_of(kernel.spec).hex().substr(0, 12));
   }
   print(table.text());
 }
@@ -77,16 +73,13 @@ int run(const PlanOptions& options) {
   if (!plan) return report_error(plan.error(), options.json, exit_usage);
   if (!request->note.empty()) note(request->note);
 
-  const Toolchain toolchain = open_toolchain();
-  const std::string nvrtc = toolchain.compiler->version();
-  if (toolchain.missing) note(fmt::format("the keys are those of NVRTC {}: {}", nvrtc, toolchain.missing->message));
   if (!options.json) {
-    print_plan(*plan, nvrtc);
-    print(fmt::format("{} kernels for {}, M from {} to {}, NVRTC {}\n", plan->kernels.size(), options.request.arch,
-                      request->plan.range.first, request->plan.range.last, nvrtc));
+    print_plan(*plan);
+    print(fmt::format("{} kernels for {}, M from {} to {}\n", plan->kernels.size(), options.request.arch,
+                      request->plan.range.first, request->plan.range.last));
     return exit_done;
   }
-  print_json(warmup::plan_json(request->plan, *plan, nvrtc));
+  print_json(warmup::plan_json(request->plan, *plan));
   return exit_done;
 }
 

@@ -34,7 +34,7 @@ tl::unexpected<Error> needs_nvrtc(const std::string& missing, Error reason) {
 Expected<void> check_ready(const Campaign& campaign, const Toolchain& toolchain, const cache::Cabinet& cabinet) {
   const bool writable = cabinet.persistence() == cache::Persistence::on;
   if (writable && !toolchain.missing) return {};
-  const auto missing = look_for_missing(campaign.plan, toolchain.compiler->version(), cabinet);
+  const auto missing = look_for_missing(campaign.plan, cabinet);
   if (missing.kernels == 0) return {};
   const std::string text = missing_text(missing, campaign.plan.kernels.size(), cabinet.root().string());
   if (toolchain.missing) return needs_nvrtc(text, *toolchain.missing);
@@ -100,22 +100,19 @@ class CampaignRun {
   using Device = std::optional<Executed>;
 
   Expected<void> work() {
-    // Under the version that the build expects, before anything is opened that takes time.
-    const std::string expected = jit::configured_nvrtc_version();
-    if (cabinet_ && look_up(expected)) return tell_found();
+    // Before anything is opened that takes time.
+    if (cabinet_ && look_up()) return tell_found();
     Toolchain toolchain = open_toolchain(campaign_.nvrtc_folders, room());
     if (!cabinet_) cabinet_ = open_root(toolchain);
     if (!cabinet_) return tl::make_unexpected(cabinet_.error());
     report_.root = cabinet_->root().string();
     observer_.opened(toolchain);
     if (auto ready = check_ready(campaign_, toolchain, *cabinet_); !ready) return ready;
-    const std::string version = toolchain.compiler->version();
-    if (version != expected && look_up(version)) return tell_found();
     if (report_.coverage == CoverageState::found) {
       tell_found();
     } else {
       compile(*toolchain.compiler);
-      record(version, {});
+      record({});
     }
     if (report_.asked.execute) execute_all(*toolchain.compiler);
     return {};
@@ -142,11 +139,9 @@ class CampaignRun {
 
   // Whether the cabinet is known to be complete for all that is asked; the report says so then. Where kernels are to be
   // executed it may be known for the compilation alone.
-  bool look_up(const std::string& version) {
-    report_.coverage = CoverageState::none;  // what another version was complete for says nothing of this one
-    report_.report = {};
+  bool look_up() {
     const auto covered = [&](const Device& executed) {
-      const auto subject = subject_of(campaign_.request, version, executed);
+      const auto subject = subject_of(campaign_.request, executed);
       auto report = warm_from_coverage(*cabinet_, campaign_.plan, subject);
       if (report) report_.report = std::move(*report);
       return report.has_value();
@@ -176,18 +171,17 @@ class CampaignRun {
   void execute_all(jit::Compiler& nvrtc) {
     ObservedCompiler compiler(nvrtc, observer_);
     const Report& compilation = report_.report;
-    report_.execution =
-        compilation.no_room ? execute_none(compiler, compilation.persist_problem) : execute_on_device(compiler);
+    report_.execution = compilation.no_room ? execute_none(compilation.persist_problem) : execute_on_device(compiler);
     // The kernels that check are stored, too, and may be those that are too many.
     look_for_gone(report_.report, *cabinet_);
     if (!compilation.persist_problem.empty()) report_.coverage = CoverageState::none;
     if (device_ && report_.execution.executed == static_cast<std::int64_t>(report_.kernels)) {
-      record(nvrtc.version(), *device_);
+      record(*device_);
     }
   }
 
-  [[nodiscard]] ExecutionReport execute_none(const jit::Compiler& compiler, const std::string& reason) const {
-    auto report = execute_nothing(campaign_.plan, compiler.version(), reason);
+  [[nodiscard]] ExecutionReport execute_none(const std::string& reason) const {
+    auto report = execute_nothing(campaign_.plan, reason);
     report.budget = campaign_.execution.budget.value_or(0);
     return report;
   }
@@ -195,7 +189,7 @@ class CampaignRun {
   // Where there is no device, nothing is executed, for the driver's reason.
   ExecutionReport execute_on_device(jit::Compiler& compiler) {
     const auto device = jit::open_device(campaign_.execution.device);
-    if (!device) return execute_none(compiler, device.error().message);
+    if (!device) return execute_none(device.error().message);
     ExecutionOptions options;
     options.budget = campaign_.execution.budget;
     options.seed = std::random_device{}();
@@ -206,8 +200,8 @@ class CampaignRun {
     return report;
   }
 
-  void record(const std::string& version, const Device& executed) {
-    const auto subject = subject_of(campaign_.request, version, executed);
+  void record(const Device& executed) {
+    const auto subject = subject_of(campaign_.request, executed);
     const auto recorded = record_coverage(*cabinet_, campaign_.plan, subject, report_.report);
     if (recorded && *recorded) report_.coverage = CoverageState::recorded;
     if (recorded) return;

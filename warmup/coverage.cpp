@@ -43,7 +43,6 @@ Subject read_subject(const Json& json) {
   subject.range = {json.at("m").at(0).get<std::int64_t>(), json.at("m").at(1).get<std::int64_t>()};
   json.at("arch").get_to(subject.architecture);
   json.at("num_sms").get_to(subject.num_sms);
-  json.at("nvrtc").get_to(subject.nvrtc);
   json.at("templates").get_to(subject.templates);
   if (const Json& executed = json.at("executed"); !executed.is_null()) {
     subject.executed = Executed{executed.at("device").get<std::string>(), executed.at("driver").get<std::string>()};
@@ -75,7 +74,7 @@ bool is_complete(const Report& report, const Plan& plan) {
 
 }  // namespace
 
-Subject subject_of(const PlanRequest& request, const std::string& nvrtc_version, std::optional<Executed> executed) {
+Subject subject_of(const PlanRequest& request, std::optional<Executed> executed) {
   Subject subject;
   subject.problems = request.problems;
   if (!request.specialized) {
@@ -86,7 +85,6 @@ Subject subject_of(const PlanRequest& request, const std::string& nvrtc_version,
   subject.range = request.range;
   subject.architecture = request.architecture;
   subject.num_sms = request.target.num_sms;
-  subject.nvrtc = nvrtc_version;
   subject.templates = templates_digest();
   subject.executed = std::move(executed);
   return subject;
@@ -107,7 +105,6 @@ std::string to_json(const Subject& subject) {
                   {"executed", std::move(executed)},
                   {"m", {subject.range.first, subject.range.last}},
                   {"num_sms", subject.num_sms},
-                  {"nvrtc", subject.nvrtc},
                   {"problems", std::move(problems)},
                   {"templates", subject.templates}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -139,24 +136,21 @@ std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& cov
 bool covers(const Subject& recorded, const Subject& wanted) {
   const bool executed = !wanted.executed || (recorded.executed && recorded.executed->device == wanted.executed->device);
   return executed && contains(recorded.range, wanted.range) && recorded.architecture == wanted.architecture &&
-         recorded.num_sms == wanted.num_sms && recorded.nvrtc == wanted.nvrtc &&
-         recorded.templates == wanted.templates &&
+         recorded.num_sms == wanted.num_sms && recorded.templates == wanted.templates &&
          std::includes(recorded.problems.begin(), recorded.problems.end(), wanted.problems.begin(),
                        wanted.problems.end(), comes_before);
 }
 
-std::vector<cache::Key> keys_of(const Plan& plan, const std::string& nvrtc_version) {
+std::vector<cache::Key> keys_of(const Plan& plan) {
   std::vector<cache::Key> keys;
-  for (const PlannedKernel& kernel : plan.kernels) {
-    keys.push_back(jit::key_of(jit::record_of(kernel.spec, nvrtc_version)));
-  }
+  for (const PlannedKernel& kernel : plan.kernels) keys.push_back(jit::key_of(kernel.spec));
   return keys;
 }
 
 bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
   const auto recorded = cabinet.coverage();
   if (!recorded || recorded->empty()) return false;
-  const std::vector<cache::Key> keys = ascending(keys_of(plan, wanted.nvrtc));
+  const std::vector<cache::Key> keys = ascending(keys_of(plan));
   std::vector<cache::Coverage> untrue;
   bool found = false;
   for (const cache::Coverage& one : *recorded) {
@@ -175,7 +169,7 @@ std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& pl
   if (!find_coverage(cabinet, plan, wanted)) return std::nullopt;
   Report report;
   report.hits = static_cast<std::int64_t>(plan.kernels.size());
-  report.hit_keys = keys_of(plan, wanted.nvrtc);
+  report.hit_keys = keys_of(plan);
   cabinet.record_hits(report.hit_keys);
   report.persist = cabinet.persistence();
   report.seconds = util::seconds_since(begin);
@@ -186,7 +180,7 @@ Expected<bool> record_coverage(cache::Cabinet& cabinet, const Plan& plan, const 
                                const Report& report) {
   if (!is_complete(report, plan)) return false;
   const std::string text = to_json(subject);
-  const std::vector<cache::Key> keys = ascending(keys_of(plan, subject.nvrtc));
+  const std::vector<cache::Key> keys = ascending(keys_of(plan));
   if (auto recorded = cabinet.record_coverage(text, keys); !recorded) return tl::make_unexpected(recorded.error());
   std::vector<cache::Coverage> superseded;
   for (const cache::Coverage& one : cabinet.coverage().value_or(std::vector<cache::Coverage>())) {

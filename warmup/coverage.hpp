@@ -32,15 +32,13 @@ struct Subject {
   MRange range;
   std::string architecture;
   std::int32_t num_sms = 0;
-  std::string nvrtc;      // version, "13.0"
   std::string templates;  // SHA-256 over the names and digests of all template files
   std::optional<Executed> executed;
 
   friend bool operator==(const Subject&, const Subject&) = default;
 };
 
-Subject subject_of(const PlanRequest& request, const std::string& nvrtc_version,
-                   std::optional<Executed> executed = std::nullopt);
+Subject subject_of(const PlanRequest& request, std::optional<Executed> executed = std::nullopt);
 
 // SHA-256 over the names and digests of the files.
 std::string templates_digest(const std::vector<jit::TemplateFile>& files = jit::template_files());
@@ -65,8 +63,8 @@ std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& cov
 // ones, all else is the same, and where execution is wanted the recorded one was on a device of that name.
 bool covers(const Subject& recorded, const Subject& wanted);
 
-// The keys of a plan's kernels under an NVRTC version, in the order of the plan.
-std::vector<cache::Key> keys_of(const Plan& plan, const std::string& nvrtc_version);
+// The keys of a plan's kernels, in the order of the plan.
+std::vector<cache::Key> keys_of(const Plan& plan);
 
 // Whether the cabinet is known to be complete for `wanted`, of which `plan` is the plan: a recorded subject covers it,
 // every kernel of the plan is among the recorded entries, and every recorded entry is there and whole at this moment. A

@@ -308,8 +308,7 @@ class Run {
       return fate.outcome;
     }
     auto& notes = fate.outcome == ExecutionOutcome::failed ? report_.failed : report_.not_executed;
-    const cache::Key key = jit::key_of(jit::record_of(spec, parts_.compiler.version()));
-    notes.push_back({key.hex(), spec, std::move(fate.reason)});
+    notes.push_back({jit::key_of(spec).hex(), spec, std::move(fate.reason)});
     return fate.outcome;
   }
 
@@ -353,11 +352,10 @@ ExecutionReport execute(const Plan& plan, const ExecutionParts& parts, const Exe
   return report;
 }
 
-ExecutionReport execute_nothing(const Plan& plan, const std::string& nvrtc_version, const std::string& reason) {
+ExecutionReport execute_nothing(const Plan& plan, const std::string& reason) {
   ExecutionReport report;
   for (const PlannedKernel& kernel : plan.kernels) {
-    const cache::Key key = jit::key_of(jit::record_of(kernel.spec, nvrtc_version));
-    report.not_executed.push_back({key.hex(), kernel.spec, reason});
+    report.not_executed.push_back({jit::key_of(kernel.spec).hex(), kernel.spec, reason});
   }
   return report;
 }

@@ -20,7 +20,7 @@ namespace cubinet::warmup {
 // Where cubins come from and where they run.
 struct ExecutionParts {
   std::shared_ptr<const jit::DeviceContext> device;  // never null
-  jit::Compiler& compiler;                           // makes what the cabinet lacks; its version names the keys
+  jit::Compiler& compiler;                           // makes what the cabinet lacks
   cache::Cabinet* cabinet = nullptr;                 // may be null
 };
 
@@ -75,6 +75,6 @@ ExecutionReport execute(const Plan& plan, const ExecutionParts& parts, const Exe
                         const ExecutionProgress& progress, const std::atomic<bool>* stop = nullptr);
 
 // The report where there is no device: no kernel is executed, for this reason.
-ExecutionReport execute_nothing(const Plan& plan, const std::string& nvrtc_version, const std::string& reason);
+ExecutionReport execute_nothing(const Plan& plan, const std::string& reason);
 
 }  // namespace cubinet::warmup

@@ -36,6 +36,13 @@ std::string without_quotes(const std::string& json) {
   return quoted ? json.substr(1, json.size() - 2) : json;
 }
 
+// Records named NVRTC's version once, and a kernel was for that version alone.
+std::string nvrtc_text(const std::string& first, const std::string& second) {
+  if (first.empty()) return fmt::format("without a version of NVRTC, not for {} alone", second);
+  if (!second.empty()) return fmt::format("made for NVRTC {}, not {}", first, second);
+  return fmt::format("made by an earlier build, for NVRTC {} alone; a warmup makes it again, for every engine", first);
+}
+
 // "a, b and 3 more".
 std::string list_of(const std::vector<std::string>& names) {
   constexpr std::size_t most = 3;
@@ -94,7 +101,7 @@ std::string describe(const std::vector<jit::Difference>& differences) {
     if (is_of(one, "templates")) {
       templates.push_back(one.field.substr(std::min(one.field.size(), std::string("templates.").size())));
     } else if (one.field == "nvrtc") {
-      parts.push_back(fmt::format("made by NVRTC {}, this is {}", first, second));
+      parts.push_back(nvrtc_text(first, second));
     } else if (is_of(one, "constants")) {
       parts.push_back(fmt::format("{} {}, not {}", one.field.substr(one.field.find('.') + 1),
                                   first.empty() ? "none" : first, second.empty() ? "any" : second));
@@ -130,8 +137,8 @@ std::optional<Neighbour> Explainer::nearest(const jit::KernelSpec& spec, const s
   return std::nullopt;
 }
 
-Explanation Explainer::explain(const jit::KernelSpec& spec, const std::string& nvrtc_version) const {
-  const std::string record = jit::record_of(spec, nvrtc_version);
+Explanation Explainer::explain(const jit::KernelSpec& spec) const {
+  const std::string record = jit::record_of(spec);
   Explanation result;
   result.key = jit::key_of(record);
   for (std::size_t i = 0; i < cabinets_.size(); ++i) {

@@ -17,7 +17,7 @@ enum class Presence {
   unreadable,  // it is there, and cannot be read
   set_aside,   // it was there, damaged, and has not been made again, or was removed since
   evicted,     // it was there, and a collection removed it
-  stale,       // there is one of this family, N, K and configuration, made of other templates or by another NVRTC
+  stale,       // there is one of this family, N, K and configuration, made of other templates or by an earlier build
   absent,      // never made, or removed
 };
 
@@ -43,7 +43,7 @@ class Explainer {
   // Reads the listings and what was evicted, as far as they can be read; `damaged` files are no entries.
   explicit Explainer(const std::vector<cache::Cabinet*>& cabinets);
 
-  [[nodiscard]] Explanation explain(const jit::KernelSpec& spec, const std::string& nvrtc_version) const;
+  [[nodiscard]] Explanation explain(const jit::KernelSpec& spec) const;
 
  private:
   [[nodiscard]] std::optional<Neighbour> nearest(const jit::KernelSpec& spec, const std::string& record) const;
@@ -54,7 +54,7 @@ class Explainer {
   std::vector<std::vector<cache::Key>> evicted_;
 };
 
-// What differs, in a line: "made by NVRTC 12.8, this is 13.0; templates differ: ptx/wgmma.cuh".
+// What differs, in a line: "kN 4096, not 8192; templates differ: ptx/wgmma.cuh".
 std::string describe(const std::vector<jit::Difference>& differences);
 
 }  // namespace cubinet::warmup

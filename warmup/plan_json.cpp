@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/accepted_compilers.hpp"
 #include "util/json_text.hpp"
 
 namespace cubinet::warmup {
@@ -51,10 +52,9 @@ std::string uses_json(const PlannedKernel& kernel) {
   return json_array(uses);
 }
 
-std::string kernel_json(const PlannedKernel& kernel, const std::string& nvrtc_version) {
+std::string kernel_json(const PlannedKernel& kernel) {
   const PlannedUse& first = kernel.uses.front();
-  const cache::Key key = jit::key_of(jit::record_of(kernel.spec, nvrtc_version));
-  return json_object({{"key", json_string(key.hex())},
+  return json_object({{"key", json_string(jit::key_of(kernel.spec).hex())},
                       {"family", json_string(kernel.spec.family)},
                       {"n", std::to_string(kernel.spec.n)},
                       {"k", std::to_string(kernel.spec.k)},
@@ -66,12 +66,12 @@ std::string kernel_json(const PlannedKernel& kernel, const std::string& nvrtc_ve
 
 }  // namespace
 
-std::string plan_json(const PlanRequest& request, const Plan& plan, const std::string& nvrtc_version) {
+std::string plan_json(const PlanRequest& request, const Plan& plan) {
   std::vector<std::string> kernels;
-  for (const PlannedKernel& kernel : plan.kernels) kernels.push_back(kernel_json(kernel, nvrtc_version));
+  for (const PlannedKernel& kernel : plan.kernels) kernels.push_back(kernel_json(kernel));
   return json_object({{"unique_kernels", std::to_string(plan.kernels.size())},
                       {"arch", json_string(request.architecture)},
-                      {"nvrtc", json_string(nvrtc_version)},
+                      {"nvrtc", json_string(jit::accepted_compilers().front())},
                       {"m_range", range_json(request.range)},
                       {"kernels", json_array(kernels)}});
 }

@@ -7,8 +7,7 @@
 
 namespace cubinet::warmup {
 
-// The fields are told in the command's --help. `plan` is that of `request`, its keys those of the NVRTC version. Throws
-// std::bad_alloc alone.
-std::string plan_json(const PlanRequest& request, const Plan& plan, const std::string& nvrtc_version);
+// The fields are told in the command's --help. `plan` is that of `request`. Throws std::bad_alloc alone.
+std::string plan_json(const PlanRequest& request, const Plan& plan);
 
 }  // namespace cubinet::warmup

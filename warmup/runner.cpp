@@ -64,7 +64,7 @@ class Run {
     if (stopped()) return true;
     if (cabinet_ == nullptr) return false;
     try {
-      auto found = jit::find(plan_.kernels[index].spec, compiler_.version(), *cabinet_);
+      auto found = jit::find(plan_.kernels[index].spec, *cabinet_);
       if (!found) return false;
       settle(index, std::move(*found));
       return true;
@@ -109,9 +109,7 @@ class Run {
   // Between two looks at kernels that others are making.
   static constexpr std::chrono::milliseconds pause{10};
 
-  [[nodiscard]] cache::Key key_of(std::size_t index) const {
-    return jit::key_of(jit::record_of(plan_.kernels[index].spec, compiler_.version()));
-  }
+  [[nodiscard]] cache::Key key_of(std::size_t index) const { return jit::key_of(plan_.kernels[index].spec); }
 
   [[nodiscard]] bool stopped() const { return no_room_.load() || (stop_ != nullptr && stop_->load()); }
 
@@ -269,13 +267,13 @@ void look_for_gone(Report& report, const cache::Cabinet& cabinet) {
       gone, report.compiled + report.hits, cabinet.root().native());
 }
 
-Missing look_for_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet) {
+Missing look_for_missing(const Plan& plan, const cache::Cabinet& cabinet) {
   Missing missing;
   for (const PlannedKernel& kernel : plan.kernels) {
-    if (jit::find(kernel.spec, nvrtc_version, cabinet)) continue;
+    if (jit::find(kernel.spec, cabinet)) continue;
     ++missing.kernels;
     if (!missing.unreadable.empty()) continue;
-    const auto there = cabinet.check(jit::key_of(jit::record_of(kernel.spec, nvrtc_version)));
+    const auto there = cabinet.check(jit::key_of(kernel.spec));
     if (!there && there.error().code != ErrorCode::not_found) missing.unreadable = there.error().message;
   }
   return missing;

@@ -85,7 +85,6 @@ struct Missing {
   std::string unreadable;  // why the first of them that is there cannot be read, or is damaged; empty when none is
 };
 
-// Under the NVRTC version that their keys name.
-Missing look_for_missing(const Plan& plan, const std::string& nvrtc_version, const cache::Cabinet& cabinet);
+Missing look_for_missing(const Plan& plan, const cache::Cabinet& cabinet);
 
 }  // namespace cubinet::warmup

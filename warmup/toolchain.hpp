@@ -13,7 +13,7 @@ namespace cubinet::warmup {
 
 struct Toolchain {
   std::unique_ptr<jit::Compiler> compiler;  // never null
-  // Why NVRTC cannot be had; then `compiler` knows the version that the build was configured with and compiles nothing.
+  // Why NVRTC cannot be had; then `compiler` compiles nothing.
   std::optional<Error> missing;
 };
 

@@ -238,9 +238,9 @@ CUBINET_API const char* cubinet_last_error_detail(void);
 /* "invalid_argument", the name in C++'s ErrorCode; "unknown" for a number that is none. */
 CUBINET_API const char* cubinet_status_name(cubinet_status status);
 
-/* The plan of a request as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC; keys are
- * those of the NVRTC that a warmup with these options (NULL: the environment's) would compile with, or of the one that
- * the library was built for where there is none. *json is the caller's, to be given to cubinet_free(). */
+/* The plan of a request as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC, and
+ * nothing of it depends on them. `options` (may be NULL) are checked and have no other effect. *json is the caller's,
+ * to be given to cubinet_free(). */
 CUBINET_API cubinet_status cubinet_plan(const cubinet_options* options, const cubinet_request* request, char** json);
 
 /* Compiles every kernel of the request that the cabinet of `options` (NULL: the environment's) lacks, and executes them

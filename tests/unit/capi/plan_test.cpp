@@ -1,5 +1,4 @@
 // The plan of the C interface beside that of the command.
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -21,12 +20,8 @@ nlohmann::json planned(const cubinet_request& request) {
   return json.object();
 }
 
-// With the NVRTC that this process would open.
 nlohmann::json printed(const Arguments& arguments) {
-  Sandbox sandbox;
-  for (const char* name : {"CUBINET_NVRTC_DIR", "CUDA_HOME"}) {
-    if (const char* value = std::getenv(name)) sandbox.environment[name] = value;
-  }
+  const Sandbox sandbox;
   return object_of(sandbox.run(with({"plan", "--json"}, arguments)));
 }
 

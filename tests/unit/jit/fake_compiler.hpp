@@ -11,7 +11,7 @@ namespace cubinet::test {
 
 class FakeCompiler : public jit::Compiler {
  public:
-  explicit FakeCompiler(std::string version = "13.0") : version_(std::move(version)) {}
+  explicit FakeCompiler(std::string version = "13.0.88") : version_(std::move(version)) {}
 
   [[nodiscard]] std::string version() const override { return version_; }
 

@@ -17,14 +17,13 @@ namespace {
 // What a key is made of, as a build on one machine has it.
 struct Inputs {
   jit::KernelSpec spec;
-  std::string nvrtc = "13.0";
   std::vector<jit::TemplateFile> files = jit::template_files();
   std::function<void(jit::NvrtcInput&)> edit = [](jit::NvrtcInput&) {};
 
   [[nodiscard]] std::string record() const {
     jit::NvrtcInput input = jit::input_of(spec, files);
     edit(input);
-    return jit::record_of(spec, nvrtc, input);
+    return jit::record_of(spec, input);
   }
 };
 
@@ -77,8 +76,6 @@ std::vector<Mutation> that_change(const Inputs& kernel) {
   std::vector<Mutation> table;
   if (jit::takes_constants(kernel.spec)) table = of_constants();
   table.push_back({"architecture", [](Inputs& in) { in.spec.architecture = "sm_100a"; }, "architecture"});
-  table.push_back({"NVRTC's major version", [](Inputs& in) { in.nvrtc = "12.0"; }, "nvrtc"});
-  table.push_back({"NVRTC's minor version", [](Inputs& in) { in.nvrtc = "13.1"; }, "nvrtc"});
   const auto edit = [&](const std::string& name, const std::string& field, std::function<void(jit::NvrtcInput&)> how) {
     table.push_back({name, [how](Inputs& in) { in.edit = how; }, field});
   };

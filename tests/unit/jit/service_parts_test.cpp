@@ -17,13 +17,8 @@ const std::vector<ProblemRange> problems{{{.layout = Layout::masked, .n = 512, .
 std::int64_t make_bundle(const test::TempFolder& folder, const fs::path& file,
                          const std::optional<cache::SigningKey>& key = {}) {
   test::World world;
-  world.version = jit::configured_nvrtc_version();
   StartReport report;
-  {
-    auto parts = test::parts_with_cabinet(world, folder);
-    parts.expected_nvrtc = world.version;
-    REQUIRE(jit::Engine(std::move(parts)).prepare(problems, &report));
-  }
+  { REQUIRE(jit::Engine(test::parts_with_cabinet(world, folder)).prepare(problems, &report)); }
   auto cabinet = cache::Cabinet::open(folder / "root", false).value();
   std::vector<cache::Key> keys;
   const auto entries = cabinet.list().value();

@@ -36,15 +36,15 @@ struct Warmed {
     return warmup::warm(plan, compiler, &cabinet, 1, {});
   }
   Expected<bool> try_to_record(const PlanRequest& request, const Report& report) {
-    return warmup::record_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request, "13.0"), report);
+    return warmup::record_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request), report);
   }
   bool record(const PlanRequest& request, const Report& report) { return try_to_record(request, report).value(); }
   bool warm_and_record(const PlanRequest& request) { return record(request, warm(request)); }
-  bool is_covered(const PlanRequest& request, const std::string& nvrtc = "13.0") {
-    return find_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request, nvrtc));
+  bool is_covered(const PlanRequest& request) {
+    return find_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request));
   }
   std::vector<cache::Key> keys(const PlanRequest& request) {
-    return warmup::keys_of(warmup::make_plan(request).value(), "13.0");
+    return warmup::keys_of(warmup::make_plan(request).value());
   }
 
   test::TempFolder folder;
@@ -56,16 +56,16 @@ struct Warmed {
 }  // namespace
 
 TEST_CASE("A subject does not depend on the order in which problems are named, or how often") {
-  CHECK((subject_of(request_of({a, b, c}), "13.0") == subject_of(request_of({c, b, a, b}), "13.0")));
-  CHECK_FALSE((subject_of(request_of({a, b}), "13.0") == subject_of(request_of({a}), "13.0")));
+  CHECK((subject_of(request_of({a, b, c})) == subject_of(request_of({c, b, a, b}))));
+  CHECK_FALSE((subject_of(request_of({a, b})) == subject_of(request_of({a}))));
 }
 
 TEST_CASE("The subject of the generic kernels has no sizes, and is not that of a shape that has those of its request") {
   auto request = request_of({{.n = 128, .k = 128, .groups = 1}, {.n = 256, .k = 128, .groups = 1}});
-  const auto shapes = subject_of(request, "13.0");
+  const auto shapes = subject_of(request);
   request.specialized = false;
   request.generic = true;
-  const auto generic = subject_of(request, "13.0");
+  const auto generic = subject_of(request);
   CHECK((generic.problems == std::vector<Problem>{Problem()}));
   CHECK((warmup::subject_from_json(to_json(generic)) == generic));
   CHECK_FALSE(covers(generic, shapes));
@@ -73,7 +73,7 @@ TEST_CASE("The subject of the generic kernels has no sizes, and is not that of a
 }
 
 TEST_CASE("A subject comes back from its text, and no other text is one") {
-  auto subject = subject_of(request_of({a, b, c}), "13.0");
+  auto subject = subject_of(request_of({a, b, c}));
   CHECK((warmup::subject_from_json(to_json(subject)) == subject));
   subject.executed = {"NVIDIA H200", "580.10"};
   const std::string text = to_json(subject);
@@ -88,20 +88,19 @@ TEST_CASE("A subject comes back from its text, and no other text is one") {
 }
 
 TEST_CASE("A subject covers what asks for less, and nothing that differs in what kernels depend on") {
-  const auto recorded = subject_of(request_of({a, b, c}, {1, 4096}), "13.0");
+  const auto recorded = subject_of(request_of({a, b, c}, {1, 4096}));
   CHECK(covers(recorded, recorded));
-  CHECK(covers(recorded, subject_of(request_of({b}, {1, 4096}), "13.0")));
-  CHECK(covers(recorded, subject_of(request_of({c, a}, {16, 64}), "13.0")));
-  CHECK_FALSE(covers(subject_of(request_of({b}), "13.0"), recorded));
-  CHECK_FALSE(covers(recorded, subject_of(request_of({a}, {1, 4097}), "13.0")));
-  CHECK_FALSE(covers(subject_of(request_of({a}, {2, 64}), "13.0"), subject_of(request_of({a}, {1, 64}), "13.0")));
-  CHECK_FALSE(covers(recorded, subject_of(request_of({a}), "12.9")));
+  CHECK(covers(recorded, subject_of(request_of({b}, {1, 4096}))));
+  CHECK(covers(recorded, subject_of(request_of({c, a}, {16, 64}))));
+  CHECK_FALSE(covers(subject_of(request_of({b})), recorded));
+  CHECK_FALSE(covers(recorded, subject_of(request_of({a}, {1, 4097}))));
+  CHECK_FALSE(covers(subject_of(request_of({a}, {2, 64})), subject_of(request_of({a}, {1, 64}))));
   for (const auto& change : std::vector<void (*)(Problem&)>{
            [](Problem& p) { p.groups = 5; }, [](Problem& p) { p.n += 128; }, [](Problem& p) { p.k += 128; },
            [](Problem& p) { p.data_type = DataType::fp8; }}) {
     Problem other = a;
     change(other);
-    CHECK_FALSE(covers(recorded, subject_of(request_of({other}), "13.0")));
+    CHECK_FALSE(covers(recorded, subject_of(request_of({other}))));
   }
   auto wanted = recorded;
   wanted.architecture = "sm_100a";
@@ -115,12 +114,12 @@ TEST_CASE("A subject covers what asks for less, and nothing that differs in what
 }
 
 TEST_CASE("Execution is covered by execution on a device of the same name, and asks nothing where it is not wanted") {
-  const auto compiled = subject_of(request_of({a}), "13.0");
-  const auto executed = subject_of(request_of({a}), "13.0", warmup::Executed{"H200", "580.10"});
+  const auto compiled = subject_of(request_of({a}));
+  const auto executed = subject_of(request_of({a}), warmup::Executed{"H200", "580.10"});
   CHECK(covers(executed, compiled));
   CHECK_FALSE(covers(compiled, executed));
-  CHECK(covers(executed, subject_of(request_of({a}), "13.0", warmup::Executed{"H200", "590.1"})));
-  CHECK_FALSE(covers(executed, subject_of(request_of({a}), "13.0", warmup::Executed{"H100", "580.10"})));
+  CHECK(covers(executed, subject_of(request_of({a}), warmup::Executed{"H200", "590.1"})));
+  CHECK_FALSE(covers(executed, subject_of(request_of({a}), warmup::Executed{"H100", "580.10"})));
 }
 
 TEST_CASE("The digest of the templates changes with any file's name or text") {
@@ -140,14 +139,13 @@ TEST_CASE("After a complete warmup its request is covered, and every smaller one
   CHECK(root.is_covered(request_of({b}, {1, 8})));
   CHECK_FALSE(root.is_covered(request_of({a, c})));
   CHECK_FALSE(root.is_covered(request_of({a}, {1, 8192})));
-  CHECK_FALSE(root.is_covered(request_of({a}), "12.9"));
 }
 
 TEST_CASE("A warmup from coverage finds everything, records the hits and needs no compiler") {
   Warmed root;
   const PlanRequest request = request_of({a, b, c});
   const Plan plan = warmup::make_plan(request).value();
-  const auto wanted = subject_of(request, "13.0");
+  const auto wanted = subject_of(request);
   CHECK_FALSE(warmup::warm_from_coverage(root.cabinet, plan, wanted));
   REQUIRE(root.warm_and_record(request));
   const auto report = warmup::warm_from_coverage(root.cabinet, plan, wanted);
@@ -161,7 +159,7 @@ TEST_CASE("A warmup from coverage finds everything, records the hits and needs n
 }
 
 TEST_CASE("Of a cabinet's records those are read that this build can read, and told which are of its own templates") {
-  const auto own = subject_of(request_of({a, b}), "13.0", warmup::Executed{"a device", "580"});
+  const auto own = subject_of(request_of({a, b}), warmup::Executed{"a device", "580"});
   auto other = own;
   other.templates = std::string(64, '0');
   const std::vector<cache::Key> keys{test::key_of(0), test::key_of(1)};
@@ -280,7 +278,7 @@ TEST_CASE("A record whose entries lack a kernel of today's plan covers nothing")
   auto keys = root.keys(request);
   REQUIRE(keys.size() > 1);
   keys.pop_back();
-  REQUIRE(root.cabinet.record_coverage(to_json(subject_of(request, "13.0")), keys));
+  REQUIRE(root.cabinet.record_coverage(to_json(subject_of(request)), keys));
   CHECK_FALSE(root.is_covered(request));
 }
 
@@ -305,10 +303,9 @@ TEST_CASE("A cabinet that is read alone answers from its record, and keeps it th
   REQUIRE(root.warm_and_record(request));
   auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   REQUIRE(stack);
-  CHECK(warmup::warm_from_coverage(stack->cabinet, plan, subject_of(request, "13.0"))->persist ==
-        cache::Persistence::readonly);
+  CHECK(warmup::warm_from_coverage(stack->cabinet, plan, subject_of(request))->persist == cache::Persistence::readonly);
   fs::remove(root.layout.object(root.keys(request).front()));
-  CHECK_FALSE(find_coverage(stack->cabinet, plan, subject_of(request, "13.0")));
+  CHECK_FALSE(find_coverage(stack->cabinet, plan, subject_of(request)));
   CHECK(stack->cabinet.coverage()->size() == 1);
 }
 

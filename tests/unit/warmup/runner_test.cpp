@@ -87,7 +87,7 @@ Plan plan_of(int count) {
   return plan;
 }
 
-cache::Key key_of(const warmup::PlannedKernel& kernel) { return jit::key_of(jit::record_of(kernel.spec, "13.0")); }
+cache::Key key_of(const warmup::PlannedKernel& kernel) { return jit::key_of(kernel.spec); }
 
 struct TemporaryCabinet {
   TemporaryCabinet() {
@@ -134,14 +134,13 @@ TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(5);
   FakeCompiler compiler;
-  CHECK(warmup::look_for_missing(plan, "13.0", *temporary.cabinet).kernels == 5);
+  CHECK(warmup::look_for_missing(plan, *temporary.cabinet).kernels == 5);
   const Report first = warm(plan, compiler, &*temporary.cabinet, 2, {});
   CHECK(first.compiled == 5);
   CHECK(first.hits == 0);
   CHECK(first.persist == cache::Persistence::on);
   CHECK(first.persist_problem.empty());
-  CHECK(warmup::look_for_missing(plan, "13.0", *temporary.cabinet).kernels == 0);
-  CHECK(warmup::look_for_missing(plan, "12.9", *temporary.cabinet).kernels == 5);
+  CHECK(warmup::look_for_missing(plan, *temporary.cabinet).kernels == 0);
 
   const Report second = warm(plan, compiler, &*temporary.cabinet, 2, {});
   CHECK(second.compiled == 0);
@@ -192,7 +191,7 @@ TEST_CASE("A kernel that does not compile is reported with its log, stored nowhe
     CHECK(report.failed[1].key == key_of(plan.kernels[3]).hex());
     CHECK(report.failed[1].error.message == plan.kernels[3].spec.family + ": out of paper");
   }
-  CHECK(warmup::look_for_missing(plan, "13.0", *temporary.cabinet).kernels == 2);
+  CHECK(warmup::look_for_missing(plan, *temporary.cabinet).kernels == 2);
   const auto entries = temporary.cabinet->list();
   REQUIRE(entries);
   CHECK(entries->size() == 3);
@@ -341,7 +340,7 @@ TEST_CASE("A kernel that another is making is left to the end, and found then") 
   // The one that would be first.
   std::vector<jit::KernelSpec> order;
   warm(plan, theirs, nullptr, 1, [&](const warmup::Step& step) { order.push_back(step.latest); });
-  std::optional<cache::Claim> held(cabinet.claim(jit::key_of(jit::record_of(order.front(), "13.0"))));
+  std::optional<cache::Claim> held(cabinet.claim(jit::key_of(order.front())));
   REQUIRE(held->mine());
   std::vector<jit::KernelSpec> seen;
   const Report report = warm(plan, ours, &cabinet, 1, [&](const warmup::Step& step) {
