@@ -46,8 +46,9 @@ warmup::RequestOptions options_of(const cubinet_request& given) {
   options.model = text_or(given.model, "");
   options.generic_only = given.generic_only != 0;
   options.no_generic = given.no_generic != 0;
-  options.expert_parallel = given.expert_parallel;
-  options.tensor_parallel = given.tensor_parallel;
+  options.parallelism.expert = given.expert_parallel;
+  options.parallelism.tensor = given.tensor_parallel;
+  options.parallelism.redundant = given.redundant_experts;
   options.dtype = text_or(given.dtype, options.dtype);
   options.layout = text_or(given.layout, options.layout);
   options.m_min = given.m_first;

@@ -16,6 +16,7 @@ inline constexpr warmup::OptionNames field_names{.sources = "request.model, requ
                                                  .no_generic = "request.no_generic",
                                                  .expert_parallel = "request.expert_parallel",
                                                  .tensor_parallel = "request.tensor_parallel",
+                                                 .redundant_experts = "request.redundant_experts",
                                                  .dtype = "request.dtype",
                                                  .layout = "request.layout",
                                                  .m_first = "request.m_first",

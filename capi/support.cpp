@@ -124,15 +124,15 @@ Expected<void> check_given(const void* pointer, std::string_view name) {
   return fail(ErrorCode::invalid_argument, fmt::format("{} is NULL", name));
 }
 
-Expected<void> check_size(const void* given, std::size_t known, std::string_view name) {
+Expected<void> check_size(const void* given, std::size_t first, std::size_t known, std::string_view name) {
   const std::size_t size = size_of(given);
   constexpr std::size_t most = std::size_t{1} << 16;
-  if (size < known || size > most) {
+  if (size < first || size > most) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}.size is {}; initialize the struct with its _INIT macro ({} bytes)", name, size, known));
   }
   const auto* bytes = static_cast<const unsigned char*>(given);
-  if (std::all_of(bytes + known, bytes + size, [](unsigned char byte) { return byte == 0; })) return {};
+  if (std::all_of(bytes + std::min(known, size), bytes + size, [](unsigned char byte) { return byte == 0; })) return {};
   return fail(ErrorCode::unsupported,
               fmt::format("{} has fields that this library, version {}, does not know", name, cubinet_version()));
 }

@@ -52,16 +52,27 @@ Expected<T> expected(Result<T>&& result) {
 // invalid_argument when a pointer that has to be given is null; `name` is the argument's.
 Expected<void> check_given(const void* pointer, std::string_view name);
 
-// Whether `size`, which a struct `name` of the caller says of itself, can be read as `known` bytes of it: it has all
-// fields of the first version, and nothing but zeros where this library knows no field.
-Expected<void> check_size(const void* given, std::size_t known, std::string_view name);
+// The size that a struct had in the first version; later fields are taken as zero where the caller does not have them.
+template <class Struct>
+inline constexpr std::size_t first_size = sizeof(Struct);
+template <>
+inline constexpr std::size_t first_size<cubinet_request> = offsetof(cubinet_request, redundant_experts);
+
+// Whether the size that a struct `name` of the caller gives in its first field is one that this library can read: at
+// least `first`, and nothing but zeros beyond the `known` bytes.
+Expected<void> check_size(const void* given, std::size_t first, std::size_t known, std::string_view name);
+// The same for a struct that has not grown.
+inline Expected<void> check_size(const void* given, std::size_t known, std::string_view name) {
+  return check_size(given, known, known, name);
+}
 
 // A struct of the caller as this library knows it.
 template <class Struct>
 Expected<Struct> taken(const Struct* given, std::string_view name) {
-  return check_given(given, name).and_then([&] { return check_size(given, sizeof(Struct), name); }).map([&] {
-    Struct own;
-    std::memcpy(&own, given, sizeof(Struct));
+  const auto sized = [&] { return check_size(given, first_size<Struct>, sizeof(Struct), name); };
+  return check_given(given, name).and_then(sized).map([&] {
+    Struct own{};
+    std::memcpy(&own, given, std::min(given->size, sizeof(Struct)));
     return own;
   });
 }

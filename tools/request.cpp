@@ -13,6 +13,8 @@
 namespace cubinet::tools {
 namespace {
 
+using warmup::Parallelism;
+
 constexpr std::int64_t most_ranks = 1 << 20;
 
 // "groups must be from 1 to ...", in the words of can_run, without the number that it complains of.
@@ -95,8 +97,12 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
                           .excludes(model)
                           .excludes(shape);
   command.flag("--no-generic", options.no_generic, "Leave these kernels out").excludes(only);
-  add_number(command, "--ep", options.expert_parallel, 1, most_ranks, "Ranks over which the model's experts are dealt");
-  add_number(command, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
+  Parallelism& ranks = options.parallelism;
+  add_number(command, "--ep", ranks.expert, 1, most_ranks,
+             "Ranks over which the model's experts are dealt; an uneven deal is planned for the most and the fewest");
+  add_number(command, "--tp", ranks.tensor, 1, most_ranks, "Ranks over which each expert's width is split");
+  add_number(command, "--redundant-experts", ranks.redundant, 0, most_ranks,
+             "Further copies of experts over all ranks, dealt with the model's");
   command
       .option("--dtype", options.dtype,
               "bf16, fp8, or both with a comma between them (default: what the model's weights are; bf16 for a shape)")

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cubinet/scales.hpp"
-#include "jit/selector.hpp"
 #include "util/files.hpp"
 #include "warmup/config_json.hpp"
 
@@ -28,12 +27,6 @@ constexpr std::int64_t largest_field = std::int64_t{1} << 30;
 
 // A configuration is a few KiB; a larger file was named by mistake.
 constexpr std::uint64_t largest_file = std::uint64_t{16} << 20;
-
-// Is always taken, as N and as K.
-constexpr std::int64_t sound_size = 4096;
-
-// No rule of the kernels asks for a size that is a multiple of more than this.
-constexpr std::int64_t largest_padding = 1024;
 
 using Names = std::span<const char* const>;
 
@@ -247,36 +240,6 @@ Expected<Quantization> read_quantization(const json& top, Places places, const s
   return agreed;
 }
 
-// value / ranks, or an error that names both.
-Expected<std::int64_t> share(std::int64_t value, const char* what, std::int64_t ranks, const char* kind) {
-  if (ranks < 1) {
-    return fail(ErrorCode::invalid_argument, fmt::format("{} parallelism must be at least 1, not {}", kind, ranks));
-  }
-  if (value % ranks == 0) return value / ranks;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{}, {}, cannot be split evenly over {} parallelism {}", what, value, kind, ranks));
-}
-
-// Whether the kernels of `type` take what a rank's part of an expert's width comes to as N and as K. The hidden size is
-// not looked at: no parallelism changes it.
-Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int64_t width, DataType type,
-                           const OptionNames& names) {
-  for (const bool as_n : {true, false}) {
-    const std::int64_t size = as_n ? 2 * width : width;
-    auto allowed = jit::can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
-    if (allowed) continue;
-    Error error = std::move(allowed).error();
-    error.message = fmt::format("expert width {} over {} {} gives {} = {}: {}", shape.expert_width,
-                                names.tensor_parallel, tensor, as_n ? "N" : "K", size, error.message);
-    const auto padded = padded_size(type, width);
-    if (padded && *padded > width && jit::can_run({type, Layout::masked, 2 * *padded, *padded, 1})) {
-      error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
-    }
-    return tl::make_unexpected(std::move(error));
-  }
-  return {};
-}
-
 }  // namespace
 
 Expected<MoeShape> parse_model(std::string_view text, const std::string& origin) {
@@ -327,34 +290,6 @@ Expected<DataType> weight_type(const MoeShape& shape, const OptionNames& names) 
   return fail(ErrorCode::unsupported,
               fmt::format("{}; the FP8 kernels are for {} alone; {} bf16 plans BF16 kernels of its shapes", found,
                           supported, names.dtype));
-}
-
-std::optional<std::int64_t> padded_size(DataType type, std::int64_t size) {
-  for (std::int64_t candidate = std::max<std::int64_t>(size, 1); candidate < size + largest_padding; ++candidate) {
-    if (jit::can_run({type, Layout::masked, candidate, candidate, 1})) return candidate;
-  }
-  return std::nullopt;
-}
-
-Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
-                                           const std::vector<Layout>& layouts, const std::vector<DataType>& types,
-                                           const OptionNames& names) {
-  const auto groups = share(shape.experts, "the number of experts", parallelism.expert, "expert");
-  if (!groups) return tl::make_unexpected(groups.error());
-  const auto width = share(shape.expert_width, "the width of an expert", parallelism.tensor, "tensor");
-  if (!width) return tl::make_unexpected(width.error());
-
-  const auto on_rank = static_cast<std::int32_t>(*groups);
-  std::vector<Problem> problems;
-  for (const DataType type : types) {
-    const auto sound = check_width(shape, parallelism.tensor, *width, type, names);
-    if (!sound) return tl::make_unexpected(sound.error());
-    for (const Layout layout : layouts) {
-      problems.push_back({type, layout, 2 * *width, shape.hidden_size, on_rank});
-      problems.push_back({type, layout, shape.hidden_size, *width, on_rank});
-    }
-  }
-  return problems;
 }
 
 }  // namespace cubinet::warmup

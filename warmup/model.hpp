@@ -1,9 +1,8 @@
-// From a model's config.json to the grouped GEMMs of its mixture-of-experts layers.
+// What a model's config.json says of its mixture-of-experts layers.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,11 +36,6 @@ struct MoeShape {
   std::string quantization_prefix{};  // of quantization_config's name: "text_config." or nothing
 };
 
-struct Parallelism {
-  std::int64_t expert = 1;  // ranks over which the experts are dealt
-  std::int64_t tensor = 1;  // ranks over which each expert's width is split
-};
-
 // `text` is the JSON and nothing after it; `origin` names it in errors. Errors: not JSON (with line and column), no
 // experts, a field of the wrong type or not positive, and what MoeShape says.
 Expected<MoeShape> parse_model(std::string_view text, const std::string& origin);
@@ -53,17 +47,5 @@ Expected<MoeShape> read_model(const std::filesystem::path& file);
 // 128 x 128, else BF16, also where they are quantized by another method. The method "fp8" with other blocks, or with
 // none (a scale per tensor), is an error: there are kernels for its shapes, but the caller has to choose the type.
 Expected<DataType> weight_type(const MoeShape& shape, const OptionNames& names = command_options);
-
-// The smallest size, `size` or above it, that the kernels of `type` take as K, and as N: what a width that they do not
-// take can be padded to. nullopt: there is none.
-std::optional<std::int64_t> padded_size(DataType type, std::int64_t size);
-
-// GEMM1 (N = 2I, K = H) and GEMM2 (N = H, K = I) in each of `types` and `layouts`. Remainders are errors that name both
-// numbers; an I of which the kernels do not take 2I as N or I as K is one that names the width, the ranks, what they
-// gave, and the width that would do.
-Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
-                                           const std::vector<Layout>& layouts,
-                                           const std::vector<DataType>& types = {DataType::bf16},
-                                           const OptionNames& names = command_options);
 
 }  // namespace cubinet::warmup

@@ -11,6 +11,7 @@ struct OptionNames {
   const char* no_generic;
   const char* expert_parallel;
   const char* tensor_parallel;
+  const char* redundant_experts;
   const char* dtype;
   const char* layout;
   const char* m_first;
@@ -27,6 +28,7 @@ inline constexpr OptionNames command_options{.sources = "--model FILE, --shape N
                                              .no_generic = "--no-generic",
                                              .expert_parallel = "--ep",
                                              .tensor_parallel = "--tp",
+                                             .redundant_experts = "--redundant-experts",
                                              .dtype = "--dtype",
                                              .layout = "--layout",
                                              .m_first = "--m-min",

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "util/text.hpp"
-#include "warmup/model.hpp"
+#include "warmup/model_problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -98,7 +98,7 @@ Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Un
     types = {*stored};
   }
   if (auto taken = check_hidden(shape.hidden_size, types); !taken) return tl::make_unexpected(taken.error());
-  const Parallelism parallelism{wanted.options.expert_parallel, wanted.options.tensor_parallel};
+  const Parallelism& parallelism = wanted.options.parallelism;
   auto problems = problems_of(shape, parallelism, wanted.layouts, types, wanted.names);
   if (!problems) return problems;
   auto taken = check_groups(shape, parallelism.expert, *problems, wanted.names);
@@ -141,12 +141,12 @@ Expected<void> check_source(const RequestOptions& options, bool given, const Opt
   if (options.generic_only && options.no_generic) {
     return refuse(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
   }
-  if (!options.model.empty() || (options.expert_parallel == 1 && options.tensor_parallel == 1)) return {};
+  if (!options.model.empty() || options.parallelism == Parallelism()) return {};
   const std::string why = options.generic_only
                               ? fmt::format("the kernels of {} are the same on every rank", names.generic_only)
                               : fmt::format("a {} is already what one rank sees", names.problem);
-  return refuse(
-      fmt::format("{} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel, names.model, why));
+  return refuse(fmt::format("{}, {} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel,
+                            names.redundant_experts, names.model, why));
 }
 
 PlanRequest plan_request(const RequestOptions& options, std::vector<Problem> problems) {

@@ -8,6 +8,7 @@
 
 #include "cubinet/problem.hpp"
 #include "util/expected.hpp"
+#include "warmup/model_problems.hpp"
 #include "warmup/option_names.hpp"
 #include "warmup/plan.hpp"
 
@@ -17,8 +18,7 @@ struct RequestOptions {
   std::string model;  // a config.json; empty: none
   bool generic_only = false;
   bool no_generic = false;
-  std::int64_t expert_parallel = 1;
-  std::int64_t tensor_parallel = 1;
+  Parallelism parallelism;  // of a model
   std::string dtype;  // "bf16,fp8"; empty: what the model's weights are, both for generic_only
   std::string layout = "contiguous,masked";
   std::int64_t m_min = 1;

@@ -149,6 +149,7 @@ def _request(
     layout: str | Iterable[str] | None,
     ep: int,
     tp: int,
+    redundant_experts: int,
     m_min: int,
     m_max: int,
     arch: str | None,
@@ -175,6 +176,7 @@ def _request(
         [problem._tuple() for problem in given],
         _arguments.integer("ep", ep, 1),
         _arguments.integer("tp", tp, 1),
+        _arguments.integer("redundant_experts", redundant_experts, 0),
         None if dtypes is None else ",".join(dtypes),
         None if layouts is None else ",".join(layouts),
         m_min,
@@ -216,6 +218,7 @@ def plan(
     layout: str | Iterable[str] | None = None,
     ep: int = 1,
     tp: int = 1,
+    redundant_experts: int = 0,
     m_min: int = 1,
     m_max: int = M_MAX,
     arch: str | None = None,
@@ -224,13 +227,27 @@ def plan(
 ) -> dict[str, Any]:
     """What would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and no NVRTC.
 
-    model: path of a model's config.json, of which dtype, ep and tp make problems; or
+    model: path of a model's config.json, of which dtype, ep, tp and redundant_experts make problems; or
     shapes: tuples (n, k, groups), for each of dtype (default "bf16") and layout (default both); or
     problems: as they are, but for the M, which is m_min to m_max of this call
 
     Raises ValueError, and Error with status "unsupported" for what no kernel takes, the rule named.
     """
-    request = _request(model, shapes, problems, dtype, layout, ep, tp, m_min, m_max, arch, generic_only, no_generic)
+    request = _request(
+        model,
+        shapes,
+        problems,
+        dtype,
+        layout,
+        ep,
+        tp,
+        redundant_experts,
+        m_min,
+        m_max,
+        arch,
+        generic_only,
+        no_generic,
+    )
     planned: dict[str, Any] = _json.loads(_binding.plan(request, _options()))
     return planned
 
@@ -244,6 +261,7 @@ def warmup(
     layout: str | Iterable[str] | None = None,
     ep: int = 1,
     tp: int = 1,
+    redundant_experts: int = 0,
     m_min: int = 1,
     m_max: int = M_MAX,
     arch: str | None = None,
@@ -270,7 +288,21 @@ def warmup(
     another status where nothing could begin. An exception in `progress`, and KeyboardInterrupt, ends it after the
     kernels in work, so that nothing is left half done, and is raised then.
     """
-    request = _request(model, shapes, problems, dtype, layout, ep, tp, m_min, m_max, arch, generic_only, no_generic)
+    request = _request(
+        model,
+        shapes,
+        problems,
+        dtype,
+        layout,
+        ep,
+        tp,
+        redundant_experts,
+        m_min,
+        m_max,
+        arch,
+        generic_only,
+        no_generic,
+    )
     execute, strict = _arguments.flag("execute", execute), _arguments.flag("strict", strict)
     memory_budget = _arguments.integer("memory_budget", memory_budget, 0)
     ordinal = _device_number(device) if execute or device is not None else 0
@@ -327,6 +359,7 @@ def start(
     layout: str | Iterable[str] | None = None,
     ep: int = 1,
     tp: int = 1,
+    redundant_experts: int = 0,
     m_min: int = 1,
     m_max: int = M_MAX,
     device: Any = None,
@@ -351,6 +384,7 @@ def start(
     service stays. Raises ValueError, and Error: "driver_missing", "unsupported", "not_prepared", "compile_failed", ...
     """
     ep, tp = _arguments.integer("ep", ep, 1), _arguments.integer("tp", tp, 1)
+    redundant_experts = _arguments.integer("redundant_experts", redundant_experts, 0)
     m_min, m_max = _arguments.integer("m_min", m_min, 1), _arguments.integer("m_max", m_max, 1)
     jobs = _arguments.integer("jobs", jobs, 0, _arguments.INT32_MAX)
     reopen = cache is not None or layers is not None or miss is not None or jobs != 0
@@ -358,6 +392,8 @@ def start(
     given, listed = _given_problems(problems), _given_shapes(shapes)
     if model is None and (ep, tp) != (1, 1):
         raise ValueError("ep, tp: expected 1, since they divide a model, and none is given")
+    if model is None and redundant_experts != 0:
+        raise ValueError("redundant_experts: expected 0, since they are a model's, and none is given")
     if model is None and not listed:
         _check_unsaid(dtype, layout)
         if (m_min, m_max) != (1, M_MAX):
@@ -370,6 +406,7 @@ def start(
             layout=layout,
             ep=ep,
             tp=tp,
+            redundant_experts=redundant_experts,
             m_min=m_min,
             m_max=m_max,
         )

@@ -170,6 +170,7 @@ def request(
     problems: list[tuple[int, int, int, int, int, int, int]],
     ep: int,
     tp: int,
+    redundant_experts: int,
     dtype: str | None,
     layout: str | None,
     m_min: int,

@@ -68,6 +68,7 @@ TEST_CASE("A wrong value is refused by the name of its flag, and nothing is writ
       {{"--shape", shape, "--ep", "8"}, "--ep"},
       {{"--generic-only", "--ep", "8"}, "--ep"},
       {{"--generic-only", "--tp", "2"}, "--tp"},
+      {{"--shape", shape, "--redundant-experts", "8"}, "--redundant-experts"},
       {{"--shape", shape, "--unknown"}, "--unknown"},
       {{}, "--model FILE, --shape N,K,GROUPS or --generic-only"},
   };
@@ -166,7 +167,7 @@ TEST_CASE("A model that cannot be used is refused by name") {
   check_refused(sandbox, {{"--model", sandbox.folder().string()}, "is a directory"});
   check_refused(sandbox, {{"--model", sandbox.path("absent.json")}, "absent.json"});
   check_refused(sandbox, {{"--model", example_model("qwen3-8b-dense")}, "has no experts"});
-  check_refused(sandbox, {{"--model", mixtral, "--ep", "3"}, "8, cannot be split evenly over expert parallelism 3"});
+  check_refused(sandbox, {{"--model", mixtral, "--ep", "9"}, "8, is below expert parallelism 9"});
   check_refused(sandbox,
                 {{"--model", mixtral, "--tp", "3"}, "14336, cannot be split evenly over tensor parallelism 3"});
   check_refused(sandbox, {{"--model", mixtral, "--tp", "256"}, "K=56"});
@@ -177,6 +178,7 @@ TEST_CASE("A model that cannot be used is refused by name") {
   const std::string many =
       sandbox.file("many.json", R"({"hidden_size": 128, "moe_intermediate_size": 768, "num_experts": 131074})");
   check_refused(sandbox, {{"--model", many, "--ep", "2"}, many + ": 131074 experts over --ep 2: groups must be"});
+  check_refused(sandbox, {{"--model", mixtral, "--redundant-experts", "-1"}, "--redundant-experts: '-1'"});
   check_refused(sandbox, {{"--model", ""}, "--model: the name of the file is empty"});
   check_refused(sandbox, {{"--model", mixtral, "--model", mixtral}, "--model"});
   check_refused(sandbox, {{"--model", mixtral, "--shape", "4096,7168,32"}, "--shape"});

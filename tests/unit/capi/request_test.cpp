@@ -76,15 +76,17 @@ TEST_CASE("A request for nothing, or for more than one thing, is refused") {
              Contains("request.generic_only and request.no_generic"));
 }
 
-TEST_CASE("Ranks are for a model, and its experts must divide over them") {
+TEST_CASE("Ranks are for a model, and each has experts") {
   CHECK(refusal_of([](auto& request) { request.expert_parallel = 2; }) ==
-        "request.expert_parallel and request.tensor_parallel divide a request.model; a problem is already what one "
-        "rank sees");
+        "request.expert_parallel, request.tensor_parallel and request.redundant_experts divide a request.model; a problem "
+        "is already what one rank sees");
   const ModelFile model(small_model);
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 0; }),
              Contains("at least 1, not 0"));
-  CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 3; }),
-             Contains("8, cannot be split evenly over expert parallelism 3"));
+  CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 16; }),
+             Contains("8, is below expert parallelism 16"));
+  CHECK_THAT(refusal_of_model(model, [](auto& request) { request.redundant_experts = -1; }),
+             Contains("redundant experts must be at least 0, not -1"));
   CHECK_THAT(refusal_of_model(
                  model, [](auto& request) { request.tensor_parallel = 8; }, CUBINET_UNSUPPORTED),
              Contains("expert width 128 over request.tensor_parallel 8 gives K = 16"));

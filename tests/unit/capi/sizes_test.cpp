@@ -1,4 +1,5 @@
 // Structs that carry their size, statuses, and the last error of a thread.
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -52,6 +53,19 @@ TEST_CASE("A struct that is longer than the library knows is taken where the res
   const auto more = longer(known, 1);
   REQUIRE(cubinet_open(reinterpret_cast<const cubinet_options*>(more.data()), &service) == CUBINET_UNSUPPORTED);
   CHECK_THAT(last_error(), Catch::Matchers::Contains("options has fields that this library"));
+}
+
+TEST_CASE("A request of a caller who does not know its latest fields is taken as if they were zero") {
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.generic_only = 1;
+  request.size = offsetof(cubinet_request, redundant_experts);
+  request.redundant_experts = 7;  // beyond what the caller has
+  char* json = nullptr;
+  CHECK(cubinet_plan(nullptr, &request, &json) == CUBINET_OK);
+  cubinet_free(json);
+  request.size -= 1;
+  CHECK(cubinet_plan(nullptr, &request, &json) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Catch::Matchers::Contains("request.size is"));
 }
 
 TEST_CASE("Of an array of problems each is read at the size of the first, and the one that is wrong is named") {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "catch.hpp"
-#include "warmup/model.hpp"
+#include "warmup/model_problems.hpp"
 
 namespace cubinet::warmup {
 namespace {

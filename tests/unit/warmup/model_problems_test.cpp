@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
-#include "warmup/model.hpp"
+#include "warmup/model_problems.hpp"
 
 namespace {
 
@@ -39,17 +39,58 @@ TEST_CASE("A model's GEMMs appear once per type of operands") {
   }
 }
 
-TEST_CASE("Ranks that do not divide are refused with both numbers") {
+TEST_CASE("Numbers of ranks that a model cannot be divided over are refused with both numbers") {
   const MoeShape shape{"mixtral", "", 4096, 14336, 8};
   const auto message = [&](warmup::Parallelism parallelism) {
     const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
     REQUIRE_FALSE(problems);
     return problems.error().message;
   };
-  CHECK(message({3, 1}) == "the number of experts, 8, cannot be split evenly over expert parallelism 3");
-  CHECK(message({16, 1}) == "the number of experts, 8, cannot be split evenly over expert parallelism 16");
+  CHECK(message({16, 1}) == "the number of experts, 8, is below expert parallelism 16: some ranks would have none");
   CHECK(message({1, 3}) == "the width of an expert, 14336, cannot be split evenly over tensor parallelism 3");
   CHECK(message({0, 1}) == "expert parallelism must be at least 1, not 0");
+  CHECK(message({.redundant = -1}) == "the number of redundant experts must be at least 0, not -1");
+  CHECK(message({.padded_hidden = 2048}) == "the padded hidden size, 2048, is below the hidden size, 4096");
+  CHECK_THAT(message({.redundant = std::int64_t{1} << 62}), StartsWith("the number of redundant experts must be at most"));
+}
+
+TEST_CASE("Experts that do not divide evenly are planned for the ranks with the most and the fewest") {
+  const MoeShape shape{"qwen2_moe", "", 2048, 1408, 60};
+  const auto problems = warmup::problems_of(shape, {.expert = 8}, {Layout::masked});
+  REQUIRE(problems);
+  const std::vector<Problem> expected{
+      {DataType::bf16, Layout::masked, 2816, 2048, 8},
+      {DataType::bf16, Layout::masked, 2048, 1408, 8},
+      {DataType::bf16, Layout::masked, 2816, 2048, 7},
+      {DataType::bf16, Layout::masked, 2048, 1408, 7},
+  };
+  CHECK(*problems == expected);
+}
+
+TEST_CASE("Redundant experts are dealt with the others, and each rank has fused shared ones besides") {
+  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
+  const auto groups = [&](const warmup::Parallelism& parallelism) {
+    const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
+    REQUIRE(problems);
+    std::vector<std::int32_t> found;
+    for (const Problem& problem : *problems) {
+      if (problem.k == 7168) found.push_back(problem.groups);
+    }
+    return found;
+  };
+  CHECK(groups({.expert = 8, .redundant = 32}) == std::vector{36});
+  CHECK(groups({.expert = 8, .redundant = 4}) == std::vector{33, 32});
+  CHECK(groups({.expert = 8, .fused_shared = 1}) == std::vector{33});
+  CHECK(groups({.expert = 32, .redundant = 32, .fused_shared = 1}) == std::vector{10});
+}
+
+TEST_CASE("A hidden size that the engine pads is K of the first GEMM and N of the second") {
+  const auto problems =
+      warmup::problems_of({"gpt_oss", "", 2880, 2880, 128}, {.expert = 8, .padded_hidden = 3072}, {Layout::masked});
+  REQUIRE(problems);
+  const std::vector<Problem> expected{{DataType::bf16, Layout::masked, 5760, 3072, 16},
+                                      {DataType::bf16, Layout::masked, 3072, 2880, 16}};
+  CHECK(*problems == expected);
 }
 
 TEST_CASE("A width that the ranks split too finely for N or K is refused with the width, the ranks and the result") {
