@@ -5,7 +5,7 @@
 #   2. CUBINET_WHEELS: NVIDIA's wheels, unpacked, as scripts/setup makes that folder
 # Results: the target cubinet::cuda_headers, and the cache variables
 #   CUBINET_NVRTC_DIR      folder that holds libnvrtc.so.*; built into the library as a place to look
-#   CUBINET_NVRTC_VERSION  "13.0"-like
+#   CUBINET_NVRTC_VERSION  "13.0.88": that library's build; "13.0" where none is there to tell
 set(CUBINET_WHEELS ${CMAKE_BINARY_DIR}/wheels CACHE PATH "Folder with NVIDIA's wheels unpacked")
 set(no_toolkit OFF)
 if("$ENV{CUBINET_NO_TOOLKIT}")
@@ -35,8 +35,19 @@ function(cubinet_cuda_roots result)
   set(${result} ${roots} PARENT_SCOPE)
 endfunction()
 
-# "13.0" from the name of libnvrtc-builtins in `folder`, else from CUDA_VERSION in cuda.h.
+# The build that libnvrtc in `folder` names in its text, else "13.0" from the name of libnvrtc-builtins, else from
+# CUDA_VERSION in cuda.h. (grep reads the 100 MB in 20 ms, file(STRINGS) in a second.)
 function(cubinet_nvrtc_version folder header result)
+  file(GLOB libraries ${folder}/libnvrtc.so.1*)
+  if(libraries)
+    list(GET libraries 0 library)
+    execute_process(COMMAND grep -a -o -m1 "Cuda compilation tools, release [0-9.]*, V[0-9.]*" ${library}
+                    OUTPUT_VARIABLE line ERROR_QUIET)
+    if(line MATCHES ", V([0-9.]+)")
+      set(${result} ${CMAKE_MATCH_1} PARENT_SCOPE)
+      return()
+    endif()
+  endif()
   file(GLOB builtins ${folder}/libnvrtc-builtins.so.*)
   if(builtins MATCHES "libnvrtc-builtins\\.so\\.([0-9]+\\.[0-9]+)")
     set(${result} ${CMAKE_MATCH_1} PARENT_SCOPE)

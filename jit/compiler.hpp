@@ -31,7 +31,7 @@ struct CompiledKernel {
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // NVRTC's version as "major.minor".
+  // The compiler's build, "13.0.88".
   [[nodiscard]] virtual std::string version() const = 0;
   // Errors: compile_failed, out_of_memory, with the compiler's log in `detail`; compiler_missing.
   virtual Expected<CompiledKernel> compile(const KernelSpec& spec) = 0;
@@ -40,7 +40,7 @@ class Compiler {
 // Where NVRTC was found.
 struct NvrtcLocation {
   std::string path;     // of the library that was opened
-  std::string version;  // "13.0"
+  std::string version;  // its build, "13.0.88"; "13.0" where the library does not tell it
   std::string refused;  // why one that was found before it could not be loaded; empty when there was none
 };
 

@@ -130,19 +130,26 @@ tl::unexpected<Error> refuse_to_load(const std::string& reason, std::string deta
 }
 
 // Every compilation needs the builtins; without them NVRTC would fail at the first one, in words of its own.
-Expected<void> check_builtins(const NvrtcLocation& location) {
-  const std::string name = "libnvrtc-builtins.so." + location.version;
+Expected<void> check_builtins(const std::string& path, const std::string& release) {
+  const std::string name = "libnvrtc-builtins.so." + release;
   if (dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
   std::string reason = loader_reason(name);
-  const fs::path file = fs::path(location.path).parent_path() / name;
+  const fs::path file = fs::path(path).parent_path() / name;
   if (std::error_code ignored; fs::exists(file, ignored)) {
     if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
     reason = loader_reason(file.string());
     return refuse_to_load(reason, reason);
   }
   return fail(ErrorCode::compiler_missing,
-              "NVRTC at " + location.path + " lacks " + name + ", which belongs into the same folder; " + kMend,
+              "NVRTC at " + path + " lacks " + name + ", which belongs into the same folder; " + kMend,
               std::move(reason));
+}
+
+// Compiles an empty program (12 ms) and reads the build from the head of its PTX, since nvrtcVersion tells "13.0" alone.
+Expected<std::string> build_of(const NvrtcLibrary& library, const std::string& release) {
+  auto ptx = run_nvrtc(library, {}, NvrtcOutput::ptx);
+  if (!ptx) return tl::make_unexpected(std::move(ptx.error()));
+  return build_in_ptx(ptx->bytes, release);
 }
 
 std::string joined(const std::vector<std::string>& folders) {
@@ -174,8 +181,11 @@ Expected<NvrtcLibrary> NvrtcLibrary::open(const std::vector<std::string>& folder
     return fail(ErrorCode::compiler_missing, "NVRTC at " + opened.path + " does not tell its version: " +
                                                  library.nvrtcGetErrorString(result) + "; " + kMend);
   }
-  library.location = {opened.path, std::to_string(major) + "." + std::to_string(minor), search.refused};
-  if (auto complete = check_builtins(library.location); !complete) return tl::make_unexpected(complete.error());
+  const std::string release = std::to_string(major) + "." + std::to_string(minor);
+  if (auto complete = check_builtins(opened.path, release); !complete) return tl::make_unexpected(complete.error());
+  auto version = build_of(library, release);
+  if (!version) return tl::make_unexpected(version.error());
+  library.location = {opened.path, std::move(*version), search.refused};
   return library;
 }
 

@@ -76,6 +76,15 @@ std::string printable_log(std::string_view log) {
   return text;
 }
 
+std::string build_in_ptx(std::string_view ptx, const std::string& release) {
+  const std::string words = "release " + release + ", V";
+  const std::size_t found = ptx.find(words);
+  if (found == std::string_view::npos) return release;
+  const std::string_view rest = ptx.substr(found + words.size());
+  const std::string build(rest.substr(0, rest.find_first_not_of("0123456789.")));
+  return build.starts_with(release + ".") ? build : release;
+}
+
 bool tells_of_memory(std::string_view log) {
   bool memory = false, reason = false;
   for_each_line(log, [&](std::string_view line) {

@@ -1,4 +1,5 @@
-// What NVRTC's log says: of a program's kernels (with --ptxas-options=-v), and of memory that it did not get.
+// What NVRTC's texts say. Its log: of a program's kernels (with --ptxas-options=-v), and of memory that it did not get;
+// and the head of its PTX: which build of the compiler wrote it.
 #pragma once
 
 #include <string>
@@ -23,6 +24,11 @@ LogFacts parse_ptxas_log(std::string_view log);
 
 // The log without control characters but line feeds and tabs: NVRTC ends its part and that of ptxas with a NUL each.
 std::string printable_log(std::string_view log);
+
+// The compiler's build, "13.0.88", from the head of a PTX text:
+//   // Cuda compilation tools, release 13.0, V13.0.88
+// `release` ("13.0", what nvrtcVersion tells) where the text tells none, or one of another release.
+std::string build_in_ptx(std::string_view ptx, const std::string& release);
 
 // Whether the log of a compilation that failed says that there was no memory. ptxas tells the process's standard error
 // alone that it got none: its log, and every other one that gives no reason, says the same by naming no error.

@@ -51,3 +51,14 @@ TEST_CASE("A log that names another error does not tell of memory") {
                            "ptxas fatal   : Ptx assembly aborted due to errors\n"));
   CHECK_FALSE(jit::tells_of_memory("ptxas fatal   : Unresolved extern function 'missing'\n"));
 }
+
+TEST_CASE("The head of a PTX text tells the compiler's build") {
+  const std::string head = "//\n// Compiler Build ID: CL-36424714\n// Cuda compilation tools, release 13.0, ";
+  CHECK(jit::build_in_ptx(head + "V13.0.88\n// Based on NVVM 7.0.1\n", "13.0") == "13.0.88");
+  CHECK(jit::build_in_ptx(head + "V13.0.88", "13.0") == "13.0.88");
+}
+
+TEST_CASE("The build is the release where a PTX text tells none, or another compiler's") {
+  for (const char* text : {"", "// release 13.0, V", "// release 13.0, V12.8.1", "// release 12.8, V12.8.93\n"})
+    CHECK(jit::build_in_ptx(text, "13.0") == "13.0");
+}
