@@ -140,7 +140,7 @@ typedef struct cubinet_masked_args {
   void* d;                 /* bf16 (groups, capacity, N) */
   const int32_t* masked_m; /* (groups) */
   int64_t capacity;
-  int64_t expected_m;
+  int64_t expected_m;      /* a hint that tunes and never changes the result; below 1 means 1 */
   cubinet_scales a_scales; /* FP8 alone */
   cubinet_scales b_scales;
   void* workspace; /* FP8 with row-major a_scales alone */

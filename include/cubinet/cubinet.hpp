@@ -82,7 +82,7 @@ struct MaskedArguments {
   void* d = nullptr;                       // bf16 (groups, capacity, N); rows >= masked_m[g] are not written
   const std::int32_t* masked_m = nullptr;  // (groups), read on the device
   std::int64_t capacity = 0;               // >= 1; 0 launches nothing
-  std::int64_t expected_m = 0;             // host hint, >= 1: tunes, never changes the result
+  std::int64_t expected_m = 0;             // host hint: tunes, never changes the result; below 1 means 1
   ScaleTensor a_scales{};                  // FP8 only: (groups, capacity, K / 128), in either layout
   ScaleTensor b_scales{};                  // FP8 only: (groups, scale_blocks(N), K / 128)
   ScaleWorkspace workspace{};              // FP8 with row-major a_scales only
@@ -99,7 +99,7 @@ class CUBINET_API GroupedGemm {
   // that is needed and missing, too small or over a_scales), unsupported (UE8M0 scales), driver_failed.
   // Contiguous with m outside the prepared range: a kernel that is not loaded yet is loaded first, or made, as the
   // MissPolicy says; the errors are then also not_prepared and those of prepare(), and `capturing`, before anything is
-  // done that would spoil the capture. Masked: expected_m is clamped into the range.
+  // done that would spoil the capture. Masked: expected_m is clamped into the range, and never an error.
   Status launch(const ContiguousArguments& arguments, void* stream) const;
   Status launch(const MaskedArguments& arguments, void* stream) const;
 

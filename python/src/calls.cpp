@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <limits>
 #include <new>
 
 #include "cubinet/cubinet.h"
@@ -38,18 +39,21 @@ bool refuse_expected_m(PyObject* value) {
   return false;
 }
 
+// It is a hint: 0 and less mean 1, and an int beyond 64 bits means the largest one.
 bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
   // What has __index__ is an int, too, but for a bool; and a tensor would wait for its device to answer.
   const bool tensor = !PyLong_Check(value) && PyObject_HasAttrString(value, "data_ptr") != 0;
   if (tensor || PyBool_Check(value)) return refuse_expected_m(value);
-  expected_m = PyLong_AsLongLong(value);
+  int overflow = 0;
+  expected_m = PyLong_AsLongLongAndOverflow(value, &overflow);
   if (expected_m > 0) return true;
   if (PyErr_Occurred() != nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError)) return PyErr_Clear(), refuse_expected_m(value);
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return false;
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) return false;
     PyErr_Clear();
+    return refuse_expected_m(value);
   }
-  return refuse_value("expected_m", "a positive int of 64 bits", value);
+  expected_m = overflow > 0 ? std::numeric_limits<std::int64_t>::max() : 1;
+  return true;
 }
 
 bool read_scales(const Values& values, Kind kind, Call& call) {
@@ -234,7 +238,7 @@ PyMethodDef methods[] = {
         "d[g, :masked_m[g]] = a[g, :masked_m[g]] @ b[g].T for each group g; other rows of d are not written.\n\n"
         "a (groups, M, K), b (groups, N, K) and d (groups, M, N) bfloat16, masked_m (groups,) int32, all contiguous "
         "on\n"
-        "one CUDA device. expected_m > 0 tunes and never changes the result. K is a multiple of 64, N of 8.\n"
+        "one CUDA device. expected_m is a hint that tunes and never changes the result. K is a multiple of 64, N of 8.\n"
         "Raises ValueError, TypeError, cubinet.Error."),
     method<Form::contiguous, true, fp8_contiguous_signature>(
         "m_grouped_fp8_gemm_nt_contiguous",

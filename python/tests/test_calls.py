@@ -55,6 +55,16 @@ def test_a_contiguous_call_hands_over_pointers_and_sizes(engine: FakeEngine) -> 
     assert r.stream == 0x2000
 
 
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [(0, 1), (-3, 1), (-(1 << 80), 1), (1, 1), (1 << 80, (1 << 63) - 1)],
+    ids=["zero", "negative", "below 64 bits", "one", "above 64 bits"],
+)
+def test_expected_m_is_a_hint_that_is_never_refused_for_its_value(engine: FakeEngine, given: int, taken: int) -> None:
+    deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(), given)
+    assert (engine.record.launches, engine.record.expected_m) == (1, taken)
+
+
 def test_a_masked_fp8_call_hands_over_scales_as_they_lie(engine: FakeEngine) -> None:
     deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(), 17)
     r = engine.record

@@ -58,7 +58,7 @@ TEST_CASE("an expected_m outside the prepared range is only a worse hint", "[int
   CUBINET_GPU(gpu);
   const auto gemm = gpu.prepare(kMasked, {16, 32});
   const auto plan = masked_plan(kMasked, {100, 1, 0, 77}, 100);
-  for (const std::int64_t expected_m : {1, 20, 100000}) {
+  for (const std::int64_t expected_m : {-5, 0, 1, 20, 100000}) {
     INFO("expected_m " << expected_m);
     CHECK(gpu.complaint(gemm, plan, expected_m) == "");
   }

@@ -101,14 +101,16 @@ TEST_CASE("An M outside the prepared range is refused with the range") {
   CHECK(test::fake_device().launches == 0);
 }
 
-TEST_CASE("The masked layout clamps the expected rows into the prepared range") {
+TEST_CASE("Expected rows are a hint: 0 and less mean 1, and all are clamped into the prepared range") {
   const auto gemm = prepared(kMasked);
   const auto launched_for = [&](std::int64_t expected_m) {
     REQUIRE(gemm.launch(masked_arguments(64, expected_m), nullptr));
     return test::fake_device().launched;
   };
   CHECK(launched_for(std::numeric_limits<std::int64_t>::min()) == function_number(101));
+  CHECK(launched_for(-1) == function_number(101));
   CHECK(launched_for(0) == function_number(101));
+  CHECK(launched_for(1) == function_number(101));
   CHECK(launched_for(10) == function_number(102));
   CHECK(launched_for(std::numeric_limits<std::int64_t>::max()) == function_number(103));
 }
