@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "util/crypto_context.hpp"
 #include "util/files.hpp"
 
 namespace cubinet::cache {
@@ -17,7 +18,7 @@ namespace {
 constexpr std::uint64_t max_key_file_bytes = 65'536;
 constexpr std::size_t signature_bytes = 64;
 
-using PemReader = EVP_PKEY* (*)(BIO*, EVP_PKEY**, pem_password_cb*, void*);
+using PemReader = EVP_PKEY* (*)(BIO*, EVP_PKEY**, pem_password_cb*, void*, OSSL_LIB_CTX*, const char*);
 
 struct Release {
   void operator()(BIO* memory) const { BIO_free(memory); }
@@ -32,7 +33,8 @@ const std::uint8_t* octets(std::string_view bytes) { return reinterpret_cast<con
 std::shared_ptr<EVP_PKEY> parse(std::string_view pem, PemReader reader) {
   const std::unique_ptr<BIO, Release> memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   if (!memory) throw std::bad_alloc();
-  std::shared_ptr<EVP_PKEY> key(reader(memory.get(), nullptr, no_password, nullptr), EVP_PKEY_free);
+  std::shared_ptr<EVP_PKEY> key(reader(memory.get(), nullptr, no_password, nullptr, util::crypto_context(), nullptr),
+                                EVP_PKEY_free);
   ERR_clear_error();
   return key;
 }
@@ -56,7 +58,7 @@ std::unique_ptr<EVP_MD_CTX, Release> make_context() {
 
 Expected<SigningKey> SigningKey::read(const std::filesystem::path& path) {
   auto key =
-      read_key(path, PEM_read_bio_PrivateKey,
+      read_key(path, PEM_read_bio_PrivateKey_ex,
                "Ed25519 private key without a password: `openssl genpkey -algorithm ed25519 -out FILE` makes one");
   if (!key) return tl::make_unexpected(std::move(key.error()));
   SigningKey result;
@@ -69,7 +71,8 @@ std::string SigningKey::sign(std::string_view bytes) const {
   std::string signature(signature_bytes, '\0');
   std::size_t size = signature.size();
   auto* out = reinterpret_cast<std::uint8_t*>(signature.data());
-  if (EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_.get()) != 1 ||
+  if (EVP_DigestSignInit_ex(context.get(), nullptr, nullptr, util::crypto_context(), nullptr, key_.get(), nullptr) !=
+          1 ||
       EVP_DigestSign(context.get(), out, &size, octets(bytes), bytes.size()) != 1 || size != signature_bytes) {
     throw std::runtime_error("libcrypto cannot sign with Ed25519");
   }
@@ -77,7 +80,7 @@ std::string SigningKey::sign(std::string_view bytes) const {
 }
 
 Expected<VerifyKey> VerifyKey::read(const std::filesystem::path& path) {
-  auto key = read_key(path, PEM_read_bio_PUBKEY,
+  auto key = read_key(path, PEM_read_bio_PUBKEY_ex,
                       "Ed25519 public key: `openssl pkey -in PRIVATE -pubout -out FILE` makes it of the private one");
   if (!key) return tl::make_unexpected(std::move(key.error()));
   VerifyKey result;
@@ -89,7 +92,8 @@ bool VerifyKey::accepts(std::string_view bytes, std::string_view signature) cons
   const auto context = make_context();
   const bool good =
       signature.size() == signature_bytes &&
-      EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key_.get()) == 1 &&
+      EVP_DigestVerifyInit_ex(context.get(), nullptr, nullptr, util::crypto_context(), nullptr, key_.get(), nullptr) ==
+          1 &&
       EVP_DigestVerify(context.get(), octets(signature), signature.size(), octets(bytes), bytes.size()) == 1;
   ERR_clear_error();
   return good;

@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cubinet/cubinet.hpp"
-#include "jit/driver.hpp"
 #include "jit/jobs.hpp"
+#include "tools/doctor_check.hpp"
+#include "tools/doctor_driver.hpp"
 #include "tools/number.hpp"
 #include "tools/output.hpp"
 #include "tools/signals.hpp"
@@ -37,36 +38,6 @@ constexpr const char* doctor_help =
     "driver or a device kernels can be compiled and stored, but not run.\n"
     "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend, note}}; warmup says whether\n"
     "kernels can be compiled and stored here, run whether they can be run.";
-
-enum class State { ok, absent, failed };
-
-struct Check {
-  std::string name;
-  State state = State::ok;
-  std::string found;
-  std::string mend = {};  // empty when there is nothing to mend, or another check says what
-  std::string note = {};  // something that is no obstacle; may be empty
-};
-
-const char* state_name(State state) {
-  switch (state) {
-    case State::ok:
-      return "ok";
-    case State::absent:
-      return "absent";
-    case State::failed:
-      return "failed";
-  }
-  return "failed";
-}
-
-// A check from an error whose message ends in "; ADVICE": the advice is the mend, and is not said twice.
-Check absent(const char* name, const Error& error, const std::string& purpose = {}) {
-  const std::size_t end = error.message.rfind("; ");
-  if (end == std::string::npos) return {name, State::absent, error.message, purpose, ""};
-  const std::string advice = error.message.substr(end + 2);
-  return {name, State::absent, error.message.substr(0, end), purpose.empty() ? advice : purpose + ": " + advice, ""};
-}
 
 Check check_nvrtc(const Toolchain& toolchain) {
   if (toolchain.missing) return absent("NVRTC", *toolchain.missing);
@@ -137,30 +108,6 @@ Check check_cache(const std::string& option) {
           "make it writable, or name another folder with --cache or CUBINET_CACHE_DIR"};
 }
 
-Check check_device(const std::shared_ptr<const jit::Driver>& driver, int ordinal) {
-  const auto context = jit::DeviceContext::retain(driver, ordinal);
-  if (!context) {
-    return {"device", State::absent, context.error().message, "no need for warmup; to run kernels, an sm_90a device"};
-  }
-  const jit::DeviceInfo& info = context->info();
-  const std::string found =
-      fmt::format("{}: {}, compute capability {}.{}, {} SMs, {}", info.ordinal, info.name, info.compute_major,
-                  info.compute_minor, info.num_sms, format_byte_size(static_cast<std::int64_t>(info.total_bytes)));
-  if (info.compute_major == 9 && info.compute_minor == 0) return {"device", State::ok, found, ""};
-  return {"device", State::failed, found, "kernels for sm_90a run on compute capability 9.0 only"};
-}
-
-void check_driver(std::vector<Check>& checks) {
-  const auto driver = jit::Driver::open();
-  if (!driver) {
-    checks.push_back(absent("driver", driver.error(), "not needed for warmup; to run kernels"));
-    checks.push_back({"device", State::absent, "not looked for: there is no driver", "", ""});
-    return;
-  }
-  checks.push_back({"driver", State::ok, fmt::format("from {}", (*driver)->path), ""});
-  checks.push_back(check_device(*driver, ServiceOptions::from_environment().device));
-}
-
 void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
   for (const Check& check : checks) {
     print(fmt::format("{:<14} {:<7} {}\n", check.name, state_name(check.state), one_line(check.found)));
@@ -178,7 +125,9 @@ int run(const DoctorOptions& options) {
   std::vector<Check> checks{check_nvrtc(toolchain), check_probe(toolchain), check_cache(options.cache)};
   bool warmup = true;
   for (const Check& check : checks) warmup = warmup && check.state == State::ok;
-  check_driver(checks);
+  const auto driver = jit::Driver::open();
+  checks.push_back(check_driver(driver));
+  checks.push_back(check_device(driver, ServiceOptions::from_environment().device));
   const bool runs = checks.back().state == State::ok;
 
   if (options.json) {

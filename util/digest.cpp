@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "util/crypto_context.hpp"
+
 namespace cubinet::util {
 namespace {
 
@@ -23,9 +25,14 @@ constexpr std::array<signed char, 256> digit_values = [] {
 // Value of a hexadecimal digit, -1 for another character. Independent of the locale.
 int digit_value(char c) { return digit_values[static_cast<unsigned char>(c)]; }
 
+EVP_MD* fetch_algorithm() {
+  if (EVP_MD* const fetched = EVP_MD_fetch(crypto_context(), "SHA256", nullptr)) return fetched;
+  throw std::runtime_error("libcrypto has no SHA-256");
+}
+
 // Looked up once: by EVP_sha256() every digest looks it up anew, under locks.
 const EVP_MD* algorithm() {
-  static const EVP_MD* const fetched = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  static const EVP_MD* const fetched = fetch_algorithm();
   return fetched;
 }
 

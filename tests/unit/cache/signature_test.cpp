@@ -4,6 +4,7 @@
 #include "cache/bundle.hpp"
 #include "catch.hpp"
 #include "unit/cache/bundle_builder.hpp"
+#include "unit/util/openssl_configurations.hpp"
 
 using namespace cubinet;
 namespace fs = std::filesystem;
@@ -26,6 +27,15 @@ TEST_CASE("signatures are those of RFC 8032") {
       hex(keys.other().sign("\x72")) ==
       "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aee"
       "b00d291612bb0c00");
+}
+
+TEST_CASE("signatures do not depend on what the machine's OpenSSL configuration allows") {
+  const test::TempFolder folder;
+  for (const std::string& configuration : test::openssl_configurations(folder.path())) {
+    INFO(configuration);
+    CHECK(test::passes_under(configuration, "signatures are those of RFC 8032"));
+    CHECK(test::passes_under(configuration, "a signature is accepted for its own bytes and key alone"));
+  }
 }
 
 TEST_CASE("a signature is accepted for its own bytes and key alone") {

@@ -1,6 +1,14 @@
 #include "util/digest.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "catch.hpp"
+#include "unit/util/openssl_configurations.hpp"
 
 using namespace cubinet;
 
@@ -23,4 +31,28 @@ TEST_CASE("hexadecimal text is read back as it was written, and nothing else is 
   CHECK_FALSE(util::from_hex("00fff", two));
   CHECK_FALSE(util::from_hex("00fg", two));
   CHECK_FALSE(util::from_hex("0x0f", two));
+}
+
+TEST_CASE("SHA-256 does not depend on what the machine's OpenSSL configuration allows") {
+  const test::TempFolder folder;
+  for (const std::string& configuration : test::openssl_configurations(folder.path())) {
+    INFO(configuration);
+    CHECK(test::passes_under(configuration, "SHA-256 gives the digests that FIPS 180-4 prints"));
+  }
+}
+
+TEST_CASE("The child of a fork and many threads at once get the same SHA-256") {
+  const auto is_right = [] { return util::sha256_hex("abc").starts_with("ba7816bf8f01cfea"); };
+  REQUIRE(is_right());
+  std::atomic<int> right = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) threads.emplace_back([&] { right += is_right() ? 1 : 0; });
+  }
+  CHECK(right == 8);
+  const pid_t child = fork();
+  if (child == 0) _exit(is_right() ? 0 : 1);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
