@@ -6,6 +6,7 @@
 #include "gpu/gpu.hpp"
 #include "jit/selector.hpp"
 #include "warmup/model.hpp"
+#include "warmup/model_problems.hpp"
 
 namespace cubinet::tests {
 namespace {
