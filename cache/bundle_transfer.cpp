@@ -20,9 +20,9 @@ Expected<void> check_all(const Bundle& bundle) {
 // One entry of a bundle that was checked, once more: the file may have changed since. False: it was there.
 Expected<bool> import_row(const Bundle& bundle, std::uint64_t i, Cabinet& cabinet) {
   const Key key = bundle.contents().row(i).key;
-  if (cabinet.holds(key)) return false;  // sets aside what is damaged there
   const auto object = bundle.read_row(i);
   if (!object) return tl::make_unexpected(object.error());
+  if (!cabinet.takes(key, object->facts)) return false;
   if (auto published = cabinet.publish(key, *object); !published) return tl::make_unexpected(published.error());
   return true;
 }

@@ -33,20 +33,23 @@ Expected<void> Cabinet::State::require_whole() const {
 }
 
 std::optional<Object> Cabinet::State::read(const Key& key) const {
+  BestObject best(surroundings.preference);
   auto object = first().read(key);
-  if (object) return std::move(*object);
-  if (is_damage(object.error()) && writable() && store.set_damaged_aside(key).value_or(false)) {
+  if (object) {
+    best.offer(std::move(*object));
+  } else if (is_damage(object.error()) && writable() && store.set_damaged_aside(key).value_or(false)) {
     ++set_aside;
     tally.add({.damage = 1});
   }
-  return read_layers(key);
+  offer_layers(key, best);
+  return best.take();
 }
 
-std::optional<Object> Cabinet::State::read_layers(const Key& key) const {
+void Cabinet::State::offer_layers(const Key& key, BestObject& best) const {
   for (const auto& layer : layers) {
-    if (auto object = layer->read(key); object) return std::move(*object);
+    if (best.is_settled()) return;
+    if (auto object = layer->read(key); object) best.offer(std::move(*object));
   }
-  return std::nullopt;
 }
 
 bool Cabinet::State::exists(const Key& key) const {
@@ -122,6 +125,21 @@ Claim Cabinet::claim(const Key& key) const {
   return state_->writable() ? Claim::attempt(state_->root.layout, key, state_->calls) : Claim();
 }
 
+bool Cabinet::takes(const Key& key, const Facts& facts) const {
+  const auto present = state_->first().read(key);
+  return !present || is_better(state_->surroundings.preference, facts, present->facts);
+}
+
+// A row that describes the entry before goes on doing so where the writer is killed between the two: so it is made
+// unsound first, and the next listing reads the object.
+Expected<util::Published> Cabinet::State::store_object(const Key& key, const Object& object) const {
+  return store.publish(key, object, [&](const Facts& present) {
+    if (!is_better(surroundings.preference, object.facts, present)) return false;
+    static_cast<void>(index.distrust(key));
+    return true;
+  });
+}
+
 Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin origin) {
   if (auto writable = state_->require_writable(); !writable) return writable;
   IndexChange change;
@@ -130,7 +148,7 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
     change.counted = {.misses = 1, .compiles = 1};
   }
   const auto published =
-      restore_root(state_->root.layout, state_->calls).and_then([&] { return state_->store.publish(key, object); });
+      restore_root(state_->root.layout, state_->calls).and_then([&] { return state_->store_object(key, object); });
   if (!published) {
     state_->tally.add(change.counted);
     return tl::make_unexpected(published.error());

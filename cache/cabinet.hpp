@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +38,9 @@ struct Facts {
   double compile_ms = 0;
   std::int64_t created = 0;               // seconds since 1970, UTC
   std::vector<std::string> kernel_names;  // entry points in the payload
+  // What made the payload, exactly: a compiler's name and build. The cabinet does not look into it. Empty in objects of
+  // earlier builds.
+  std::string compiler{};
 
   friend bool operator==(const Facts&, const Facts&) = default;
 };
@@ -81,9 +86,10 @@ struct Stats {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;
   std::int64_t hits = 0;
-  std::int64_t quarantined = 0;  // damaged files that were set aside
-  double compile_ms = 0;         // what the entries cost to make, together
-  std::int64_t damaged = 0;      // files in objects/ that look damaged, see Survey
+  std::int64_t quarantined = 0;                   // damaged files that were set aside
+  double compile_ms = 0;                          // what the entries cost to make, together
+  std::map<std::string, std::int64_t> compilers;  // how many entries each has made; empty: not recorded
+  std::int64_t damaged = 0;                       // files in objects/ that look damaged, see Survey
   std::vector<Unreadable> unreadable;
   std::string index_problem;  // why the index could not be read, else empty: hits and counters are not known then
   Counters counters;
@@ -150,6 +156,10 @@ std::string_view persistence_name(Persistence persistence);
 // Where an entry that is published comes from: it was missed and compiled, or copied from another place.
 enum class Origin : std::uint8_t { compiled, copied };
 
+// How good an entry of a key is for this process. Lower is better, 0: nothing is better. Nothing: this process cannot
+// use the entry; a look-up passes it by, which is no damage. Must be pure and thread-safe.
+using Preference = std::function<std::optional<int>(const Facts&)>;
+
 // What a cabinet needs of the world outside; tests bring their own. The references must outlive the cabinet.
 struct Surroundings {
   const util::Clock& clock = util::system_clock();
@@ -158,6 +168,7 @@ struct Surroundings {
   Limits limits = default_limits;                  // of the root, for those who publish into it
   bool promote = false;  // whether what record_hits() is told of and a layer alone has is copied to the root
   std::filesystem::path bundle_key{};  // the public key that bundles must be signed with to be layers; empty: none
+  Preference preference{};             // between entries of one key that differ in their facts; null: all are 0
 };
 
 struct Stack;
@@ -194,7 +205,9 @@ class Cabinet {
   Expected<void> add_layer(const std::filesystem::path& path);
 
   // The entry, if it is there and whole: size, digest, key and record are checked on the bytes that are
-  // returned. A damaged file is moved to quarantine/, counted, and answered as a miss. Touches no SQLite.
+  // returned. A damaged file is moved to quarantine/, counted, and answered as a miss. Touches no SQLite. Goes through
+  // the root and the layers in order: the first entry that the preference ranks 0, else the best of those that it
+  // ranks, of equal ones the first.
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
   // Whether find() answers for the record that the key is the digest of. As thorough as find(), and as costly.
   [[nodiscard]] bool holds(const Key& key) const;
@@ -203,17 +216,21 @@ class Cabinet {
   // How many damaged files find() and holds() have set aside.
   [[nodiscard]] std::int64_t set_aside() const;
 
+  // Whether publish() would store an entry with these facts: the root has no whole one of the key, or a worse one.
+  [[nodiscard]] bool takes(const Key& key, const Facts& facts) const;
+
   // Tries to be the one that makes the entry, see claim.hpp. Does not wait. Neither mine nor taken where the root
   // cannot be written or locked: make the entry all the same.
   [[nodiscard]] Claim claim(const Key& key) const;
 
   // Stores an entry: temporary file, fsync, rename, fsync of the folder, then the index row. The first
-  // publisher wins; a second one of the same key is a success that changes nothing. A failed index row
-  // is not an error. On an error nothing is left behind and the caller's bytes stay good: cache_unusable for a
-  // read-only root, invalid_argument when `key` is not SHA-256(object.record) or a part is out of bounds (see
-  // object_format.hpp), io or no_room with the system's reason. What was compiled counts as a miss and a compilation;
-  // what was copied as used now, so that its age elsewhere has it evicted no earlier.
-  // Who brings the root over its limits evicts what was used least recently, until it is a tenth below them.
+  // publisher wins; a second one of the same key is a success that changes nothing, unless the preference ranks its
+  // entry better than the one that is there: then it takes its place by a rename, and whoever looks meanwhile finds the
+  // one or the other, whole. A failed index row is not an error. On an error nothing is left behind and the caller's
+  // bytes stay good: cache_unusable for a read-only root, invalid_argument when `key` is not SHA-256(object.record) or
+  // a part is out of bounds (see object_format.hpp), io or no_room with the system's reason. What was compiled counts
+  // as a miss and a compilation; what was copied as used now, so that its age elsewhere has it evicted no earlier. Who
+  // brings the root over its limits evicts what was used least recently, until it is a tenth below them.
   Expected<void> publish(const Key& key, const Object& object, Origin origin = Origin::copied);
 
   // Counts kernels that were found, and adds one hit at the present time to each one's entry; kernels that had to be

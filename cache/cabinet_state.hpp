@@ -12,6 +12,7 @@
 #include "cache/index.hpp"
 #include "cache/layer.hpp"
 #include "cache/object_store.hpp"
+#include "cache/preference.hpp"
 #include "cache/retention.hpp"
 #include "cache/root.hpp"
 #include "cache/tally.hpp"
@@ -44,11 +45,12 @@ struct Cabinet::State {
     if (bundle) return *bundle;
     return store;
   }
-  // The whole object in the root, else in the first layer that has it. Damage is set aside in a root that can be
-  // written.
+  // See Cabinet::find. Damage is set aside in a root that can be written.
   [[nodiscard]] std::optional<Object> read(const Key& key) const;
-  // The same from the layers alone.
-  [[nodiscard]] std::optional<Object> read_layers(const Key& key) const;
+  // Offers what the layers have, until nothing is better.
+  void offer_layers(const Key& key, BestObject& best) const;
+  // Stores it in the root, see Cabinet::publish; without the row.
+  [[nodiscard]] Expected<util::Published> store_object(const Key& key, const Object& object) const;
   // Whether there is a file of it anywhere, whole or not.
   [[nodiscard]] bool exists(const Key& key) const;
 

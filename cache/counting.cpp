@@ -61,8 +61,10 @@ std::optional<Object> Cabinet::State::read_or_promote(const Key& key) const {
   auto object = store.read(key);
   if (object) return std::move(*object);
   if (!promote) return std::nullopt;
-  auto lower = read_layers(key);
-  if (lower && !store.publish(key, *lower)) lower.reset();
+  BestObject best(surroundings.preference);
+  offer_layers(key, best);
+  auto lower = best.take();
+  if (lower && !store_object(key, *lower)) lower.reset();
   return lower;
 }
 

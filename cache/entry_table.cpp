@@ -13,26 +13,42 @@ namespace {
 
 constexpr const char* select_rows =
     "SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, kernel_names, "
-    "record, row_digest, last_used, hits, config FROM entries";
+    "record, digest, last_used, hits, config, compiler FROM entries";
+
+// Of a table without the later columns: no row is sound.
+constexpr const char* select_early_rows =
+    "SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, kernel_names, "
+    "record, '', last_used, hits, config, '' FROM entries";
 
 constexpr const char* put_row =
     "INSERT INTO entries (key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, "
-    "kernel_names, record, row_digest, last_used, hits, config) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "kernel_names, record, row_digest, last_used, hits, config, compiler, digest) "
+    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT (key) DO UPDATE SET bytes=excluded.bytes, family=excluded.family, arch=excluded.arch, n=excluded.n, "
     "k=excluded.k, config=excluded.config, registers=excluded.registers, spill_bytes=excluded.spill_bytes, "
     "smem_bytes=excluded.smem_bytes, "
     "compile_ms=excluded.compile_ms, created=excluded.created, kernel_names=excluded.kernel_names, "
-    "record=excluded.record, row_digest=excluded.row_digest";
+    "record=excluded.record, row_digest=excluded.row_digest, compiler=excluded.compiler, digest=excluded.digest";
 
 // Noise in the middle of a page can leave a sound tree with other texts in it; this tells.
-std::string row_digest(const Entry& entry) {
-  const auto facts = facts_to_json(entry.facts);
+std::string digest_of(const Entry& entry, const Facts& described) {
+  const auto facts = facts_to_json(described);
   if (!facts) return {};
   const std::string bytes = std::to_string(entry.bytes);
   std::string text;
   text.reserve(2 * entry.key.bytes.size() + bytes.size() + facts->size() + entry.record.size() + 3);
   text.append(entry.key.hex()).append(1, '\n').append(bytes).append(1, '\n').append(*facts).append(1, '\n');
   return util::sha256_hex(text.append(entry.record));
+}
+
+std::string digest_of(const Entry& entry) { return digest_of(entry, entry.facts); }
+
+// The digest that builds without the column `compiler` expect.
+std::string early_digest_of(const Entry& entry) {
+  if (entry.facts.compiler.empty()) return digest_of(entry);
+  Facts facts = entry.facts;
+  facts.compiler.clear();
+  return digest_of(entry, facts);
 }
 
 // 0 is never; a clock may say 1970 or less.
@@ -59,6 +75,7 @@ Index::Row read_row(const Statement& row, const Key& key) {
   entry.last_used = row.count(14);  // the digest does not cover what changes with use
   entry.hits = row.count(15);
   entry.facts.config = row.text(16);
+  entry.facts.compiler = row.text(17);
   return out;
 }
 
@@ -74,7 +91,7 @@ void check(const std::vector<Unchecked>& rows) {
     auto names = texts_from_json(names_text);
     row->sound = names.has_value();
     if (names) row->entry.facts.kernel_names = std::move(*names);
-    row->sound = row->sound && digest == row_digest(row->entry);
+    row->sound = row->sound && digest == digest_of(row->entry);
   }
 }
 
@@ -106,24 +123,32 @@ class Checker {
 SqlExpected<void> put(Statement& statement, const Entry& entry) {
   const std::string key = entry.key.hex();
   const std::string names = util::json_strings(entry.facts.kernel_names);
-  const std::string digest = row_digest(entry);
+  const std::string early_digest = early_digest_of(entry);
+  const std::string digest = digest_of(entry);
   const Facts& facts = entry.facts;
   statement.reset();
   statement.bind(key).bind(entry.bytes).bind(facts.family).bind(facts.arch).bind(facts.n).bind(facts.k);
   statement.bind(std::int64_t{facts.registers}).bind(std::int64_t{facts.spill_bytes});
   statement.bind(std::int64_t{facts.smem_bytes}).bind(facts.compile_ms).bind(facts.created);
-  statement.bind(names).bind(entry.record).bind(digest).bind(entry.last_used).bind(entry.hits);
-  statement.bind(facts.config);
+  statement.bind(names).bind(entry.record).bind(early_digest).bind(entry.last_used).bind(entry.hits);
+  statement.bind(facts.config).bind(facts.compiler).bind(digest);
   return statement.run();
 }
 
 }  // namespace
 
+SqlExpected<bool> has_compilers(Database& database) {
+  return database.integer("SELECT count(*) FROM pragma_table_info('entries') WHERE name IN ('compiler', 'digest')")
+      .map([](std::int64_t columns) { return columns == 2; });
+}
+
 SqlExpected<Index::Rows> read_rows(Database& database) {
   auto check = database.text("PRAGMA quick_check(1)");
   if (!check) return tl::make_unexpected(check.error());
   if (*check != "ok") return damaged(*check);
-  auto statement = database.prepare(select_rows);
+  const auto whole = has_compilers(database);
+  if (!whole) return tl::make_unexpected(whole.error());
+  auto statement = database.prepare(*whole ? select_rows : select_early_rows);
   if (!statement) return tl::make_unexpected(statement.error());
   Index::Rows rows;
   Checker checker;
@@ -149,6 +174,13 @@ SqlExpected<void> put_rows(Database& database, const std::vector<Entry>& entries
     if (auto done = put(*insert, entry); !done) return done;
   }
   return {};
+}
+
+SqlExpected<void> distrust_row(Database& database, const Key& key) {
+  auto update = database.prepare("UPDATE entries SET row_digest = '', digest = '' WHERE key = ?");
+  if (!update) return tl::make_unexpected(update.error());
+  const std::string hex = key.hex();
+  return update->bind(hex).run();
 }
 
 SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& keys) {

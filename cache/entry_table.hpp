@@ -19,11 +19,24 @@ CREATE TABLE entries (
 ) STRICT, WITHOUT ROWID;
 )";
 
+// What was added since, without a new version: builds that do not know these columns name theirs and pass them by. The
+// digest is over the whole of the row, the compiler too; a row that such a build has written has another one or none.
+inline constexpr const char* compilers_schema = R"(
+ALTER TABLE entries ADD COLUMN compiler TEXT NOT NULL DEFAULT '';
+ALTER TABLE entries ADD COLUMN digest TEXT NOT NULL DEFAULT '';
+)";
+
+// Whether the table has these columns.
+SqlExpected<bool> has_compilers(Database& database);
+
 // All rows, after a check of the file's structure.
 SqlExpected<Index::Rows> read_rows(Database& database);
 
 // Adds rows or brings them up to date; hits and last_used of a row that is there stay.
 SqlExpected<void> put_rows(Database& database, const std::vector<Entry>& entries);
+
+// Makes the row of a key unsound, if there is one. Its use stays.
+SqlExpected<void> distrust_row(Database& database, const Key& key);
 
 // Returns how many there were.
 SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& keys);

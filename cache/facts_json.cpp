@@ -61,7 +61,8 @@ Json parse(std::string_view json) { return Json::parse(json.begin(), json.end(),
 
 Expected<std::string> facts_to_json(const Facts& facts) {
   if (!std::isfinite(facts.compile_ms)) return fail(ErrorCode::invalid_argument, "the compile time is not a number");
-  bool text = util::is_utf8(facts.arch) && util::is_utf8(facts.config) && util::is_utf8(facts.family);
+  bool text = util::is_utf8(facts.arch) && util::is_utf8(facts.config) && util::is_utf8(facts.family) &&
+              util::is_utf8(facts.compiler);
   for (const std::string& name : facts.kernel_names) text = text && util::is_utf8(name);
   if (!text) return fail(ErrorCode::invalid_argument, "a text among the entry's facts is not UTF-8");
   std::vector<util::JsonMember> members = {{"arch", util::json_string(facts.arch)},
@@ -74,7 +75,9 @@ Expected<std::string> facts_to_json(const Facts& facts) {
                                            {"registers", fmt::to_string(facts.registers)},
                                            {"smem_bytes", fmt::to_string(facts.smem_bytes)},
                                            {"spill_bytes", fmt::to_string(facts.spill_bytes)}};
+  // Ascending, as all of them.
   if (!facts.config.empty()) members.insert(members.begin() + 2, {"config", util::json_string(facts.config)});
+  if (!facts.compiler.empty()) members.insert(members.begin() + 2, {"compiler", util::json_string(facts.compiler)});
   return util::json_object(members);
 }
 
@@ -90,6 +93,7 @@ std::optional<Facts> facts_from_json(std::string_view json) {
   const auto names = object.find("kernel_names");
   if (!whole || names == object.end()) return std::nullopt;
   if (object.contains("config") && !read(object, "config", facts.config)) return std::nullopt;
+  if (object.contains("compiler") && !read(object, "compiler", facts.compiler)) return std::nullopt;
   auto read_names = texts(*names);
   if (!read_names) return std::nullopt;
   facts.kernel_names = std::move(*read_names);

@@ -29,8 +29,6 @@ constexpr std::int64_t counters_version = 4;
 
 bool is_known(std::int64_t version) { return version >= oldest_version && version <= index_schema_version; }
 
-bool is_version(const SqlExpected<std::int64_t>& version) { return version && *version == index_schema_version; }
-
 // Makes the tables in a database that has nothing in it, and what an earlier version did not have in one of its own.
 // The look and the making are one transaction, so that of several processes one makes them.
 SqlExpected<void> make_schema(Database& database) {
@@ -38,7 +36,6 @@ SqlExpected<void> make_schema(Database& database) {
   if (!transaction) return tl::make_unexpected(transaction.error());
   const auto version = database.integer("PRAGMA user_version");
   if (!version) return tl::make_unexpected(version.error());
-  if (is_version(version)) return {};
   const auto tables = database.integer("SELECT count(*) FROM sqlite_master");
   if (!tables) return tl::make_unexpected(tables.error());
   const bool fresh = *version == 0 && *tables == 0;
@@ -47,7 +44,10 @@ SqlExpected<void> make_schema(Database& database) {
   if (fresh) statements.push_back(entries_schema);
   if (*version < coverage_version) statements.push_back(coverage_schema);
   if (*version < counters_version) statements.push_back(counters_schema);
-  statements.push_back(set_version);
+  if (*version < index_schema_version) statements.push_back(set_version);
+  const auto whole = fresh ? false : has_compilers(database);
+  if (!whole) return tl::make_unexpected(whole.error());
+  if (!*whole) statements.push_back(compilers_schema);
   for (const char* statement : statements) {
     if (auto made = database.run(statement); !made) return made;
   }
@@ -79,7 +79,11 @@ SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds pa
   }
   const auto version = database->integer("PRAGMA user_version");
   if (!version) return tl::make_unexpected(version.error());
-  if (is_version(version)) return database;
+  if (*version == index_schema_version) {
+    const auto whole = has_compilers(*database);
+    if (!whole) return tl::make_unexpected(whole.error());
+    if (*whole) return database;
+  }
   if (auto made = make_schema(*database); !made) return tl::make_unexpected(made.error());
   return database;
 }
@@ -217,6 +221,10 @@ Expected<Totals> Index::apply(const IndexChange& wanted) const {
     if (auto done = add_counters(database, counted); !done) return tl::make_unexpected(done.error());
     return read_totals(database);
   }));
+}
+
+Expected<void> Index::distrust(const Key& key) const {
+  return translate(change([&](Database& database) { return distrust_row(database, key); }));
 }
 
 Expected<void> Index::recount() const {

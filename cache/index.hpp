@@ -58,6 +58,8 @@ class Index {
 
   // Returns how large the root is by the rows then.
   Expected<Totals> apply(const IndexChange& change) const;
+  // Makes a row unsound, so that the next listing reads the object. It keeps its use.
+  Expected<void> distrust(const Key& key) const;
   // Sums up anew how large the root is.
   Expected<void> recount() const;
   // Adds one hit at `now` to each key, and what was counted, in one transaction. Returns the keys that have no row.

@@ -28,7 +28,7 @@ struct Head {
 auto damaged(std::string_view what) { return fail(ErrorCode::invalid_argument, std::string(what)); }
 
 Expected<void> check_facts(const Facts& facts) {
-  for (const std::string* text : {&facts.family, &facts.arch, &facts.config}) {
+  for (const std::string* text : {&facts.family, &facts.arch, &facts.config, &facts.compiler}) {
     if (text->size() > max_fact_text_bytes) return damaged("a text of the facts is too long");
   }
   const auto smallest =

@@ -11,7 +11,8 @@
 //             record length        4 bytes, 0 .. max_record_bytes
 //             facts length         4 bytes, 0 .. max_facts_bytes
 //   record  = the canonical record, verbatim
-//   facts   = JSON, see facts_json.hpp; family, arch and config of at most max_fact_text_bytes; no number is negative,
+//   facts   = JSON, see facts_json.hpp; family, arch, config and compiler of at most max_fact_text_bytes; no number is
+//   negative,
 //             compile_ms at most max_compile_ms, created at most max_moment
 //   tail    = footer length        4 bytes, from "cubinetF" to the end of the file
 //             check               32 bytes, SHA-256 of the footer's bytes before it
@@ -33,7 +34,7 @@ inline constexpr std::uint64_t max_payload_bytes = std::uint64_t{64} << 20;
 inline constexpr std::uint64_t max_record_bytes = std::uint64_t{16}
                                                   << 10;  // ours are 1.5 KiB; a listing holds them all
 inline constexpr std::uint64_t max_facts_bytes = std::uint64_t{16} << 10;
-inline constexpr std::size_t max_fact_text_bytes = 256;  // of family, arch and config
+inline constexpr std::size_t max_fact_text_bytes = 256;  // of family, arch, config and compiler
 inline constexpr double max_compile_ms = 1e12;
 inline constexpr std::int64_t max_moment = std::int64_t{1} << 40;  // seconds since 1970
 inline constexpr std::uint64_t footer_head_bytes = 92;

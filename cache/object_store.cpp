@@ -49,25 +49,32 @@ Expected<void> ObjectStore::make_shard(const fs::path& shard) const {
   return util::sync_folder(calls_, layout_.objects());
 }
 
-// Whether the entry is there, whole. A damaged one is set aside.
-Expected<bool> ObjectStore::holds(const Key& key) const {
-  const auto object = read(key);
-  if (object) return true;
-  if (object.error().code == ErrorCode::not_found) return false;
+// Of the entry that is there, whole; nothing where there is none. A damaged one is set aside.
+Expected<std::optional<Facts>> ObjectStore::facts(const Key& key) const {
+  auto object = read(key);
+  if (object) return std::move(object->facts);
+  if (object.error().code == ErrorCode::not_found) return std::nullopt;
   if (object.error().code != ErrorCode::invalid_argument) return tl::make_unexpected(object.error());
   auto moved = set_damaged_aside(key);
   if (!moved && exists(key)) return tl::make_unexpected(moved.error());
-  return moved && !*moved;
+  if (!moved || *moved) return std::nullopt;
+  object = read(key);  // a whole one has come in its place
+  if (!object) return std::nullopt;
+  return std::move(object->facts);
 }
 
-Expected<util::Published> ObjectStore::publish(const Key& key, const Object& object) const {
+Expected<util::Published> ObjectStore::publish(const Key& key, const Object& object, const Replaces& replaces) const {
   const auto footer = encode_footer(key, object);
   if (!footer) return tl::make_unexpected(footer.error());
   const fs::path target = layout_.object(key);
   if (auto made = make_shard(target.parent_path()); !made) return tl::make_unexpected(made.error());
-  const auto held = holds(key);
-  if (!held) return tl::make_unexpected(held.error());
-  if (!*held) return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer});
+  const auto present = facts(key);
+  if (!present) return tl::make_unexpected(present.error());
+  const bool replacing = *present && replaces && replaces(**present);
+  if (!*present || replacing) {
+    const auto existing = replacing ? util::Existing::replaced : util::Existing::kept;
+    return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer}, existing);
+  }
   // Its publisher may not have come to that yet.
   if (auto synced = util::sync_folder(calls_, target.parent_path()); !synced) {
     return tl::make_unexpected(synced.error());

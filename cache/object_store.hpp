@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "cache/cabinet.hpp"
@@ -23,8 +25,10 @@ class ObjectStore final : public Layer {
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
-  // See Cabinet::publish; without the row. already_there: the entry is there, whole. A damaged one is replaced.
-  Expected<util::Published> publish(const Key& key, const Object& object) const;
+  // See Cabinet::publish; without the row. already_there: the entry is there, whole. A damaged one is replaced, and so
+  // is a whole one of whose facts `replaces` says so; it is asked right before that.
+  using Replaces = std::function<bool(const Facts&)>;
+  Expected<util::Published> publish(const Key& key, const Object& object, const Replaces& replaces = {}) const;
 
   // Moves a damaged object to quarantine/. Puts it back when a whole one turns out to have taken its place meanwhile.
   // True: a damaged one is gone from its place. io: it could not be moved, or was gone already.
@@ -50,7 +54,7 @@ class ObjectStore final : public Layer {
 
  private:
   [[nodiscard]] Expected<void> make_shard(const std::filesystem::path& shard) const;
-  [[nodiscard]] Expected<bool> holds(const Key& key) const;
+  [[nodiscard]] Expected<std::optional<Facts>> facts(const Key& key) const;
 
   Layout layout_;
   util::SystemCalls& calls_;

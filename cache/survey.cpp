@@ -127,6 +127,7 @@ Stats Cabinet::stats(const Survey& survey) {
     stats.bytes += entry.bytes;
     stats.hits += entry.hits;
     stats.compile_ms += entry.facts.compile_ms;
+    ++stats.compilers[entry.facts.compiler];
   }
   if (stats.index_problem.empty()) {
     const auto counters = state_->counters();

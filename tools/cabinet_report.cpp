@@ -100,9 +100,11 @@ std::string groups_section(const Entries& entries, bool use_known) {
     return any ? "any" : fmt::format("{} x {}", size_text(entry.facts.n), size_text(entry.facts.k));
   };
   const auto by_config = [](const cache::Entry& entry) { return config_text(entry.facts); };
+  const auto by_compiler = [](const cache::Entry& entry) { return compiler_text(entry.facts); };
   return "<h2>What it holds</h2>\n" + group_table("family", groups_of(entries, by_family), use_known) +
          group_table("N x K", groups_of(entries, by_shape), use_known) +
-         group_table("configuration", groups_of(entries, by_config), use_known);
+         group_table("configuration", groups_of(entries, by_config), use_known) +
+         group_table("compiler", groups_of(entries, by_compiler), use_known);
 }
 
 // Entries counted by which bound their value does not exceed; the last class has no bound.

@@ -18,6 +18,10 @@ std::string age_of(std::int64_t then) {
 
 std::string config_text(const cache::Facts& facts) { return facts.config.empty() ? "-" : short_text(facts.config); }
 
+std::string compiler_text(const cache::Facts& facts) {
+  return facts.compiler.empty() ? "-" : short_text(facts.compiler);
+}
+
 Known known(const cache::Survey& survey) { return {survey.index_problem.empty(), survey.kept_problem.empty()}; }
 
 std::string kept_text(const cache::Entry& entry, const Known& known) {
@@ -34,6 +38,7 @@ Json entry_object(const cache::Entry& entry, const Known& known) {
               {"n", entry.facts.n},
               {"k", entry.facts.k},
               {"config", entry.facts.config},
+              {"compiler", entry.facts.compiler},
               {"bytes", entry.bytes},
               {"created", entry.facts.created},
               {"last_used", use(entry.last_used)},

@@ -19,6 +19,8 @@ std::string age_of(std::int64_t then);
 
 // "-" where there is none.
 std::string config_text(const cache::Facts& facts);
+// What compiled it; "-" where that is not recorded.
+std::string compiler_text(const cache::Facts& facts);
 
 // What is known of the entries of a survey besides the entries themselves.
 struct Known {

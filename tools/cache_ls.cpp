@@ -56,13 +56,13 @@ std::string shown_text(const Selected& selected) {
 }
 
 void print_entries(const Selected& selected, const std::string& root, const Known& known) {
-  Table table({"KEY", "FAMILY", "ARCH", ">N", ">K", "CONFIG", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN", ">SIZE",
-               ">AGE", ">HITS", "KEPT"});
+  Table table({"KEY", "FAMILY", "ARCH", ">N", ">K", "CONFIG", "COMPILER", ">REGS", ">SPILL", ">SMEM", ">COMPILED IN",
+               ">SIZE", ">AGE", ">HITS", "KEPT"});
   std::int64_t bytes = 0;
   for (const cache::Entry& entry : selected.entries) {
     const cache::Facts& facts = entry.facts;
     table.add({entry.key.hex().substr(0, shown_digits), facts.family, facts.arch, size_text(facts.n),
-               size_text(facts.k), config_text(facts), std::to_string(facts.registers),
+               size_text(facts.k), config_text(facts), compiler_text(facts), std::to_string(facts.registers),
                format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
                milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
                known.use ? std::to_string(entry.hits) : "?", kept_text(entry, known)});

@@ -36,6 +36,7 @@ void print_entry(const cache::Entry& entry, const Known& known) {
   line("arch", short_text(facts.arch));
   line("N, K", fmt::format("{}, {}", size_text(facts.n), size_text(facts.k)));
   line("config", config_text(facts));
+  line("compiler", facts.compiler.empty() ? "not recorded" : short_text(facts.compiler));
   line("registers", fmt::format("{} per thread", facts.registers));
   line("spilled", fmt::format("{} per thread", format_byte_size(facts.spill_bytes)));
   line("shared memory", format_byte_size(facts.smem_bytes));

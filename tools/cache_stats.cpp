@@ -39,6 +39,23 @@ Json coverage_array(const Records& records) {
   return array;
 }
 
+Json compilers_array(const cache::Stats& stats) {
+  Json array = Json::array();
+  for (const auto& [compiler, entries] : stats.compilers) {
+    array.push_back({{"compiler", compiler}, {"entries", entries}});
+  }
+  return array;
+}
+
+// "NVRTC 13.0.88 (10), not recorded (2)"
+std::string compilers_text(const cache::Stats& stats) {
+  std::vector<std::string> parts;
+  for (const auto& [compiler, entries] : stats.compilers) {
+    parts.push_back(fmt::format("{} ({})", compiler.empty() ? "not recorded" : short_text(compiler), entries));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 void print_coverage(const Records& records) {
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
@@ -113,6 +130,7 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
       std::visit([&](auto value) { object[figure.field] = value; }, value_of(figure, stats));
     }
   }
+  object["compilers"] = compilers_array(stats);
   object["unreadable"] = unreadable_array(stats.unreadable);
   object["index_problem"] = stats.index_problem;
   object["counters"] = stats.index_problem.empty() ? counters_object(stats.counters) : Json();
@@ -128,6 +146,7 @@ void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     const std::string value = known(figure, stats) ? figure.text(value_of(figure, stats)) : "unknown";
     print(fmt::format("{:<13}{}\n", figure.label, value));
   }
+  if (!stats.compilers.empty()) print(fmt::format("{:<13}{}\n", "compilers", compilers_text(stats)));
   if (stats.index_problem.empty()) print_counters(stats.counters);
   print_coverage(warmup::read_records(stats.coverage));
 }

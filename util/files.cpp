@@ -80,11 +80,24 @@ Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::fil
   return Published::first;
 }
 
+// Puts the staged file in the place of what is there. It is closed first: where that fails the old one stays.
+Expected<Published> take_place(SystemCalls& calls, Staged& staged, File& file, const std::filesystem::path& target) {
+  if (file.close() != 0) return fail_system("close", target, errno);
+  if (calls.rename(staged.path().native(), target.native()) != 0) {
+    return fail_to_name("rename to", staged, target, errno);
+  }
+  staged.gone();
+  if (auto synced = sync_folder(calls, target.parent_path()); !synced) return tl::make_unexpected(synced.error());
+  return Published::first;
+}
+
 Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path& staging,
-                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces) {
+                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces,
+                                 Existing existing) {
   Staged staged(calls, staging / unique_name(target.filename().native() + "."));
   auto file = write_staged(calls, staged, pieces, staged.path(), Durability::synced);
   if (!file) return tl::make_unexpected(file.error());
+  if (existing == Existing::replaced) return take_place(calls, staged, *file, target);
   const auto named = give_name(calls, staged, target);
   if (!named) return named;
   if (*named == Published::already_there) {
@@ -219,11 +232,12 @@ Expected<void> make_folder(SystemCalls& calls, const std::filesystem::path& fold
 }
 
 Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path& staging,
-                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces) {
-  auto published = publish_once(calls, staging, target, pieces);
+                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces,
+                                 Existing existing) {
+  auto published = publish_once(calls, staging, target, pieces, existing);
   // A sweeper may take the temporary file between its creation and its lock, once.
   if (!published && published.error().code == ErrorCode::not_found) {
-    published = publish_once(calls, staging, target, pieces);
+    published = publish_once(calls, staging, target, pieces, existing);
   }
   if (!published && published.error().code == ErrorCode::not_found) published.error().code = ErrorCode::io;
   return published;

@@ -67,13 +67,18 @@ std::string unique_name(std::string_view prefix);
 
 enum class Published { first, already_there };
 
+// What becomes of a file that has the name already.
+enum class Existing { kept, replaced };
+
 // Publishes the concatenation of `pieces` as `target`, complete and durable, or leaves nothing behind: an exclusive
 // temporary file in `staging` (same file system), write, fsync, close, link to `target`, unlink, fsync of the folder.
 // The first publisher wins; for the others it is already_there. While it is being written the temporary file is
 // locked (flock), so that a sweeper can tell it from the leftover of a killed writer. The file's mode is 0644 less
-// the umask. Safe against concurrent publishers in any process.
+// the umask. Safe against concurrent publishers in any process. With Existing::replaced it takes the place of what is
+// there by a rename, and is always `first`; after an error the old or the new file is there, whole.
 Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path& staging,
-                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces);
+                                 const std::filesystem::path& target, const std::vector<std::string_view>& pieces,
+                                 Existing existing = Existing::kept);
 
 // Whether what was written is there after a loss of power, too.
 enum class Durability { synced, none };

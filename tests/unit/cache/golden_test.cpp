@@ -50,6 +50,18 @@ TEST_CASE("this build writes version 1 byte for byte") {
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1.hex"));
 }
 
+TEST_CASE("an object that names its compiler is read, and written byte for byte as the grammar says") {
+  test::Filled root(0);
+  const auto key = test::key_of(record);
+  cache::Facts named = facts;
+  named.config = "t256x128u32s4c1b0lp";
+  named.compiler = "NVRTC 13.0.88";
+  REQUIRE(root.cabinet.publish(key, {payload, record, named}));
+  CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1-compiler.hex"));
+  CHECK(root.cabinet.find(key, record)->facts == named);
+  CHECK(root.cabinet.list()->front().facts == named);
+}
+
 TEST_CASE("an index written with schema version 3 keeps its rows, uses and coverage, and gains counters") {
   test::Filled root(2);
   test::write_file(root.layout.index(), bytes_of("index-v3.hex"));

@@ -41,7 +41,8 @@ inline cache::Object object_of(int number) {
                   232'448,
                   214.125 + number,
                   1'764'000'000 + number,
-                  {"kernel_a", "kernel_b"}};
+                  {"kernel_a", "kernel_b"},
+                  "NVRTC 13.0.88"};
   return object;
 }
 

@@ -1,0 +1,194 @@
+// Entries of one key that different compilers made: which one a look-up answers, and which one stays.
+#include "cache/bundle_transfer.hpp"
+#include "catch.hpp"
+#include "unit/cache/bundle_builder.hpp"
+#include "unit/cache/set_clock.hpp"
+#include "unit/util/faulty_calls.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+// "best" is 0, "good" 1, "fair" 2, all others are of no use.
+std::optional<int> ranked(const cache::Facts& facts) {
+  if (facts.compiler == "best") return 0;
+  if (facts.compiler == "good") return 1;
+  if (facts.compiler == "fair") return 2;
+  return std::nullopt;
+}
+
+cache::Surroundings ranking() {
+  cache::Surroundings surroundings;
+  surroundings.preference = ranked;
+  return surroundings;
+}
+
+// Entry 0, as `compiler` made it: of one size whoever it was.
+cache::Object made_by(const std::string& compiler) {
+  cache::Object object = test::object_of(0);
+  object.facts.compiler = compiler;
+  for (const char letter : compiler.substr(0, 4)) object.payload += letter;
+  return object;
+}
+
+void put(const test::Filled& root, const std::string& compiler) {
+  REQUIRE(Cabinet::open(root.layout.root, false)->publish(test::key_of(0), made_by(compiler)));
+}
+
+// Who made the entry that a look-up answers; empty: a miss.
+std::string found(const Cabinet& cabinet) {
+  const auto object = cabinet.find(test::key_of(0), test::record_of(0));
+  CHECK(cabinet.holds(test::key_of(0)) == object.has_value());
+  if (!object) return {};
+  CHECK(test::equal(*object, made_by(object->facts.compiler)));
+  return object->facts.compiler;
+}
+
+std::string stored(const test::Filled& root) {
+  return Cabinet::open(root.layout.root, false)->load(test::key_of(0)).value().facts.compiler;
+}
+
+std::string listed(test::Filled& root) { return root.cabinet.list().value().front().facts.compiler; }
+
+}  // namespace
+
+TEST_CASE("of one key a look-up answers the first entry that nothing is better than, else the best there is") {
+  test::Filled root(0, ranking());
+  test::Filled first(0);
+  test::Filled second(0);
+  put(second, "good");
+  REQUIRE(root.cabinet.add_layer(first.layout.root));
+  REQUIRE(root.cabinet.add_layer(second.layout.root));
+  CHECK(found(root.cabinet) == "good");
+  put(first, "fair");
+  CHECK(found(root.cabinet) == "good");
+  put(root, "none");
+  CHECK(found(root.cabinet) == "good");
+  fs::remove(first.layout.object(test::key_of(0)));
+  put(first, "best");
+  CHECK(found(root.cabinet) == "best");
+}
+
+TEST_CASE("a bundle among the layers is ranked as a folder is") {
+  test::Filled root(0, ranking());
+  test::Filled shipped(0);
+  put(root, "fair");
+  put(shipped, "good");
+  const fs::path file = shipped.folder / "bundle";
+  REQUIRE(cache::export_bundle(shipped.cabinet, {test::key_of(0)}, file, std::nullopt));
+  REQUIRE(root.cabinet.add_layer(file));
+  CHECK(found(root.cabinet) == "good");
+}
+
+TEST_CASE("of entries that are ranked alike the first is answered") {
+  test::Filled root(0, ranking());
+  test::Filled layer(0);
+  auto object = made_by("good");
+  object.payload += "of the layer";
+  REQUIRE(layer.cabinet.publish(test::key_of(0), object));
+  put(root, "good");
+  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  CHECK(found(root.cabinet) == "good");
+}
+
+TEST_CASE("an entry that this process cannot use is a miss, and stays where it is for others") {
+  test::Filled root(0, ranking());
+  put(root, "none");
+  CHECK(found(root.cabinet).empty());
+  CHECK(root.cabinet.set_aside() == 0);
+  CHECK(stored(root) == "none");
+  CHECK(root.cabinet.list()->size() == 1);
+}
+
+TEST_CASE("publishing replaces an entry that is ranked worse or is of no use, and no other") {
+  const auto replaced = [](const std::string& present, const std::string& next) {
+    test::Filled root(0, ranking());
+    put(root, present);
+    root.cabinet.record_hits({test::key_of(0)});
+    const bool takes = root.cabinet.takes(test::key_of(0), made_by(next).facts);
+    REQUIRE(root.cabinet.publish(test::key_of(0), made_by(next)));
+    CHECK(listed(root) == stored(root));
+    CHECK(root.cabinet.list()->front().hits == 1);
+    CHECK(root.cabinet.verify(false)->orphans == 0);
+    CHECK(fs::is_empty(root.layout.tmp()));
+    CHECK(takes == (stored(root) == next));
+    return stored(root) == next;
+  };
+  CHECK(replaced("fair", "good"));
+  CHECK(replaced("fair", "best"));
+  CHECK(replaced("none", "fair"));
+  CHECK_FALSE(replaced("good", "fair"));
+  CHECK_FALSE(replaced("best", "good"));
+  CHECK_FALSE(replaced("good", "none"));
+  CHECK_FALSE(replaced("none", "else"));
+}
+
+TEST_CASE("without a preference the first publisher wins whoever made the entry") {
+  test::Filled root(0);
+  put(root, "fair");
+  REQUIRE(root.cabinet.publish(test::key_of(0), made_by("best")));
+  CHECK(stored(root) == "fair");
+}
+
+TEST_CASE("an import replaces entries that are ranked worse") {
+  test::Filled root(0);
+  test::Filled shipped(0);
+  put(root, "fair");
+  put(shipped, "good");
+  const fs::path file = shipped.folder / "bundle";
+  REQUIRE(cache::export_bundle(shipped.cabinet, {test::key_of(0)}, file, std::nullopt));
+  const auto bundle = cache::Bundle::open(file, std::nullopt);
+  REQUIRE(bundle);
+  CHECK(cache::import_bundle(*bundle, root.layout.root, {})->there == 1);
+  CHECK(stored(root) == "fair");
+  CHECK(cache::import_bundle(*bundle, root.layout.root, ranking())->imported == 1);
+  CHECK(stored(root) == "good");
+}
+
+TEST_CASE("a replacement that fails or is cut short leaves the old entry or the new one, whole, and a true listing") {
+  test::FaultyCalls counting;
+  {
+    test::Filled root(0);
+    put(root, "fair");
+    auto surroundings = ranking();
+    auto cabinet =
+        Cabinet::open(root.layout.root, false, {.calls = counting, .preference = surroundings.preference}).value();
+    counting.calls = 0;
+    REQUIRE(cabinet.publish(test::key_of(0), made_by("best")));
+  }
+  REQUIRE(counting.calls >= 6);
+  for (int i = 0; i < counting.calls; ++i) {
+    INFO("call " << i);
+    test::Filled root(0);
+    put(root, "fair");
+    test::FaultyCalls calls;
+    auto cabinet = Cabinet::open(root.layout.root, false, {.calls = calls, .preference = ranked}).value();
+    calls.calls = 0;
+    calls.fail_at = i;
+    const bool published = cabinet.publish(test::key_of(0), made_by("best")).has_value();
+    calls.fail_at = -1;
+    CHECK((found(cabinet) == "best" || (found(cabinet) == "fair" && !published)));
+    CHECK(fs::is_empty(root.layout.tmp()));
+    CHECK(listed(root) == found(cabinet));
+    CHECK(root.cabinet.verify(false)->orphans == 0);
+  }
+}
+
+TEST_CASE("a reader beside a replacement finds the old entry or the new one, never none") {
+  test::Filled root(0, ranking());
+  put(root, "fair");
+  const pid_t child = test::start_child([&] {
+    const auto cabinet = Cabinet::open(root.layout.root, false, ranking());
+    for (int i = 0; i < 2000; ++i) {
+      const std::string by = found(*cabinet);
+      if (by == "best") return 0;
+      if (by != "fair") return 1;
+    }
+    return 2;
+  });
+  ::usleep(5'000);
+  REQUIRE(root.cabinet.publish(test::key_of(0), made_by("best")));
+  CHECK(test::wait_for(child) == 0);
+}
