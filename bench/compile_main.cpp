@@ -51,20 +51,21 @@ Expected<warmup::Plan> plan_for(const Arguments& arguments) {
   std::vector<DataType> types;
   for (const auto& name : arguments.types) types.push_back(name == "fp8" ? DataType::fp8 : DataType::bf16);
   warmup::PlanRequest request;
-  request.range = {1, arguments.m_max};
+  std::vector<Problem> problems;
   if (arguments.model.empty()) {
     for (const DataType type : types) {
       for (const Layout layout : layouts) {
-        request.problems.push_back({type, layout, arguments.n, arguments.k, arguments.groups});
+        problems.push_back({type, layout, arguments.n, arguments.k, arguments.groups});
       }
     }
-    return warmup::make_plan(request);
+  } else {
+    const auto shape = warmup::read_model(arguments.model);
+    if (!shape) return tl::make_unexpected(shape.error());
+    auto of_model = warmup::problems_of(*shape, arguments.parallelism, layouts, types);
+    if (!of_model) return tl::make_unexpected(of_model.error());
+    problems = *std::move(of_model);
   }
-  const auto shape = warmup::read_model(arguments.model);
-  if (!shape) return tl::make_unexpected(shape.error());
-  auto problems = warmup::problems_of(*shape, arguments.parallelism, layouts, types);
-  if (!problems) return tl::make_unexpected(problems.error());
-  request.problems = std::move(*problems);
+  request.problems = warmup::over_range(problems, {1, arguments.m_max});
   return warmup::make_plan(request);
 }
 

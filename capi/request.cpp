@@ -33,11 +33,11 @@ Expected<void> check_apart_from_problems(const cubinet_request& given) {
                           given.dtype != nullptr ? field_names.dtype : field_names.layout));
 }
 
-Expected<std::vector<Problem>> given_problems(const cubinet_request& given) {
-  const auto ranges = problems_of(given.problems, given.problem_count, "request.problems");
-  if (!ranges) return tl::make_unexpected(ranges.error());
-  std::vector<Problem> problems;
-  for (const ProblemRange& one : *ranges) problems.push_back(one.problem);
+// The request's range of M counts, not the problems' own.
+Expected<std::vector<ProblemRange>> given_problems(const cubinet_request& given) {
+  auto problems = problems_of(given.problems, given.problem_count, "request.problems");
+  if (!problems) return problems;
+  for (ProblemRange& one : *problems) one.range = {given.m_first, given.m_last};
   return problems;
 }
 

@@ -185,10 +185,9 @@ std::string coverage_section(const std::vector<warmup::CoverageRecord>& records)
   HtmlTable table({"recorded", "problems", "M", "arch", "templates", "executed on", ">kernels"});
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
-    table.add({day_of(one.recorded), problems_text(subject.problems),
-               fmt::format("{} to {}", subject.range.first, subject.range.last), target_text(one, records),
-               one.current ? "this build's" : "another build's", subject.executed ? subject.executed->device : "-",
-               std::to_string(one.kernels)});
+    table.add({day_of(one.recorded), problems_text(subject.problems), range_text(subject.problems),
+               target_text(one, records), one.current ? "this build's" : "another build's",
+               subject.executed ? subject.executed->device : "-", std::to_string(one.kernels)});
   }
   return "<h2>What it is complete for</h2>\n" + (records.empty() ? "<p>Nothing is recorded.</p>\n" : table.text());
 }

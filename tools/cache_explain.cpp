@@ -236,7 +236,7 @@ int explain(const CacheOptions& options, const ExplainOptions& wanted, const std
   if (!resolved) return refuse(resolved.error());
   const auto plan = warmup::make_plan(resolved->plan);
   if (!plan) return refuse(plan.error());
-  if (!resolved->note.empty()) note(resolved->note);
+  for (const std::string& text : resolved->notes) note(text);
   return explain_plan(options, *plan, root);
 }
 

@@ -137,7 +137,7 @@ Expected<Wanted> understand(const ExportOptions& options, const std::string& roo
   if (!request) return tl::make_unexpected(request.error());
   auto plan = warmup::make_plan(request->plan);
   if (!plan) return tl::make_unexpected(plan.error());
-  if (!request->note.empty()) note(request->note);
+  for (const std::string& text : request->notes) note(text);
   wanted.plan = std::move(*plan);
   return wanted;
 }

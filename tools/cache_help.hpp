@@ -106,7 +106,8 @@ inline constexpr const char* stats_help =
     "                a list of {problems, m_range, arch, num_sms, nvrtc, current (made from the\n"
     "                templates of this build), executed (null, or {device, driver}), kernels (how\n"
     "                many), recorded (seconds since 1970)}; problems is a list of {dtype, layout, n, k,\n"
-    "                groups}, whose n, k and groups are 0 where it is the generic kernels alone\n";
+    "                groups, m_range}, whose n, k and groups are 0 where it is the generic kernels alone;\n"
+    "                the record's m_range goes from the smallest to the largest M of them\n";
 
 inline constexpr const char* report_help =
     "One static HTML page without scripts: what the cabinet holds by family, shape and\n"

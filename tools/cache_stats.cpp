@@ -27,8 +27,9 @@ Json coverage_array(const Records& records) {
     const warmup::Subject& subject = one.subject;
     Json executed;
     if (subject.executed) executed = {{"device", subject.executed->device}, {"driver", subject.executed->driver}};
+    const MRange range = warmup::whole_range(subject.problems);
     array.push_back(Json{{"problems", problems_array(subject.problems)},
-                         {"m_range", {subject.range.first, subject.range.last}},
+                         {"m_range", {range.first, range.last}},
                          {"arch", subject.architecture},
                          {"num_sms", subject.num_sms},
                          {"current", one.current},
@@ -59,8 +60,8 @@ std::string compilers_text(const cache::Stats& stats) {
 void print_coverage(const Records& records) {
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
-    std::string text = fmt::format("complete     for {}; M {} to {}, {}: {}; {} ago", problems_text(subject.problems),
-                                   subject.range.first, subject.range.last, target_text(one, records),
+    std::string text = fmt::format("complete     for {}; M {}, {}: {}; {} ago", problems_text(subject.problems),
+                                   range_text(subject.problems), target_text(one, records),
                                    count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
     if (subject.executed) text += "; executed on " + subject.executed->device;
     if (!one.current) text += "; with the templates of another build";

@@ -71,12 +71,13 @@ int run(const PlanOptions& options) {
   if (!request) return report_error(request.error(), options.json, exit_usage);
   const auto plan = warmup::make_plan(request->plan);
   if (!plan) return report_error(plan.error(), options.json, exit_usage);
-  if (!request->note.empty()) note(request->note);
+  for (const std::string& text : request->notes) note(text);
 
   if (!options.json) {
     print_plan(*plan);
-    print(fmt::format("{} kernels for {}, M from {} to {}\n", plan->kernels.size(), options.request.arch,
-                      request->plan.range.first, request->plan.range.last));
+    const MRange range = warmup::whole_range(request->plan.problems);
+    print(fmt::format("{} kernels for {}, M from {} to {}\n", plan->kernels.size(), options.request.arch, range.first,
+                      range.last));
     return exit_done;
   }
   print_json(warmup::plan_json(request->plan, *plan));

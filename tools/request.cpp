@@ -124,8 +124,10 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
 Expected<warmup::Request> resolve(const RequestOptions& options) {
   warmup::GivenProblems given;
   if (!options.shapes.empty()) {
-    given = [&shapes = options.shapes](const auto& layouts, const auto& types) {
-      return problems_of_shapes(shapes, layouts, types);
+    given = [&options](const auto& layouts, const auto& types) {
+      return problems_of_shapes(options.shapes, layouts, types).map([&](const std::vector<Problem>& problems) {
+        return warmup::over_range(problems, {options.m_min, options.m_max});
+      });
     };
   }
   return warmup::resolve(options, given, warmup::command_options);

@@ -84,7 +84,7 @@ Finish finish_of(warmup::ExecutionOutcome outcome) {
 // What is to be done, once the command line is understood.
 struct Task {
   warmup::Campaign campaign;
-  std::string note;  // about the model; may be empty
+  std::vector<std::string> notes;  // about the model
 };
 
 // Before anything is written there: no part of the cabinet may be replaced, nor what is read, nor what others made.
@@ -120,7 +120,7 @@ Expected<Task> understand(const WarmupOptions& options) {
                .rooms = std::move(rooms),
                .jobs = std::move(*jobs),
                .execution = options.execution},
-              std::move(request->note)};
+              std::move(request->notes)};
 }
 
 // That the environment names an NVRTC, and another one compiles.
@@ -190,7 +190,7 @@ int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
   const auto task = understand(options);
   if (!task) return give_up(task.error(), options, exit_usage, display);
   if (!options.quiet) {
-    if (!task->note.empty()) note(task->note);
+    for (const std::string& text : task->notes) note(text);
     tell_jobs(task->campaign.jobs, task->campaign.rooms);
   }
   share_one_arena(task->campaign.jobs);

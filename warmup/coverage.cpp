@@ -14,33 +14,37 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool comes_before(const Problem& a, const Problem& b) {
-  return std::tie(a.data_type, a.layout, a.n, a.k, a.groups) < std::tie(b.data_type, b.layout, b.n, b.k, b.groups);
+auto order_of(const ProblemRange& one) {
+  const Problem& problem = one.problem;
+  return std::make_tuple(problem.data_type, problem.layout, problem.n, problem.k, problem.groups, one.range.first);
 }
 
-Json to_json(const Problem& problem) {
+bool comes_before(const ProblemRange& a, const ProblemRange& b) { return order_of(a) < order_of(b); }
+
+Json to_json(const ProblemRange& one) {
+  const Problem& problem = one.problem;
   return {{"dtype", jit::data_type_name(problem.data_type)},
           {"groups", problem.groups},
           {"k", problem.k},
           {"layout", jit::layout_name(problem.layout)},
+          {"m", {one.range.first, one.range.last}},
           {"n", problem.n}};
 }
 
 // These throw what nlohmann::json throws for a member that is missing or of another type.
-Problem read_problem(const Json& json) {
+ProblemRange read_problem(const Json& json) {
   Problem problem;
   problem.data_type = json.at("dtype").get<std::string>() == "fp8" ? DataType::fp8 : DataType::bf16;
   problem.layout = json.at("layout").get<std::string>() == "masked" ? Layout::masked : Layout::contiguous;
   json.at("n").get_to(problem.n);
   json.at("k").get_to(problem.k);
   json.at("groups").get_to(problem.groups);
-  return problem;
+  return {problem, {json.at("m").at(0).get<std::int64_t>(), json.at("m").at(1).get<std::int64_t>()}};
 }
 
 Subject read_subject(const Json& json) {
   Subject subject;
   for (const Json& problem : json.at("problems")) subject.problems.push_back(read_problem(problem));
-  subject.range = {json.at("m").at(0).get<std::int64_t>(), json.at("m").at(1).get<std::int64_t>()};
   json.at("arch").get_to(subject.architecture);
   json.at("num_sms").get_to(subject.num_sms);
   json.at("templates").get_to(subject.templates);
@@ -51,6 +55,12 @@ Subject read_subject(const Json& json) {
 }
 
 bool contains(MRange outer, MRange inner) { return outer.first <= inner.first && inner.last <= outer.last; }
+
+bool is_among(const ProblemRange& wanted, const std::vector<ProblemRange>& recorded) {
+  return std::any_of(recorded.begin(), recorded.end(), [&](const ProblemRange& one) {
+    return one.problem == wanted.problem && contains(one.range, wanted.range);
+  });
+}
 
 std::vector<cache::Key> ascending(std::vector<cache::Key> keys) {
   std::sort(keys.begin(), keys.end());
@@ -78,11 +88,10 @@ Subject subject_of(const PlanRequest& request, std::optional<Executed> executed)
   Subject subject;
   subject.problems = request.problems;
   if (!request.specialized) {
-    for (Problem& problem : subject.problems) problem = {problem.data_type, problem.layout};
+    for (auto& [problem, range] : subject.problems) problem = {problem.data_type, problem.layout};
   }
+  subject.problems = merged(subject.problems);
   std::sort(subject.problems.begin(), subject.problems.end(), comes_before);
-  subject.problems.erase(std::unique(subject.problems.begin(), subject.problems.end()), subject.problems.end());
-  subject.range = request.range;
   subject.architecture = request.architecture;
   subject.num_sms = request.target.num_sms;
   subject.templates = templates_digest();
@@ -98,12 +107,11 @@ std::string templates_digest(const std::vector<jit::TemplateFile>& files) {
 
 std::string to_json(const Subject& subject) {
   Json problems = Json::array();
-  for (const Problem& problem : subject.problems) problems.push_back(to_json(problem));
+  for (const ProblemRange& problem : subject.problems) problems.push_back(to_json(problem));
   Json executed;
   if (subject.executed) executed = {{"device", subject.executed->device}, {"driver", subject.executed->driver}};
   const Json json{{"arch", subject.architecture},
                   {"executed", std::move(executed)},
-                  {"m", {subject.range.first, subject.range.last}},
                   {"num_sms", subject.num_sms},
                   {"problems", std::move(problems)},
                   {"templates", subject.templates}};
@@ -135,10 +143,10 @@ std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& cov
 
 bool covers(const Subject& recorded, const Subject& wanted) {
   const bool executed = !wanted.executed || (recorded.executed && recorded.executed->device == wanted.executed->device);
-  return executed && contains(recorded.range, wanted.range) && recorded.architecture == wanted.architecture &&
-         recorded.num_sms == wanted.num_sms && recorded.templates == wanted.templates &&
-         std::includes(recorded.problems.begin(), recorded.problems.end(), wanted.problems.begin(),
-                       wanted.problems.end(), comes_before);
+  return executed && recorded.architecture == wanted.architecture && recorded.num_sms == wanted.num_sms &&
+         recorded.templates == wanted.templates &&
+         std::all_of(wanted.problems.begin(), wanted.problems.end(),
+                     [&](const ProblemRange& one) { return is_among(one, recorded.problems); });
 }
 
 std::vector<cache::Key> keys_of(const Plan& plan) {

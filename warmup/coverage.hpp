@@ -26,10 +26,9 @@ struct Executed {
 
 // What a warmup was asked for, and all else that its kernels depend on.
 struct Subject {
-  // Distinct, ascending by type, layout, N, K and groups; these three are 0 where the generic kernels alone were asked
-  // for.
-  std::vector<Problem> problems;
-  MRange range;
+  // Distinct, ascending by type, layout, N, K, groups and M; N, K and groups are 0 where the generic kernels alone were
+  // asked for. Ranges of one problem neither overlap nor touch.
+  std::vector<ProblemRange> problems;
   std::string architecture;
   std::int32_t num_sms = 0;
   std::string templates;  // SHA-256 over the names and digests of all template files
@@ -59,8 +58,8 @@ struct CoverageRecord {
 // Those whose subject this build can read, in the same order.
 std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages);
 
-// Whether who has what `recorded` takes has what `wanted` takes: its problems and its range of M are among the recorded
-// ones, all else is the same, and where execution is wanted the recorded one was on a device of that name.
+// Whether who has what `recorded` takes has what `wanted` takes: its problems, each with all of its M, are among the
+// recorded ones, all else is the same, and where execution is wanted the recorded one was on a device of that name.
 bool covers(const Subject& recorded, const Subject& wanted);
 
 // The keys of a plan's kernels, in the order of the plan.

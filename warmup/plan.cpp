@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,16 +17,15 @@ std::string describe(const Problem& problem) {
 Expected<void> check(const PlanRequest& request) {
   if (auto known = jit::check_architecture(request.architecture); !known) return known;
   if (request.problems.empty()) return fail(ErrorCode::invalid_argument, "there is no problem to plan for");
-  const auto [first, last] = request.range;
-  if (first < 1 || last < first || last > largest_m) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("M from {} to {} is not a range within 1 to {}", first, last, largest_m));
-  }
   if (request.target.num_sms < 1) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("the number of SMs must be at least 1, not {}", request.target.num_sms));
   }
-  for (const Problem& problem : request.problems) {
+  for (const auto& [problem, range] : request.problems) {
+    if (range.first < 1 || range.last < range.first || range.last > largest_m) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m));
+    }
     if (auto allowed = jit::can_run(problem); !allowed) {
       Error error = std::move(allowed).error();
       error.message = fmt::format("{}: {}", describe(problem), error.message);
@@ -35,18 +35,10 @@ Expected<void> check(const PlanRequest& request) {
   return {};
 }
 
-std::vector<Problem> distinct(const std::vector<Problem>& problems) {
-  std::vector<Problem> kept;
-  for (const Problem& problem : problems) {
-    if (std::find(kept.begin(), kept.end(), problem) == kept.end()) kept.push_back(problem);
-  }
-  return kept;
-}
-
-// Adds a range behind those that are there, growing the last one where they touch.
+// Adds a range that does not begin before those that are there, growing the last one where they touch or overlap.
 void append(std::vector<MRange>& ranges, MRange next) {
-  if (!ranges.empty() && ranges.back().last + 1 == next.first) {
-    ranges.back().last = next.last;
+  if (!ranges.empty() && ranges.back().last >= next.first - 1) {
+    ranges.back().last = std::max(ranges.back().last, next.last);
   } else {
     ranges.push_back(next);
   }
@@ -54,19 +46,21 @@ void append(std::vector<MRange>& ranges, MRange next) {
 
 using Collected = std::map<jit::KernelSpec, std::vector<PlannedUse>>;
 
-void collect_specialized(const Problem& problem, const PlanRequest& request, Collected& kernels) {
-  for (const jit::Selection& selection : jit::selections(problem, request.range, request.target)) {
-    auto& uses = kernels[jit::spec_for(problem, selection.config, request.architecture)];
-    if (uses.empty() || !(uses.back().problem == problem)) uses.push_back({problem, {}});
-    append(uses.back().m_ranges, selection.range);
-  }
+void add_use(std::vector<PlannedUse>& uses, const Problem& problem, MRange range) {
+  if (uses.empty() || !(uses.back().problem == problem)) uses.push_back({problem, {}});
+  append(uses.back().m_ranges, range);
 }
 
-void collect(const Problem& problem, const PlanRequest& request, Collected& kernels) {
-  if (request.specialized) collect_specialized(problem, request, kernels);
-  if (request.generic) kernels[jit::generic_spec(problem, request.architecture)].push_back({problem, {request.range}});
+void collect(const ProblemRange& wanted, const PlanRequest& request, Collected& kernels) {
+  const auto& [problem, range] = wanted;
+  if (request.specialized) {
+    for (const jit::Selection& selection : jit::selections(problem, range, request.target)) {
+      add_use(kernels[jit::spec_for(problem, selection.config, request.architecture)], problem, selection.range);
+    }
+  }
+  if (request.generic) add_use(kernels[jit::generic_spec(problem, request.architecture)], problem, range);
   if (problem.data_type == DataType::fp8) {
-    kernels[jit::quantization_spec(request.architecture)].push_back({problem, {request.range}});
+    add_use(kernels[jit::quantization_spec(request.architecture)], problem, range);
   }
 }
 
@@ -86,10 +80,43 @@ bool comes_before(const PlannedKernel& a, const PlannedKernel& b) {
 
 }  // namespace
 
+std::vector<ProblemRange> over_range(const std::vector<Problem>& problems, MRange range) {
+  std::vector<ProblemRange> ranges;
+  for (const Problem& problem : problems) ranges.push_back({problem, range});
+  return ranges;
+}
+
+std::vector<ProblemRange> merged(const std::vector<ProblemRange>& problems) {
+  std::vector<std::pair<Problem, std::vector<MRange>>> distinct;
+  for (const auto& [problem, range] : problems) {
+    const auto same = [&wanted = problem](const auto& one) { return one.first == wanted; };
+    auto found = std::find_if(distinct.begin(), distinct.end(), same);
+    if (found == distinct.end()) found = distinct.insert(found, {problem, {}});
+    found->second.push_back(range);
+  }
+  std::vector<ProblemRange> result;
+  for (auto& [problem, ranges] : distinct) {
+    std::sort(ranges.begin(), ranges.end(), [](MRange a, MRange b) { return a.first < b.first; });
+    std::vector<MRange> whole;
+    for (const MRange range : ranges) append(whole, range);
+    for (const MRange range : whole) result.push_back({problem, range});
+  }
+  return result;
+}
+
+MRange whole_range(const std::vector<ProblemRange>& problems) {
+  if (problems.empty()) return {};
+  MRange whole = problems.front().range;
+  for (const ProblemRange& one : problems) {
+    whole = {std::min(whole.first, one.range.first), std::max(whole.last, one.range.last)};
+  }
+  return whole;
+}
+
 Expected<Plan> make_plan(const PlanRequest& request) {
   if (auto sound = check(request); !sound) return tl::make_unexpected(sound.error());
   Collected kernels;
-  for (const Problem& problem : distinct(request.problems)) collect(problem, request, kernels);
+  for (const ProblemRange& wanted : merged(request.problems)) collect(wanted, request, kernels);
 
   Plan plan;
   for (auto& [spec, uses] : kernels) plan.kernels.push_back({spec, std::move(uses)});

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cubinet/problem.hpp"
+#include "cubinet/cubinet.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/selector.hpp"
 #include "util/expected.hpp"
@@ -15,13 +15,22 @@ namespace cubinet::warmup {
 using jit::largest_m;
 
 struct PlanRequest {
-  std::vector<Problem> problems;
-  MRange range{1, 16384};
+  std::vector<ProblemRange> problems;
   std::string architecture = "sm_90a";
   jit::Target target;       // handed to the selector; today's selection does not depend on it
   bool specialized = true;  // the kernels that are selected
   bool generic = false;     // those of the problems' types and layouts that have N and K at run time
 };
+
+// Each problem with the same range of M.
+std::vector<ProblemRange> over_range(const std::vector<Problem>& problems, MRange range);
+
+// Ranges of one problem that overlap or touch become one. Problems in the order in which they first come, the ranges of
+// each ascending.
+std::vector<ProblemRange> merged(const std::vector<ProblemRange>& problems);
+
+// From the smallest to the largest M of any of them; {1, 1} where there are none.
+MRange whole_range(const std::vector<ProblemRange>& problems);
 
 // A kernel and the M for which one problem selects it. Two problems that differ in `groups` alone
 // yield two uses of one spec.
@@ -42,9 +51,9 @@ struct Plan {
 
 // Every kernel that jit::select answers for some M of the range, and no other; if asked for, the generic one of each
 // type and layout (n and k are 0), which can stand in for any of them; and where there are FP8 problems the
-// quantisation (no n, k and config). The last two serve their problems over the whole range. A problem that is named
-// twice counts once. An error when there is no problem, one cannot run, the range is empty or leaves [1, largest_m], or
-// the architecture is unknown.
+// quantisation (no n, k and config). The last two serve their problems over their whole ranges. A problem that is named
+// twice counts once, for all M of both. An error when there is no problem, one cannot run, a range is empty or leaves
+// [1, largest_m], or the architecture is unknown.
 Expected<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace cubinet::warmup

@@ -72,7 +72,7 @@ std::string plan_json(const PlanRequest& request, const Plan& plan) {
   return json_object({{"unique_kernels", std::to_string(plan.kernels.size())},
                       {"arch", json_string(request.architecture)},
                       {"nvrtc", json_string(jit::accepted_compilers().front())},
-                      {"m_range", range_json(request.range)},
+                      {"m_range", range_json(whole_range(request.problems))},
                       {"kernels", json_array(kernels)}});
 }
 

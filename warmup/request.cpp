@@ -106,7 +106,7 @@ Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Un
   return problems;
 }
 
-Expected<std::vector<Problem>> problems_of_model(const Understood& wanted, std::string& note) {
+Expected<std::vector<Problem>> problems_of_model(const Understood& wanted, std::vector<std::string>& notes) {
   const std::string& file = wanted.options.model;
   const auto shape = read_model(file);
   if (!shape) return tl::make_unexpected(shape.error());
@@ -117,8 +117,8 @@ Expected<std::vector<Problem>> problems_of_model(const Understood& wanted, std::
     error.message = file + ": " + error.message;
     return tl::make_unexpected(std::move(error));
   }
-  note = remark_on(*shape, types);
-  if (!note.empty()) note = file + " " + note;
+  const std::string remark = remark_on(*shape, types);
+  if (!remark.empty()) notes.push_back(file + " " + remark);
   return problems;
 }
 
@@ -149,10 +149,20 @@ Expected<void> check_source(const RequestOptions& options, bool given, const Opt
                             names.redundant_experts, names.model, why));
 }
 
-PlanRequest plan_request(const RequestOptions& options, std::vector<Problem> problems) {
+Expected<std::vector<ProblemRange>> problems_of_source(const Understood& wanted, const GivenProblems& given,
+                                                       std::vector<std::string>& notes) {
+  const RequestOptions& options = wanted.options;
+  const auto over_m = [&](const std::vector<Problem>& problems) {
+    return over_range(problems, {options.m_min, options.m_max});
+  };
+  if (options.generic_only) return over_m(problems_of_generic(wanted));
+  if (options.model.empty()) return given(wanted.layouts, wanted.types);
+  return problems_of_model(wanted, notes).map(over_m);
+}
+
+PlanRequest plan_request(const RequestOptions& options, std::vector<ProblemRange> problems) {
   PlanRequest request;
   request.problems = std::move(problems);
-  request.range = {options.m_min, options.m_max};
   request.architecture = options.arch;
   request.specialized = !options.generic_only;
   request.generic = !options.no_generic;
@@ -173,12 +183,11 @@ Expected<Request> resolve(const RequestOptions& options, const GivenProblems& gi
   if (!layouts) return tl::make_unexpected(layouts.error());
 
   const Understood wanted{options, names, *std::move(layouts), *std::move(types)};
-  std::string note;
-  auto problems = options.generic_only     ? problems_of_generic(wanted)
-                  : !options.model.empty() ? problems_of_model(wanted, note)
-                                           : given(wanted.layouts, wanted.types);
+  Request request;
+  auto problems = problems_of_source(wanted, given, request.notes);
   if (!problems) return tl::make_unexpected(problems.error());
-  return Request{plan_request(options, *std::move(problems)), std::move(note)};
+  request.plan = plan_request(options, *std::move(problems));
+  return request;
 }
 
 std::string padding_mend(DataType type, std::int64_t size, const char* padding) {

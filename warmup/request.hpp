@@ -19,7 +19,7 @@ struct RequestOptions {
   bool generic_only = false;
   bool no_generic = false;
   Parallelism parallelism;  // of a model
-  std::string dtype;  // "bf16,fp8"; empty: what the model's weights are, both for generic_only
+  std::string dtype;        // "bf16,fp8"; empty: what the model's weights are, both for generic_only
   std::string layout = "contiguous,masked";
   std::int64_t m_min = 1;
   std::int64_t m_max = 16384;
@@ -27,13 +27,14 @@ struct RequestOptions {
   std::int64_t num_sms = 132;
 };
 
-// Makes the problems that are given themselves and not by a model; `types` is empty where dtype is. Null: none are.
-using GivenProblems = std::function<Expected<std::vector<Problem>>(const std::vector<Layout>& layouts,
-                                                                   const std::vector<DataType>& types)>;
+// Makes the problems that are given themselves and not by a model, each with its M; `types` is empty where dtype is.
+// Null: none are.
+using GivenProblems = std::function<Expected<std::vector<ProblemRange>>(const std::vector<Layout>& layouts,
+                                                                        const std::vector<DataType>& types)>;
 
 struct Request {
   PlanRequest plan;
-  std::string note;  // something about the model that the user should know; may be empty
+  std::vector<std::string> notes;  // what the user should know of the model, each on one line
 };
 
 // Checks that the options fit together, and reads the model if one is named; asks `given` for nothing before that.

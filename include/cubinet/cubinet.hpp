@@ -156,6 +156,8 @@ struct PrepareReport {
 struct ProblemRange {
   Problem problem;
   MRange range;
+
+  friend bool operator==(const ProblemRange&, const ProblemRange&) = default;
 };
 
 // What a start did, for logs.

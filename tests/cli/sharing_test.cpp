@@ -99,7 +99,8 @@ TEST_CASE("stats say what the cabinet is complete for, until something of it is 
   const auto coverage = object_of(sandbox.run({"cache", "stats", "--json"})).at("coverage");
   REQUIRE(coverage.size() == 1);
   const auto problem = [](int n) {
-    return nlohmann::json{{"dtype", "bf16"}, {"layout", "masked"}, {"n", n}, {"k", 128}, {"groups", 2}};
+    return nlohmann::json{{"dtype", "bf16"}, {"layout", "masked"}, {"n", n},
+                          {"k", 128},        {"groups", 2},        {"m_range", {1, 8}}};
   };
   CHECK(coverage[0].at("problems") == nlohmann::json{problem(128), problem(256), problem(384)});
   CHECK(coverage[0].at("m_range") == nlohmann::json{1, 8});

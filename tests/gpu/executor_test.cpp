@@ -63,10 +63,9 @@ std::unique_ptr<warmup::GroupedExecutor> open(Bench& bench, const Problem& probl
   return must(warmup::make_executor(bench.parts(), problem, largest_m));
 }
 
-warmup::Plan planned(std::vector<Problem> problems, std::int64_t largest_m) {
+warmup::Plan planned(const std::vector<Problem>& problems, std::int64_t largest_m) {
   warmup::PlanRequest request;
-  request.problems = std::move(problems);
-  request.range = {1, largest_m};
+  request.problems = warmup::over_range(problems, {1, largest_m});
   return must(warmup::make_plan(request));
 }
 

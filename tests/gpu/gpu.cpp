@@ -116,8 +116,7 @@ bool Gpu::wants(DataType type) const {
 
 void Gpu::compile_ahead(const std::vector<Problem>& problems) {
   warmup::PlanRequest request;
-  request.problems = problems;
-  request.range = {1, kLargestM};
+  request.problems = warmup::over_range(problems, {1, kLargestM});
   const auto plan = warmup::make_plan(request);
   if (!plan) give_up("planning", plan.error());
   const auto report = warmup::warm(*plan, *session_.compiler, session_.cabinet_or_null(), util::usable_cores(), {});

@@ -49,7 +49,7 @@ void warm_root(const FreshRoot& root, const warmup::PlanRequest& request) {
 
 warmup::PlanRequest generic_of(const Problem& problem) {
   warmup::PlanRequest request;
-  request.problems = {problem};
+  request.problems = {{problem, {1, 16384}}};
   request.specialized = false;
   request.generic = true;
   return request;

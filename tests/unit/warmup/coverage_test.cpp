@@ -22,10 +22,9 @@ const Problem a{.layout = Layout::masked, .n = 1024, .k = 512, .groups = 4};
 const Problem b{.layout = Layout::contiguous, .n = 1024, .k = 512, .groups = 4};
 const Problem c{.data_type = DataType::fp8, .layout = Layout::masked, .n = 2048, .k = 1024, .groups = 8};
 
-PlanRequest request_of(std::vector<Problem> problems, MRange range = {1, 4096}) {
+PlanRequest request_of(const std::vector<Problem>& problems, MRange range = {1, 4096}) {
   PlanRequest request;
-  request.problems = std::move(problems);
-  request.range = range;
+  request.problems = warmup::over_range(problems, range);
   return request;
 }
 
@@ -66,7 +65,7 @@ TEST_CASE("The subject of the generic kernels has no sizes, and is not that of a
   request.specialized = false;
   request.generic = true;
   const auto generic = subject_of(request);
-  CHECK((generic.problems == std::vector<Problem>{Problem()}));
+  CHECK((generic.problems == std::vector<ProblemRange>{{Problem(), {1, 4096}}}));
   CHECK((warmup::subject_from_json(to_json(generic)) == generic));
   CHECK_FALSE(covers(generic, shapes));
   CHECK_FALSE(covers(shapes, generic));
@@ -111,6 +110,29 @@ TEST_CASE("A subject covers what asks for less, and nothing that differs in what
   wanted = recorded;
   wanted.templates = "other";
   CHECK_FALSE(covers(recorded, wanted));
+}
+
+TEST_CASE("Each problem is covered over its own range of M") {
+  const auto subject = [](const std::vector<ProblemRange>& problems) {
+    PlanRequest request;
+    request.problems = problems;
+    return subject_of(request);
+  };
+  const auto recorded = subject({{a, {1, 64}}, {b, {128, 65536}}, {a, {65, 70}}});
+  CHECK((warmup::subject_from_json(to_json(recorded)) == recorded));
+  CHECK(covers(recorded, subject({{a, {1, 70}}})));
+  CHECK(covers(recorded, subject({{b, {4096, 4096}}, {a, {2, 64}}})));
+  CHECK_FALSE(covers(recorded, subject({{a, {1, 71}}})));
+  CHECK_FALSE(covers(recorded, subject({{b, {1, 65536}}})));
+  CHECK_FALSE(covers(subject({{a, {1, 10}}, {a, {20, 64}}}), subject({{a, {5, 30}}})));
+}
+
+TEST_CASE("The record of a build that had one range of M for all problems is passed over") {
+  const std::string text =
+      R"({"arch":"sm_90a","executed":null,"m":[1,4096],"num_sms":132,"problems":[{"dtype":"bf16",)"
+      R"("groups":4,"k":512,"layout":"masked","n":1024}],"templates":")" +
+      warmup::templates_digest() + R"("})";
+  CHECK_FALSE(warmup::subject_from_json(text));
 }
 
 TEST_CASE("Execution is covered by execution on a device of the same name, and asks nothing where it is not wanted") {

@@ -19,8 +19,7 @@ constexpr std::int64_t mib = std::int64_t{1} << 20;
 
 warmup::Plan planned(const Problem& problem, std::int64_t largest_m) {
   warmup::PlanRequest request;
-  request.problems = {problem};
-  request.range = {1, largest_m};
+  request.problems = {{problem, {1, largest_m}}};
   const auto plan = warmup::make_plan(request);
   REQUIRE(plan);
   return *plan;

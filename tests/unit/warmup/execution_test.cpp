@@ -27,10 +27,9 @@ Plan plan_of(std::int64_t n, std::int64_t k, std::int32_t groups, std::int64_t l
   warmup::PlanRequest request;
   for (const DataType type : {DataType::bf16, DataType::fp8}) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-      request.problems.push_back({type, layout, n, k, groups});
+      request.problems.push_back({{type, layout, n, k, groups}, {1, largest_m}});
     }
   }
-  request.range = {1, largest_m};
   const auto plan = warmup::make_plan(request);
   REQUIRE(plan);
   return *plan;

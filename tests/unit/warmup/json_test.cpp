@@ -14,8 +14,8 @@ using Json = nlohmann::ordered_json;
 
 warmup::PlanRequest fp8_request() {
   warmup::PlanRequest request;
-  request.problems = {{DataType::fp8, Layout::masked, 256, 512, 4}, {DataType::fp8, Layout::masked, 256, 512, 8}};
-  request.range = {1, 32};
+  request.problems = {{{DataType::fp8, Layout::masked, 256, 512, 4}, {1, 32}},
+                      {{DataType::fp8, Layout::masked, 256, 512, 8}, {1, 32}}};
   return request;
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 using namespace cubinet;
 using warmup::make_plan;
+using warmup::over_range;
 using warmup::Plan;
 using warmup::PlannedKernel;
 using warmup::PlanRequest;
@@ -41,11 +42,11 @@ using Uses = std::set<std::tuple<jit::KernelSpec, std::int32_t, std::int64_t, st
 // By asking the selector for every single M.
 Uses walked(const PlanRequest& request) {
   Uses uses;
-  for (const Problem& problem : request.problems) {
-    std::int64_t start = request.range.first;
+  for (const auto& [problem, range] : request.problems) {
+    std::int64_t start = range.first;
     jit::TileConfig current = jit::select(problem, start, request.target);
-    for (std::int64_t m = start + 1; m <= request.range.last + 1; ++m) {
-      const bool end = m > request.range.last;
+    for (std::int64_t m = start + 1; m <= range.last + 1; ++m) {
+      const bool end = m > range.last;
       if (!end && jit::select(problem, m, request.target) == current) continue;
       uses.emplace(jit::spec_for(problem, current, request.architecture), problem.groups, start, m - 1);
       if (!end) current = jit::select(problem, m, request.target);
@@ -90,7 +91,7 @@ TEST_CASE("The plan of every example model holds exactly the kernels that some M
         CHECK((model == "mixtral-8x7b" && expert_parallel == 16));
         continue;
       }
-      check_exact({problems, usual_range, "sm_90a", {}});
+      check_exact({over_range(problems, usual_range), "sm_90a", {}});
     }
   }
 }
@@ -104,14 +105,14 @@ TEST_CASE("The plan of odd shapes and ranges is exact too") {
   for (const MRange range : {usual_range, MRange{1, 1}, MRange{127, 129}, MRange{100, 5000}, MRange{16384, 16384}}) {
     for (const std::int32_t num_sms : {132, 78, 1}) {
       INFO("M from " << range.first << " to " << range.last << ", " << num_sms << " SMs");
-      check_exact({problems, range, "sm_90a", {num_sms}});
+      check_exact({over_range(problems, range), "sm_90a", {num_sms}});
     }
   }
 }
 
 TEST_CASE("Ranges of M are ascending, disjoint and not adjacent") {
   for (const std::string& model : warmup::example_models()) {
-    const Plan plan = planned({warmup::example_problems(model, 8), usual_range, "sm_90a", {}});
+    const Plan plan = planned({over_range(warmup::example_problems(model, 8), usual_range), "sm_90a", {}});
     for (const PlannedKernel& kernel : plan.kernels) {
       for (const auto& use : kernel.uses) {
         REQUIRE_FALSE(use.m_ranges.empty());
@@ -131,7 +132,8 @@ TEST_CASE("Problems that differ in groups alone share every kernel that both sel
     if (wider.empty()) continue;
     const auto specs_of = [](const std::vector<Problem>& problems) {
       std::set<jit::KernelSpec> specs;
-      for (const auto& kernel : planned({problems, usual_range, "sm_90a", {}}).kernels) specs.insert(kernel.spec);
+      for (const auto& kernel : planned({over_range(problems, usual_range), "sm_90a", {}}).kernels)
+        specs.insert(kernel.spec);
       return specs;
     };
     std::set<jit::KernelSpec> united = specs_of(both);
@@ -152,9 +154,9 @@ TEST_CASE("The number of groups is no part of a kernel's key") {
 
 TEST_CASE("The order of the kernels depends on the set of problems, not on their order") {
   std::vector<Problem> problems = warmup::example_problems("qwen3-30b-a3b", 8);
-  const Plan forward = planned({problems, usual_range, "sm_90a", {}});
+  const Plan forward = planned({over_range(problems, usual_range), "sm_90a", {}});
   std::reverse(problems.begin(), problems.end());
-  const Plan backward = planned({problems, usual_range, "sm_90a", {}});
+  const Plan backward = planned({over_range(problems, usual_range), "sm_90a", {}});
   REQUIRE(forward.kernels.size() == backward.kernels.size());
   for (std::size_t i = 0; i < forward.kernels.size(); ++i) {
     CHECK((forward.kernels[i].spec == backward.kernels[i].spec));
@@ -168,44 +170,65 @@ TEST_CASE("The order of the kernels depends on the set of problems, not on their
 
 TEST_CASE("A problem that is named twice counts once") {
   const Problem problem = problem_of(Layout::masked, 4096, 7168, 32);
-  const Plan once = planned({{problem}, usual_range, "sm_90a", {}});
-  const Plan twice = planned({{problem, problem}, usual_range, "sm_90a", {}});
+  const Plan once = planned({{{problem, usual_range}}, "sm_90a", {}});
+  const Plan twice = planned({over_range({problem, problem}, usual_range), "sm_90a", {}});
   CHECK((uses_of(once) == uses_of(twice)));
   CHECK(once.kernels.size() == twice.kernels.size());
   for (const auto& kernel : twice.kernels) CHECK(kernel.uses.size() == 1);
 }
 
+TEST_CASE("Each problem has the kernels of its own range of M, and one that is named twice those of both") {
+  const Problem masked = problem_of(Layout::masked, 4096, 7168, 32);
+  const Problem contiguous = problem_of(Layout::contiguous, 4096, 7168, 32);
+  check_exact({{{masked, {1, 64}}, {contiguous, {128, 65536}}}, "sm_90a", {}});
+  check_exact({{{masked, {1, 2}}, {masked, {1000, 5000}}}, "sm_90a", {}});
+  const auto uses = [&](const std::vector<ProblemRange>& problems) {
+    return uses_of(planned({problems, "sm_90a", {}}));
+  };
+  CHECK((uses({{masked, {1, 300}}, {masked, {200, 5000}}, {masked, {10, 20}}}) == uses({{masked, {1, 5000}}})));
+  CHECK((uses({{masked, {301, 5000}}, {masked, {1, 300}}}) == uses({{masked, {1, 5000}}})));
+}
+
+TEST_CASE("Ranges of one problem that overlap or touch become one, and others stay") {
+  const Problem a = problem_of(Layout::masked, 4096, 7168, 32);
+  const Problem b = problem_of(Layout::contiguous, 4096, 7168, 32);
+  const std::vector<ProblemRange> given{{a, {10, 20}}, {b, {5, 6}}, {a, {1, 3}}, {a, {15, 16}}, {a, {4, 8}}};
+  CHECK((warmup::merged(given) == std::vector<ProblemRange>{{a, {1, 8}}, {a, {10, 20}}, {b, {5, 6}}}));
+  CHECK((warmup::whole_range(given) == MRange{1, 20}));
+}
+
 TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
   const auto problems = warmup::example_problems("deepseek-v3", 8);
-  const Plan plan = planned({problems, {1, warmup::largest_m}, "sm_90a", {}});
+  const Plan plan = planned({over_range(problems, {1, warmup::largest_m}), "sm_90a", {}});
   CHECK(plan.kernels.size() >= 4);
   CHECK(plan.kernels.size() <= 100);
 }
 
 TEST_CASE("A range that is empty, not positive or too large is refused with its bounds") {
   const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
-  CHECK(refusal({problems, {0, 128}, "sm_90a", {}}).find("M from 0 to 128") != std::string::npos);
-  CHECK(refusal({problems, {-5, 128}, "sm_90a", {}}).find("M from -5 to 128") != std::string::npos);
-  CHECK(refusal({problems, {129, 128}, "sm_90a", {}}).find("M from 129 to 128") != std::string::npos);
-  CHECK(refusal({problems, {1, warmup::largest_m + 1}, "sm_90a", {}}).find("M from 1 to ") != std::string::npos);
+  CHECK(refusal({over_range(problems, {0, 128}), "sm_90a", {}}).find("M from 0 to 128") != std::string::npos);
+  CHECK(refusal({over_range(problems, {-5, 128}), "sm_90a", {}}).find("M from -5 to 128") != std::string::npos);
+  CHECK(refusal({over_range(problems, {129, 128}), "sm_90a", {}}).find("M from 129 to 128") != std::string::npos);
+  CHECK(refusal({over_range(problems, {1, warmup::largest_m + 1}), "sm_90a", {}}).find("M from 1 to ") !=
+        std::string::npos);
 }
 
 TEST_CASE("What cannot run is refused before anything is planned, by its rule") {
-  const std::string k = refusal({{problem_of(Layout::masked, 4096, 100, 32)}, usual_range, "sm_90a", {}});
+  const std::string k = refusal({{{problem_of(Layout::masked, 4096, 100, 32), usual_range}}, "sm_90a", {}});
   CHECK(k.find("K=100") != std::string::npos);
   CHECK(k.find("64") != std::string::npos);
-  CHECK(refusal({{problem_of(Layout::masked, 4097, 128, 32)}, usual_range, "sm_90a", {}}).find("N=4097") !=
+  CHECK(refusal({{{problem_of(Layout::masked, 4097, 128, 32), usual_range}}, "sm_90a", {}}).find("N=4097") !=
         std::string::npos);
-  CHECK_FALSE(make_plan({{problem_of(Layout::masked, 4096, 128, 0)}, usual_range, "sm_90a", {}}));
-  CHECK_FALSE(make_plan({{}, usual_range, "sm_90a", {}}));
-  CHECK_FALSE(make_plan({{problem_of(Layout::masked, 4096, 128, 1)}, usual_range, "sm_90a", {0}}));
+  CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 0), usual_range}}, "sm_90a", {}}));
+  CHECK_FALSE(make_plan({{}, "sm_90a", {}}));
+  CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 1), usual_range}}, "sm_90a", {0}}));
 }
 
 TEST_CASE("An unknown architecture is refused by name, and sm_90 is one") {
   const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
   for (const char* architecture : {"sm_90", "sm_100a", "hopper", ""}) {
     INFO(architecture);
-    const std::string message = refusal({problems, usual_range, architecture, {}});
+    const std::string message = refusal({over_range(problems, usual_range), architecture, {}});
     CHECK(message.find(architecture) != std::string::npos);
     CHECK(message.find("sm_90a") != std::string::npos);
   }
@@ -223,8 +246,8 @@ TEST_CASE("A plan holds the kernels that quantise once where it has an FP8 probl
     return found;
   };
   const MRange range{7, 4096};
-  CHECK(quantization(planned({{bf16}, range, "sm_90a", {}})).empty());
-  const auto found = quantization(planned({{contiguous, bf16, masked, contiguous}, range, "sm_90a", {}}));
+  CHECK(quantization(planned({{{bf16, range}}, "sm_90a", {}})).empty());
+  const auto found = quantization(planned({over_range({contiguous, bf16, masked, contiguous}, range), "sm_90a", {}}));
   REQUIRE(found.size() == 1);
   REQUIRE(found.front().uses.size() == 2);
   CHECK(found.front().uses[0].problem == contiguous);
@@ -236,7 +259,7 @@ TEST_CASE("Besides the kernels that quantise, a plan of FP8 problems is exact") 
   const std::vector<Problem> problems{{DataType::fp8, Layout::contiguous, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 2112, 128, 3}};
-  const PlanRequest request{problems, usual_range, "sm_90a", {}};
+  const PlanRequest request{over_range(problems, usual_range), "sm_90a", {}};
   Plan plan = planned(request);
   std::erase_if(plan.kernels, [](const PlannedKernel& kernel) { return !jit::takes_constants(kernel.spec); });
   CHECK((uses_of(plan) == walked(request)));
@@ -245,7 +268,7 @@ TEST_CASE("Besides the kernels that quantise, a plan of FP8 problems is exact") 
 TEST_CASE("FP8 and BF16 problems of one shape share no kernel") {
   Problem problem = problem_of(Layout::masked, 1024, 512, 4);
   const auto count = [](const std::vector<Problem>& problems) {
-    return planned({problems, usual_range, "sm_90a", {}}).kernels.size();
+    return planned({over_range(problems, usual_range), "sm_90a", {}}).kernels.size();
   };
   const Problem bf16 = problem;
   problem.data_type = DataType::fp8;

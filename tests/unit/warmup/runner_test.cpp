@@ -104,7 +104,7 @@ struct TemporaryCabinet {
 TEST_CASE("The kernels that take longest to compile are started first") {
   const Problem problem{.layout = Layout::masked, .n = 1024, .k = 512, .groups = 4};
   warmup::PlanRequest request;
-  request.problems = {problem};
+  request.problems = {{problem, {1, 16384}}};
   const auto plan = warmup::make_plan(request);
   REQUIRE(plan);
   REQUIRE(plan->kernels.size() >= 2);
