@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <set>
@@ -240,6 +241,23 @@ Expected<Quantization> read_quantization(const json& top, Places places, const s
   return agreed;
 }
 
+// A count that no shape depends on: one that is missing or makes no sense is 0.
+std::int64_t count_or_0(const Places& places, std::initializer_list<const char*> names) {
+  for (const Place& place : places) {
+    for (const char* name : names) {
+      const json* value = member(*place.object, name);
+      if (value != nullptr && is_whole(*value, 1, largest_field)) return value->get<std::int64_t>();
+    }
+  }
+  return 0;
+}
+
+std::string first_architecture(const json& top) {
+  const json* list = member(top, "architectures");
+  const bool named = list != nullptr && list->is_array() && !list->empty() && list->front().is_string();
+  return named ? list->front().get<std::string>() : std::string();
+}
+
 }  // namespace
 
 Expected<MoeShape> parse_model(std::string_view text, const std::string& origin) {
@@ -265,7 +283,11 @@ Expected<MoeShape> parse_model(std::string_view text, const std::string& origin)
                   *width,
                   *experts,
                   std::move(quantization->weight_block),
-                  std::move(quantization->prefix)};
+                  std::move(quantization->prefix),
+                  first_architecture(*top),
+                  count_or_0(*places, {"num_experts_per_tok", "moe_topk", "num_experts_per_token"}),
+                  count_or_0(*places, {"n_shared_experts", "num_shared_experts"}),
+                  count_or_0(*places, {"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"})};
 }
 
 Expected<MoeShape> read_model(const std::filesystem::path& file) {

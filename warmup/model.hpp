@@ -34,6 +34,11 @@ struct MoeShape {
   std::int64_t experts = 0;           // E, before expert parallelism
   std::string weight_block{};         // quantization_config.weight_block_size as JSON, "[128,128]"; empty: none
   std::string quantization_prefix{};  // of quantization_config's name: "text_config." or nothing
+  // What engines decide by, and no shape: 0 and empty where the file does not say it.
+  std::string architecture{};          // architectures[0]
+  std::int64_t experts_per_token = 0;  // num_experts_per_tok
+  std::int64_t shared_experts = 0;     // n_shared_experts | num_shared_experts
+  std::int64_t shared_width = 0;       // shared_expert_intermediate_size | moe_shared_expert_intermediate_size
 };
 
 // `text` is the JSON and nothing after it; `origin` names it in errors. Errors: not JSON (with line and column), no
