@@ -21,7 +21,9 @@ Expected<void> check_texts(const cubinet_request& given) {
   return check_text(given.model, field_names.model)
       .and_then([&] { return check_text(given.dtype, field_names.dtype); })
       .and_then([&] { return check_text(given.layout, field_names.layout); })
-      .and_then([&] { return check_text(given.arch, "request.arch"); });
+      .and_then([&] { return check_text(given.arch, "request.arch"); })
+      .and_then([&] { return check_text(given.sglang, "request.sglang"); })
+      .and_then([&] { return check_text(given.vllm, "request.vllm"); });
 }
 
 // Each problem has a type and a layout of its own.
@@ -49,6 +51,7 @@ warmup::RequestOptions options_of(const cubinet_request& given) {
   options.parallelism.expert = given.expert_parallel;
   options.parallelism.tensor = given.tensor_parallel;
   options.parallelism.redundant = given.redundant_experts;
+  options.launch = {{"sglang", text_or(given.sglang, "")}, {"vllm", text_or(given.vllm, "")}};
   options.dtype = text_or(given.dtype, options.dtype);
   options.layout = text_or(given.layout, options.layout);
   options.m_min = given.m_first;

@@ -17,6 +17,7 @@ inline constexpr warmup::OptionNames field_names{.sources = "request.model, requ
                                                  .expert_parallel = "request.expert_parallel",
                                                  .tensor_parallel = "request.tensor_parallel",
                                                  .redundant_experts = "request.redundant_experts",
+                                                 .engine_prefix = "request.",
                                                  .dtype = "request.dtype",
                                                  .layout = "request.layout",
                                                  .m_first = "request.m_first",

@@ -79,6 +79,19 @@ Expected<std::vector<Problem>> problems_of_shapes(const std::vector<std::string>
   return problems;
 }
 
+// --sglang and the like: one for each engine that is known.
+void add_launch_options(Command command, warmup::engines::LaunchTexts& texts) {
+  for (const warmup::engines::Engine* engine : warmup::engines::engines()) {
+    command
+        .option(std::string("--") + engine->name, texts[engine->name],
+                fmt::format("The server's command line of {}, as it is: it says how the experts are divided, in the "
+                            "place of --ep, --tp and --redundant-experts, and may name the model",
+                            engine->title))
+        .type_name("COMMAND")
+        .not_empty("no command is given");
+  }
+}
+
 }  // namespace
 
 std::vector<Option> add_request_options(Command command, RequestOptions& options) {
@@ -103,14 +116,17 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
   add_number(command, "--tp", ranks.tensor, 1, most_ranks, "Ranks over which each expert's width is split");
   add_number(command, "--redundant-experts", ranks.redundant, 0, most_ranks,
              "Further copies of experts over all ranks, dealt with the model's");
+  add_launch_options(command, options.launch);
   command
       .option("--dtype", options.dtype,
               "bf16, fp8, or both with a comma between them (default: what the model's weights are; bf16 for a shape)")
       .type_name("TYPE")
       .not_empty("no type is named");
-  command.option("--layout", options.layout, "contiguous, masked, or both with a comma between them")
+  command
+      .option("--layout", options.layout,
+              "contiguous, masked, or both with a comma between them (default: those of the launch command; both)")
       .type_name("LAYOUT")
-      .shown_default(options.layout);
+      .not_empty("no layout is named");
   add_number(command, "--m-min", options.m_min, 1, warmup::largest_m,
              "Smallest M: rows of A (contiguous), or rows expected per group (masked)");
   add_number(command, "--m-max", options.m_max, 1, warmup::largest_m, "Largest M");

@@ -12,6 +12,7 @@ struct OptionNames {
   const char* expert_parallel;
   const char* tensor_parallel;
   const char* redundant_experts;
+  const char* engine_prefix;  // what stands before an engine's name for its launch command: "--"
   const char* dtype;
   const char* layout;
   const char* m_first;
@@ -29,6 +30,7 @@ inline constexpr OptionNames command_options{.sources = "--model FILE, --shape N
                                              .expert_parallel = "--ep",
                                              .tensor_parallel = "--tp",
                                              .redundant_experts = "--redundant-experts",
+                                             .engine_prefix = "--",
                                              .dtype = "--dtype",
                                              .layout = "--layout",
                                              .m_first = "--m-min",

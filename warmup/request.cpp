@@ -1,6 +1,7 @@
 #include "warmup/request.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ Expected<std::vector<Value>> parse_list(const char* option, const std::string& t
 }
 
 Expected<std::vector<Layout>> parse_layouts(const std::string& text, const OptionNames& names) {
+  if (text.empty()) return std::vector<Layout>{Layout::contiguous, Layout::masked};
   return parse_list<Layout>(names.layout, text, {{"contiguous", Layout::contiguous}, {"masked", Layout::masked}});
 }
 
@@ -84,10 +86,28 @@ std::string remark_on(const MoeShape& shape, const std::vector<DataType>& types)
 // The options, understood as far as they are lists.
 struct Understood {
   const RequestOptions& options;
-  const OptionNames& names;
+  OptionNames names;
   std::vector<Layout> layouts;
   std::vector<DataType> types;
+  Parallelism parallelism;
+  const engines::Launched* launched;  // null: no launch command is given
 };
+
+// What a launch command says of a model, in the place of what the user did not give.
+Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, Request& request) {
+  if (wanted.launched == nullptr) return wanted;
+  auto plan = engines::launch_plan(*wanted.launched, shape);
+  if (!plan) return tl::make_unexpected(plan.error());
+  wanted.parallelism = plan->parallelism;
+  if (wanted.options.layout.empty()) wanted.layouts = plan->layouts;
+  if (wanted.types.empty() && plan->type) wanted.types = {*plan->type};
+  // The command has other names for what it divides by.
+  wanted.names.expert_parallel = "expert ranks";
+  wanted.names.tensor_parallel = "width ranks";
+  request.notes = std::move(plan->notes);
+  request.derivation = std::move(plan->derivation);
+  return wanted;
+}
 
 // The problems of a model and the types of its operands: those asked for, else that of its weights.
 Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Understood& wanted,
@@ -98,27 +118,28 @@ Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Un
     types = {*stored};
   }
   if (auto taken = check_hidden(shape.hidden_size, types); !taken) return tl::make_unexpected(taken.error());
-  const Parallelism& parallelism = wanted.options.parallelism;
-  auto problems = problems_of(shape, parallelism, wanted.layouts, types, wanted.names);
+  auto problems = problems_of(shape, wanted.parallelism, wanted.layouts, types, wanted.names);
   if (!problems) return problems;
-  auto taken = check_groups(shape, parallelism.expert, *problems, wanted.names);
+  auto taken = check_groups(shape, wanted.parallelism.expert, *problems, wanted.names);
   if (!taken) return tl::make_unexpected(taken.error());
   return problems;
 }
 
-Expected<std::vector<Problem>> problems_of_model(const Understood& wanted, std::vector<std::string>& notes) {
-  const std::string& file = wanted.options.model;
+Expected<std::vector<Problem>> problems_of_model(const Understood& asked, Request& request) {
+  const std::string& file = asked.options.model;
   const auto shape = read_model(file);
   if (!shape) return tl::make_unexpected(shape.error());
-  std::vector<DataType> types = wanted.types;
-  auto problems = problems_of_shape(*shape, wanted, types);
+  const auto wanted = as_launched(asked, *shape, request);
+  if (!wanted) return tl::make_unexpected(wanted.error());
+  std::vector<DataType> types = wanted->types;
+  auto problems = problems_of_shape(*shape, *wanted, types);
   if (!problems) {
     Error error = std::move(problems).error();
     error.message = file + ": " + error.message;
     return tl::make_unexpected(std::move(error));
   }
   const std::string remark = remark_on(*shape, types);
-  if (!remark.empty()) notes.push_back(file + " " + remark);
+  if (!remark.empty()) request.notes.push_back(file + " " + remark);
   return problems;
 }
 
@@ -149,15 +170,34 @@ Expected<void> check_source(const RequestOptions& options, bool given, const Opt
                             names.redundant_experts, names.model, why));
 }
 
+// That a launch command stands with a model alone, and in the place of what it says itself; and its model.
+Expected<RequestOptions> with_launch(RequestOptions options, const std::optional<engines::Launched>& launched,
+                                     bool given, const OptionNames& names) {
+  if (!launched) return options;
+  if (given || options.generic_only) {
+    return refuse(fmt::format("{} is for a {}, not for {}", launched->option, names.model,
+                              given ? names.problem : names.generic_only));
+  }
+  if (options.parallelism != Parallelism()) {
+    return refuse(fmt::format("{} says how the experts are divided; leave out {}, {} and {}", launched->option,
+                              names.expert_parallel, names.tensor_parallel, names.redundant_experts));
+  }
+  if (!options.model.empty()) return options;
+  auto file = engines::model_file(*launched, names);
+  if (!file) return tl::make_unexpected(file.error());
+  options.model = *std::move(file);
+  return options;
+}
+
 Expected<std::vector<ProblemRange>> problems_of_source(const Understood& wanted, const GivenProblems& given,
-                                                       std::vector<std::string>& notes) {
+                                                       Request& request) {
   const RequestOptions& options = wanted.options;
   const auto over_m = [&](const std::vector<Problem>& problems) {
     return over_range(problems, {options.m_min, options.m_max});
   };
   if (options.generic_only) return over_m(problems_of_generic(wanted));
   if (options.model.empty()) return given(wanted.layouts, wanted.types);
-  return problems_of_model(wanted, notes).map(over_m);
+  return problems_of_model(wanted, request).map(over_m);
 }
 
 PlanRequest plan_request(const RequestOptions& options, std::vector<ProblemRange> problems) {
@@ -172,21 +212,26 @@ PlanRequest plan_request(const RequestOptions& options, std::vector<ProblemRange
 
 }  // namespace
 
-Expected<Request> resolve(const RequestOptions& options, const GivenProblems& given, const OptionNames& names) {
-  if (auto one = check_source(options, given != nullptr, names); !one) return tl::make_unexpected(one.error());
-  auto types = parse_types(options.dtype, names);
+Expected<Request> resolve(const RequestOptions& given_options, const GivenProblems& given, const OptionNames& names) {
+  const auto launched = engines::read_launch(given_options.launch, names);
+  if (!launched) return tl::make_unexpected(launched.error());
+  const auto options = with_launch(given_options, *launched, given != nullptr, names);
+  if (!options) return tl::make_unexpected(options.error());
+  if (auto one = check_source(*options, given != nullptr, names); !one) return tl::make_unexpected(one.error());
+  auto types = parse_types(options->dtype, names);
   if (!types) return tl::make_unexpected(types.error());
-  if (options.m_min > options.m_max) {
-    return refuse(fmt::format("{} {} is above {} {}", names.m_first, options.m_min, names.m_last, options.m_max));
+  if (options->m_min > options->m_max) {
+    return refuse(fmt::format("{} {} is above {} {}", names.m_first, options->m_min, names.m_last, options->m_max));
   }
-  auto layouts = parse_layouts(options.layout, names);
+  auto layouts = parse_layouts(options->layout, names);
   if (!layouts) return tl::make_unexpected(layouts.error());
 
-  const Understood wanted{options, names, *std::move(layouts), *std::move(types)};
+  const Understood wanted{
+      *options, names, *std::move(layouts), *std::move(types), options->parallelism, *launched ? &**launched : nullptr};
   Request request;
-  auto problems = problems_of_source(wanted, given, request.notes);
+  auto problems = problems_of_source(wanted, given, request);
   if (!problems) return tl::make_unexpected(problems.error());
-  request.plan = plan_request(options, *std::move(problems));
+  request.plan = plan_request(*options, *std::move(problems));
   return request;
 }
 

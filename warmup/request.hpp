@@ -8,6 +8,7 @@
 
 #include "cubinet/problem.hpp"
 #include "util/expected.hpp"
+#include "warmup/engines/launched.hpp"
 #include "warmup/model_problems.hpp"
 #include "warmup/option_names.hpp"
 #include "warmup/plan.hpp"
@@ -18,9 +19,10 @@ struct RequestOptions {
   std::string model;  // a config.json; empty: none
   bool generic_only = false;
   bool no_generic = false;
-  Parallelism parallelism;  // of a model
-  std::string dtype;        // "bf16,fp8"; empty: what the model's weights are, both for generic_only
-  std::string layout = "contiguous,masked";
+  Parallelism parallelism;      // of a model
+  engines::LaunchTexts launch;  // one launch command, in the place of `parallelism`: {"sglang": "--tp 8 --ep 8"}
+  std::string dtype;            // "bf16,fp8"; empty: what the model's weights are, both for generic_only
+  std::string layout;           // "contiguous,masked"; empty: those that the launch command leads to, else both
   std::int64_t m_min = 1;
   std::int64_t m_max = 16384;
   std::string arch = "sm_90a";
@@ -34,7 +36,8 @@ using GivenProblems = std::function<Expected<std::vector<ProblemRange>>(const st
 
 struct Request {
   PlanRequest plan;
-  std::vector<std::string> notes;  // what the user should know of the model, each on one line
+  std::vector<std::string> notes;      // what the user should know of the model and the command, each on one line
+  std::vector<Derivation> derivation;  // how the numbers of the plan came about
 };
 
 // Checks that the options fit together, and reads the model if one is named; asks `given` for nothing before that.

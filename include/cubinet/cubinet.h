@@ -191,9 +191,13 @@ typedef struct cubinet_request {
   int32_t generic_only; /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
   int32_t no_generic;   /* leave these out */
   int64_t redundant_experts; /* with a model: further copies of experts over all ranks, dealt with the model's */
+  /* An engine's launch command as it is, of which at most one is given. It says how the experts are divided, in the place
+   * of the ranks above, and names the model where none is given and it is a folder here. */
+  const char* sglang; /* "python -m sglang.launch_server --model-path ... --tp 8 --ep 8"; NULL: none */
+  const char* vllm;   /* "vllm serve ... -tp 8 --enable-expert-parallel"; NULL: none */
 } cubinet_request;
 #define CUBINET_REQUEST_INIT \
-  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0, 0 }
+  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0, 0, NULL, NULL }
 
 /* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
  * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. Where

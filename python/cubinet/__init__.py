@@ -47,6 +47,7 @@ _SHAPES = "a list of tuples (n, k, groups)"
 M_MAX = 16384
 
 _Path = _arguments.PathArgument
+_Command = str | Sequence[str]
 
 
 def _check_range(m_min: int, m_max: int) -> None:
@@ -150,6 +151,8 @@ def _request(
     ep: int,
     tp: int,
     redundant_experts: int,
+    sglang: _Command | None,
+    vllm: _Command | None,
     m_min: int,
     m_max: int,
     arch: str | None,
@@ -165,7 +168,8 @@ def _request(
         _check_unsaid(dtype, layout)
     if listed:
         given += _shape_problems(listed, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
-    if model is None and not given and not _arguments.flag("generic_only", generic_only):
+    launched = sglang is not None or vllm is not None
+    if model is None and not given and not launched and not _arguments.flag("generic_only", generic_only):
         raise ValueError("model: expected the path of a config.json, or shapes or problems instead; got none of them")
     if model is not None and given:
         raise ValueError(f"{'shapes' if listed else 'problems'}: expected none, since a model is given")
@@ -177,6 +181,8 @@ def _request(
         _arguments.integer("ep", ep, 1),
         _arguments.integer("tp", tp, 1),
         _arguments.integer("redundant_experts", redundant_experts, 0),
+        None if sglang is None else _arguments.command("sglang", sglang),
+        None if vllm is None else _arguments.command("vllm", vllm),
         None if dtypes is None else ",".join(dtypes),
         None if layouts is None else ",".join(layouts),
         m_min,
@@ -219,6 +225,8 @@ def plan(
     ep: int = 1,
     tp: int = 1,
     redundant_experts: int = 0,
+    sglang: _Command | None = None,
+    vllm: _Command | None = None,
     m_min: int = 1,
     m_max: int = M_MAX,
     arch: str | None = None,
@@ -228,6 +236,8 @@ def plan(
     """What would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and no NVRTC.
 
     model: path of a model's config.json, of which dtype, ep, tp and redundant_experts make problems; or
+    sglang, vllm: an engine's launch command, as text or as a list of words, in the place of ep, tp and
+        redundant_experts; without `model` it names a folder with a config.json; or
     shapes: tuples (n, k, groups), for each of dtype (default "bf16") and layout (default both); or
     problems: as they are, but for the M, which is m_min to m_max of this call
 
@@ -242,6 +252,8 @@ def plan(
         ep,
         tp,
         redundant_experts,
+        sglang,
+        vllm,
         m_min,
         m_max,
         arch,
@@ -262,6 +274,8 @@ def warmup(
     ep: int = 1,
     tp: int = 1,
     redundant_experts: int = 0,
+    sglang: _Command | None = None,
+    vllm: _Command | None = None,
     m_min: int = 1,
     m_max: int = M_MAX,
     arch: str | None = None,
@@ -297,6 +311,8 @@ def warmup(
         ep,
         tp,
         redundant_experts,
+        sglang,
+        vllm,
         m_min,
         m_max,
         arch,
@@ -360,6 +376,8 @@ def start(
     ep: int = 1,
     tp: int = 1,
     redundant_experts: int = 0,
+    sglang: _Command | None = None,
+    vllm: _Command | None = None,
     m_min: int = 1,
     m_max: int = M_MAX,
     device: Any = None,
@@ -371,7 +389,7 @@ def start(
     """Loads the kernels of problems onto a device, for the functions of `cubinet.deep_gemm`: the call for an engine's
     start. What was not named here is prepared when it is first called.
 
-    problems, model, shapes: what to load, as for `plan`; none of them: nothing yet
+    problems, model, shapes, sglang, vllm: what to load, as for `plan`; none of them: nothing yet
     device: an ordinal, "cuda:1" or a torch.device; None: PyTorch's current one, else 0
     cache: the cabinet's folder, "" for none; None: the environment's (CUBINET_CACHE_DIR, else ~/.cache/cubinet)
     layers: further cabinets or bundles that are searched after it; None: those of CUBINET_CACHE_PATH, and the kernels
@@ -390,11 +408,12 @@ def start(
     reopen = cache is not None or layers is not None or miss is not None or jobs != 0
     options = _options(cache, layers, _device_number(device), jobs, "compile" if miss is None else miss)
     given, listed = _given_problems(problems), _given_shapes(shapes)
-    if model is None and (ep, tp) != (1, 1):
+    launched = sglang is not None or vllm is not None
+    if model is None and not launched and (ep, tp) != (1, 1):
         raise ValueError("ep, tp: expected 1, since they divide a model, and none is given")
-    if model is None and redundant_experts != 0:
+    if model is None and not launched and redundant_experts != 0:
         raise ValueError("redundant_experts: expected 0, since they are a model's, and none is given")
-    if model is None and not listed:
+    if model is None and not listed and not launched:
         _check_unsaid(dtype, layout)
         if (m_min, m_max) != (1, M_MAX):
             raise ValueError("m_min, m_max: expected none, since each problem says its own")
@@ -407,6 +426,8 @@ def start(
             ep=ep,
             tp=tp,
             redundant_experts=redundant_experts,
+            sglang=sglang,
+            vllm=vllm,
             m_min=m_min,
             m_max=m_max,
         )

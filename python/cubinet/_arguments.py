@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -66,6 +67,13 @@ def text(name: str, value: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"{name}: expected a text, got {value!r}") from None
     return value
+
+
+def command(name: str, value: Any) -> str:
+    """A command line: as text, or as a list of its words."""
+    if not isinstance(value, (list, tuple)):
+        return text(name, value)
+    return text(name, shlex.join(word if isinstance(word, str) else text(name, word) for word in value))
 
 
 def items(name: str, value: Any, expected: str) -> list[Any]:

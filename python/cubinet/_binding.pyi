@@ -171,6 +171,8 @@ def request(
     ep: int,
     tp: int,
     redundant_experts: int,
+    sglang: str | None,
+    vllm: str | None,
     dtype: str | None,
     layout: str | None,
     m_min: int,

@@ -65,6 +65,8 @@ struct Request {
   std::int64_t expert_parallel;
   std::int64_t tensor_parallel;
   std::int64_t redundant_experts;
+  Text sglang;
+  Text vllm;
   Text dtype;
   Text layout;
   std::int64_t m_first;
@@ -81,6 +83,8 @@ struct Request {
     request.expert_parallel = expert_parallel;
     request.tensor_parallel = tensor_parallel;
     request.redundant_experts = redundant_experts;
+    request.sglang = pointer(sglang);
+    request.vllm = pointer(vllm);
     request.dtype = pointer(dtype);
     request.layout = pointer(layout);
     request.m_first = m_first;
@@ -93,13 +97,15 @@ struct Request {
 };
 
 Request make_request(const Path& model, const std::vector<ProblemTuple>& problems, std::int64_t ep, std::int64_t tp,
-                     std::int64_t redundant_experts, Text dtype, Text layout, std::int64_t m_min, std::int64_t m_max,
-                     Text arch, bool generic_only, bool no_generic) {
+                     std::int64_t redundant_experts, Text sglang, Text vllm, Text dtype, Text layout,
+                     std::int64_t m_min, std::int64_t m_max, Text arch, bool generic_only, bool no_generic) {
   return {model ? Text(bytes_of(*model)) : Text(),
           problems_of(problems),
           ep,
           tp,
           redundant_experts,
+          std::move(sglang),
+          std::move(vllm),
           std::move(dtype),
           std::move(layout),
           m_min,
@@ -288,8 +294,9 @@ NB_MODULE(_binding, module) {
   nb::class_<Request>(module, "Request");
   nb::class_<EngineOptions>(module, "Options");
   module.def("request", make_request, nb::arg("model").none(), nb::arg("problems"), nb::arg("ep"), nb::arg("tp"),
-             nb::arg("redundant_experts"), nb::arg("dtype").none(), nb::arg("layout").none(), nb::arg("m_min"),
-             nb::arg("m_max"), nb::arg("arch").none(), nb::arg("generic_only"), nb::arg("no_generic"));
+             nb::arg("redundant_experts"), nb::arg("sglang").none(), nb::arg("vllm").none(), nb::arg("dtype").none(),
+             nb::arg("layout").none(), nb::arg("m_min"), nb::arg("m_max"), nb::arg("arch").none(),
+             nb::arg("generic_only"), nb::arg("no_generic"));
   module.def("options", make_options, nb::arg("cache").none(), nb::arg("layers"), nb::arg("nvrtc_folders"),
              nb::arg("device"), nb::arg("jobs"), nb::arg("miss"));
   module.def("plan", plan);
