@@ -78,7 +78,8 @@ TEST_CASE("A request for nothing, or for more than one thing, is refused") {
 
 TEST_CASE("Ranks are for a model, and each has experts") {
   CHECK(refusal_of([](auto& request) { request.expert_parallel = 2; }) ==
-        "request.expert_parallel, request.tensor_parallel and request.redundant_experts divide a request.model; a problem "
+        "request.expert_parallel, request.tensor_parallel and request.redundant_experts divide a request.model; a "
+        "problem "
         "is already what one rank sees");
   const ModelFile model(small_model);
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 0; }),
@@ -90,6 +91,35 @@ TEST_CASE("Ranks are for a model, and each has experts") {
   CHECK_THAT(refusal_of_model(
                  model, [](auto& request) { request.tensor_parallel = 8; }, CUBINET_UNSUPPORTED),
              Contains("expert width 128 over request.tensor_parallel 8 gives K = 16"));
+}
+
+TEST_CASE("A launch command takes the place of ranks, and is refused by the field's name") {
+  const ModelFile model(small_model);
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.model = model.name();
+  request.sglang = "python3 -m sglang.launch_server --tp 2 --ep 2";
+  GivenText json;
+  CHECK(cubinet_plan(nullptr, &request, json.where()) == CUBINET_OK);
+  for (const auto& kernel : json.object().at("kernels")) CHECK(kernel.at("groups") == 4);
+  CHECK(refusal_of_model(model, [](auto& given) {
+          given.sglang = "--tp 2";
+          given.vllm = "-tp 2";
+        }) == "request.sglang and request.vllm: give one launch command");
+  CHECK(refusal_of_model(model, [](auto& given) { given.vllm = "-tp two"; }) ==
+        "request.vllm: -tp is 'two', expected a whole number from 1 on");
+  CHECK_THAT(refusal_of_model(model, [](auto& given) { given.vllm = ""; }), Contains("request.vllm is empty"));
+  CHECK_THAT(refusal_of_model(model,
+                              [](auto& given) {
+                                given.sglang = "--tp 2";
+                                given.expert_parallel = 2;
+                              }),
+             Contains("leave out request.expert_parallel"));
+  CHECK_THAT(refusal_of_model(model,
+                              [](auto& given) {
+                                given.model = nullptr;
+                                given.sglang = "--tp 2";
+                              }),
+             Contains("give the model's config.json with request.model"));
 }
 
 TEST_CASE("Errors of a model name the file, and the field that mends them") {
