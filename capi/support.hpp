@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,16 +29,15 @@ Expected<char*> copy_for_caller(std::string_view text);
 // Runs what may throw; its errors and exceptions become a status.
 template <class Work>
 cubinet_status guarded(Work&& work) noexcept {
-  try {
-    Expected<void> done = work();
-    return done ? CUBINET_OK : failed(std::move(done.error()));
-  } catch (const std::bad_alloc&) {
-    return failed(CUBINET_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& exception) {
-    return failed(CUBINET_INTERNAL, exception.what());
-  } catch (...) {
-    return failed(CUBINET_INTERNAL, "an exception that says nothing");
-  }
+  bool returned = false;
+  Expected<void> done = without_exceptions(ErrorCode::io, [&]() -> Expected<void> {
+    Expected<void> answer = work();
+    returned = true;
+    return answer;
+  });
+  if (done) return CUBINET_OK;
+  const bool is_fault = !returned && done.error().code != ErrorCode::out_of_memory;
+  return is_fault ? failed(CUBINET_INTERNAL, std::move(done.error().message)) : failed(std::move(done.error()));
 }
 
 // From the C++ interface's results.

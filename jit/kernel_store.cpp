@@ -121,16 +121,14 @@ Expected<void> KernelStore::load_all(const Finds& finds, Uses& uses) {
 }
 
 Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexcept {
-  try {
+  return without_exceptions(ErrorCode::compile_failed, [&]() -> Expected<Made> {
     const Turn turn(*this, spec);
     if (not_loaded({spec}).empty()) return Made{};  // by the thread whose turn it was before
     auto provided = provide(spec, *compiler(), cabinet());
     if (!provided) return tl::make_unexpected(std::move(provided.error()));
     if (auto loaded = load_one(spec, provided->object); !loaded) return tl::make_unexpected(std::move(loaded.error()));
     return Made{provided->key, provided->compiled, std::move(provided->store_problem)};
-  } catch (const std::exception& exception) {
-    return tl::make_unexpected(error_of(exception, ErrorCode::compile_failed));
-  }
+  });
 }
 
 Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses) {

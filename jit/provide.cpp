@@ -1,7 +1,6 @@
 #include "jit/provide.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <thread>
 #include <utility>
 
@@ -95,18 +94,6 @@ Expected<Provided> provide_or_throw(const Wanted& wanted, Compiler& compiler, ca
   }
 }
 
-// What `work` answers, or what it throws as an error.
-template <class Work>
-auto without_exceptions(const KernelSpec& spec, Work work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::exception& exception) {
-    Error error = error_of(exception, ErrorCode::compile_failed);
-    error.message = spec.family + ": " + error.message;
-    return tl::make_unexpected(std::move(error));
-  }
-}
-
 }  // namespace
 
 std::optional<Provided> find(const KernelSpec& spec, const cache::Cabinet& cabinet) {
@@ -115,11 +102,13 @@ std::optional<Provided> find(const KernelSpec& spec, const cache::Cabinet& cabin
 
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                            std::chrono::milliseconds patience) {
-  return without_exceptions(spec, [&] { return provide_or_throw(Wanted(spec), compiler, cabinet, patience); });
+  const auto work = [&] { return provide_or_throw(Wanted(spec), compiler, cabinet, patience); };
+  return without_exceptions(ErrorCode::compile_failed, work, spec.family);
 }
 
 Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
-  return without_exceptions(spec, [&] { return attempt(Wanted(spec), compiler, cabinet); });
+  const auto work = [&] { return attempt(Wanted(spec), compiler, cabinet); };
+  return without_exceptions(ErrorCode::compile_failed, work, spec.family);
 }
 
 }  // namespace cubinet::jit

@@ -13,10 +13,15 @@
 namespace cubinet {
 namespace {
 
-Status status_of(Expected<void>&& outcome) {
-  if (outcome) [[likely]]
-    return std::monostate{};
-  return std::move(outcome.error());
+// Of `work`, which answers with an Expected<void>, on the device.
+template <class Work>
+Status status_of(Work&& work) noexcept {
+  return without_exceptions(ErrorCode::driver_failed, [&]() -> Status {
+    Expected<void> outcome = work();
+    if (outcome) [[likely]]
+      return std::monostate{};
+    return std::move(outcome.error());
+  });
 }
 
 }  // namespace
@@ -28,17 +33,17 @@ struct GroupedGemm::State {
 GroupedGemm::GroupedGemm(std::shared_ptr<const State> state) noexcept : state_(std::move(state)) {}
 
 Status GroupedGemm::launch(const ContiguousArguments& arguments, void* stream) const {
-  return status_of(state_->gemm.launch(arguments, static_cast<CUstream>(stream)));
+  return status_of([&] { return state_->gemm.launch(arguments, static_cast<CUstream>(stream)); });
 }
 
 Status GroupedGemm::launch(const MaskedArguments& arguments, void* stream) const {
-  return status_of(state_->gemm.launch(arguments, static_cast<CUstream>(stream)));
+  return status_of([&] { return state_->gemm.launch(arguments, static_cast<CUstream>(stream)); });
 }
 
 const Problem& GroupedGemm::problem() const noexcept { return state_->gemm.problem(); }
 
 Status GroupedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) const {
-  return status_of(state_->gemm.check_labels(m_indices, m));
+  return status_of([&] { return state_->gemm.check_labels(m_indices, m); });
 }
 
 struct Quantizer::State {
@@ -49,12 +54,14 @@ Quantizer::Quantizer(std::shared_ptr<const State> state) noexcept : state_(std::
 
 Status Quantizer::quantize_rows(const void* x, std::int64_t rows, std::int64_t k, void* q, const ScaleTensor& scales,
                                 void* stream) const {
-  return status_of(state_->quantizer.quantize_rows(x, rows, k, q, scales, static_cast<CUstream>(stream)));
+  return status_of(
+      [&] { return state_->quantizer.quantize_rows(x, rows, k, q, scales, static_cast<CUstream>(stream)); });
 }
 
 Status Quantizer::quantize_weights(const void* w, std::int64_t groups, std::int64_t n, std::int64_t k, void* q,
                                    const ScaleTensor& scales, void* stream) const {
-  return status_of(state_->quantizer.quantize_weights(w, groups, n, k, q, scales, static_cast<CUstream>(stream)));
+  return status_of(
+      [&] { return state_->quantizer.quantize_weights(w, groups, n, k, q, scales, static_cast<CUstream>(stream)); });
 }
 
 struct Service::State {
@@ -68,28 +75,34 @@ Service& Service::operator=(Service&&) noexcept = default;
 Service::~Service() = default;
 
 Result<Service> Service::open(const ServiceOptions& options) {
-  const util::Moment begin = util::now();
-  auto device = jit::open_device(options.device);
-  if (!device) return std::move(device.error());
-  const double context_milliseconds = util::milliseconds_since(begin);
-  return Service(
-      std::unique_ptr<State>(new State{jit::Engine(jit::parts_of(options, std::move(*device))), context_milliseconds}));
+  return without_exceptions(ErrorCode::driver_failed, [&]() -> Result<Service> {
+    const util::Moment begin = util::now();
+    auto device = jit::open_device(options.device);
+    if (!device) return std::move(device.error());
+    const double context_milliseconds = util::milliseconds_since(begin);
+    return Service(std::unique_ptr<State>(
+        new State{jit::Engine(jit::parts_of(options, std::move(*device))), context_milliseconds}));
+  });
 }
 
 Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, PrepareReport* report) {
-  auto gemm = state_->engine.prepare(problem, range, report);
-  if (!gemm) return std::move(gemm.error());
-  return GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(*gemm)}));
+  return without_exceptions(ErrorCode::compile_failed, [&]() -> Result<GroupedGemm> {
+    auto gemm = state_->engine.prepare(problem, range, report);
+    if (!gemm) return std::move(gemm.error());
+    return GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(*gemm)}));
+  });
 }
 
 Result<std::vector<GroupedGemm>> Service::prepare(const std::vector<ProblemRange>& problems, StartReport* report) {
-  auto prepared = state_->engine.prepare(problems, report);
-  if (!prepared) return std::move(prepared.error());
-  std::vector<GroupedGemm> gemms;
-  for (jit::PreparedGemm& gemm : *prepared) {
-    gemms.push_back(GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(gemm)})));
-  }
-  return gemms;
+  return without_exceptions(ErrorCode::compile_failed, [&]() -> Result<std::vector<GroupedGemm>> {
+    auto prepared = state_->engine.prepare(problems, report);
+    if (!prepared) return std::move(prepared.error());
+    std::vector<GroupedGemm> gemms;
+    for (jit::PreparedGemm& gemm : *prepared) {
+      gemms.push_back(GroupedGemm(std::make_shared<const GroupedGemm::State>(GroupedGemm::State{std::move(gemm)})));
+    }
+    return gemms;
+  });
 }
 
 BackgroundReport Service::background() const { return state_->engine.kernels().background(); }
@@ -101,20 +114,24 @@ bool Service::wait_for_background(double seconds) const {
 }
 
 Result<Quantizer> Service::prepare_quantizer(PrepareReport* report) {
-  auto quantizer = state_->engine.prepare_quantizer(report);
-  if (!quantizer) return std::move(quantizer.error());
-  return Quantizer(std::make_shared<const Quantizer::State>(Quantizer::State{std::move(*quantizer)}));
+  return without_exceptions(ErrorCode::compile_failed, [&]() -> Result<Quantizer> {
+    auto quantizer = state_->engine.prepare_quantizer(report);
+    if (!quantizer) return std::move(quantizer.error());
+    return Quantizer(std::make_shared<const Quantizer::State>(Quantizer::State{std::move(*quantizer)}));
+  });
 }
 
 Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRange>& problems) {
-  const util::Moment begin = util::now();
-  auto service = Service::open(options);
-  if (!service) return service.error();
-  StartReport report;
-  auto gemms = service.value().prepare(problems, &report);
-  if (!gemms) return gemms.error();
-  report.milliseconds = util::milliseconds_since(begin) - service.value().state_->context_milliseconds;
-  return Started{std::move(service).value(), std::move(gemms).value(), std::move(report)};
+  return without_exceptions(ErrorCode::compile_failed, [&]() -> Result<Started> {
+    const util::Moment begin = util::now();
+    auto service = Service::open(options);
+    if (!service) return service.error();
+    StartReport report;
+    auto gemms = service.value().prepare(problems, &report);
+    if (!gemms) return gemms.error();
+    report.milliseconds = util::milliseconds_since(begin) - service.value().state_->context_milliseconds;
+    return Started{std::move(service).value(), std::move(gemms).value(), std::move(report)};
+  });
 }
 
 }  // namespace cubinet

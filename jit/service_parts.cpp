@@ -20,7 +20,10 @@ void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
   surroundings.limits = limits.value_or(cache::default_limits);
   surroundings.promote = options.promote;
   surroundings.bundle_key = options.bundle_key;
-  auto stack = cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
+  // A cabinet that cannot be used is no error, whatever went wrong with it.
+  auto stack = without_exceptions(ErrorCode::cache_unusable, [&] {
+    return cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
+  });
   if (!stack) return tell(stack.error().message);
   for (const std::string& problem : stack->problems) tell(problem);
   parts.cabinet = std::move(stack->cabinet);
