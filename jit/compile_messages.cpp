@@ -119,6 +119,8 @@ CompileRequest read_compilation(Reader& from) {
 
 }  // namespace
 
+const std::string_view worker_build = "cubinet " CUBINET_VERSION ", messages 1";
+
 std::string encode(const OpenRequest& request) { return Writer().number(RequestKind::open).text(request.file).take(); }
 
 std::string encode(const NvrtcInput& input, NvrtcOutput output) {

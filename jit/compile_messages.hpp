@@ -1,6 +1,6 @@
 // What a process that compiles and its workers say to each other (worker_pool.hpp, compile_worker.hpp).
 //
-//   worker:  hello     the text `worker_build`
+//   worker:  hello     worker_build
 //   parent:  request   kind u8; open (0): file; compile (1): output u8, source, options, headers
 //   worker:  answer    kind u8; error (0): code u8, message, detail; opened (1): path, version;
 //                      code (2): bytes, log;  then the worker's memory: two u64
@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,8 +22,8 @@
 
 namespace cubinet::jit {
 
-// A worker that says another text is refused. The last number grows when a message's form does.
-constexpr std::string_view worker_build = "cubinet " CUBINET_VERSION ", messages 1";
+// "cubinet 0.1.0, messages 1": a worker that says another text is refused. The number grows when a message's form does.
+extern const std::string_view worker_build;
 
 struct OpenRequest {
   std::string file;  // see NvrtcLibrary::load

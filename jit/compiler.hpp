@@ -39,6 +39,8 @@ class Compiler {
   virtual Expected<CompiledKernel> compile(const KernelSpec& spec) = 0;
   // Nothing is to be compiled for now: gives back what is kept for it. The next compilation takes that again.
   virtual void rest() {}
+  // What the user should know of how it compiles; empty when there is nothing.
+  [[nodiscard]] virtual std::string remark() const { return {}; }
   // The most memory that was resident at once in processes beside this one, in bytes.
   [[nodiscard]] virtual std::int64_t peak_bytes() const { return 0; }
 };
@@ -74,6 +76,7 @@ class NvrtcCompiler final : public Compiler {
   Expected<CompiledKernel> compile(const KernelSpec& spec) override;
   // Ends the workers.
   void rest() override;
+  [[nodiscard]] std::string remark() const override;
   [[nodiscard]] std::int64_t peak_bytes() const override;
   // As compile(), with `files` in the place of the embedded templates.
   Expected<CompiledKernel> compile(const KernelSpec& spec, const std::vector<TemplateFile>& files);

@@ -77,6 +77,11 @@ void NvrtcCompiler::rest() {
   if (state_->workers != nullptr) state_->workers->end_idle();
 }
 
+std::string NvrtcCompiler::remark() const {
+  const std::string& reason = state_->location.in_process;
+  return reason.empty() ? reason : "NVRTC compiles in this process, which it may end: " + reason;
+}
+
 std::int64_t NvrtcCompiler::peak_bytes() const {
   return state_->workers != nullptr ? state_->workers->peak_bytes() : 0;
 }

@@ -40,7 +40,7 @@ std::vector<std::string> files_to_try(const std::vector<std::string>& folders) {
   for (const std::string& folder : folders) {
     for (const char* name : kNames) {
       std::error_code ignored;
-      const fs::path path = fs::absolute(fs::path(folder) / name, ignored);
+      const fs::path path = fs::absolute(fs::path(folder) / name, ignored).lexically_normal();
       if (fs::exists(path, ignored)) files.push_back(path.string());
     }
   }

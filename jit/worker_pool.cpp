@@ -13,14 +13,6 @@
 namespace cubinet::jit {
 namespace {
 
-using namespace std::chrono_literals;
-
-// A worker that does not answer for so long hangs. Loading NVRTC's 105 MB from a network disk, or compiling on a machine
-// that swaps, takes a part of that.
-constexpr std::chrono::milliseconds hello_patience = 30s;
-constexpr std::chrono::milliseconds open_patience = 120s;
-constexpr std::chrono::milliseconds compile_patience = 600s;
-
 void append_line(std::string& log, const std::string& output) {
   if (output.empty()) return;
   if (!log.empty() && log.back() != '\n') log += '\n';
@@ -66,8 +58,8 @@ struct WorkerPool::Worker {
   }
 };
 
-Expected<std::unique_ptr<WorkerPool>> WorkerPool::start(const std::string& program) {
-  std::unique_ptr<WorkerPool> pool(new WorkerPool(program));
+Expected<std::unique_ptr<WorkerPool>> WorkerPool::start(const std::string& program, const WorkerPatience& patience) {
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(program, patience));
   auto first = pool->start_worker();
   if (!first) return tl::make_unexpected(std::move(first.error()));
   pool->add(*first);
@@ -75,14 +67,15 @@ Expected<std::unique_ptr<WorkerPool>> WorkerPool::start(const std::string& progr
   return pool;
 }
 
-WorkerPool::WorkerPool(std::string program) : program_(std::move(program)), owner_(getpid()) {}
+WorkerPool::WorkerPool(std::string program, const WorkerPatience& patience)
+    : program_(std::move(program)), patience_(patience), owner_(getpid()) {}
 WorkerPool::~WorkerPool() = default;
 
 Expected<WorkerPool::Held> WorkerPool::start_worker() const {
   auto process = util::ChildProcess::start(program_, {std::to_string(getpid())});
   if (!process) return tl::make_unexpected(std::move(process.error()));
   std::string build;
-  if ((*process)->receive(build, hello_patience) != util::Received::message) {
+  if ((*process)->receive(build, patience_.start) != util::Received::message) {
     const std::string end = util::end_text((*process)->end());
     return fail(ErrorCode::io, program_ + " " + end + " before it said anything", (*process)->take_output());
   }
@@ -93,7 +86,7 @@ Expected<WorkerPool::Held> WorkerPool::start_worker() const {
 Expected<NvrtcLocation> WorkerPool::open(const std::string& file) {
   auto worker = acquire();
   if (!worker) return tl::make_unexpected(std::move(worker.error()));
-  auto answer = (*worker)->ask(encode(OpenRequest{file}), file, "was opened", open_patience);
+  auto answer = (*worker)->ask(encode(OpenRequest{file}), file, "was opened", patience_.open);
   if (!answer) {
     discard(*std::move(worker));
     if (answer.error().code == ErrorCode::compile_failed) answer.error().code = ErrorCode::compiler_missing;
@@ -115,7 +108,7 @@ std::optional<Expected<NvrtcAnswer>> WorkerPool::run(const NvrtcInput& input, Nv
   auto worker = acquire();
   if (!worker && worker.error().code == ErrorCode::io) return std::nullopt;
   if (!worker) return tl::make_unexpected(std::move(worker.error()));
-  auto answer = (*worker)->ask(encode(input, output), file_, "compiled", compile_patience);
+  auto answer = (*worker)->ask(encode(input, output), file_, "compiled", patience_.compile);
   if (!answer) {
     discard(*std::move(worker));
     return tl::make_unexpected(std::move(answer.error()));
@@ -160,7 +153,7 @@ WorkerPool::Held WorkerPool::take_idle() {
 Expected<WorkerPool::Held> WorkerPool::start_for_work() {
   auto worker = start_worker();
   if (!worker || file_.empty()) return worker;
-  auto answer = (*worker)->ask(encode(OpenRequest{file_}), file_, "was opened", open_patience);
+  auto answer = (*worker)->ask(encode(OpenRequest{file_}), file_, "was opened", patience_.open);
   if (!answer) return tl::make_unexpected(std::move(answer.error()));
   if (auto* error = std::get_if<Error>(&answer->result)) {
     if (error->code == ErrorCode::io) error->code = ErrorCode::compile_failed;

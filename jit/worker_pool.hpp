@@ -2,6 +2,7 @@
 // asks: a crash, signal handlers, the size of a stack, memory that is not given back.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,14 @@
 
 namespace cubinet::jit {
 
+// How long a worker may take before it counts as one that hangs and is ended. Loading NVRTC's 105 MB from a network disk,
+// or compiling on a machine that swaps, takes a part of that.
+struct WorkerPatience {
+  std::chrono::milliseconds start = std::chrono::seconds(30);
+  std::chrono::milliseconds open = std::chrono::seconds(120);
+  std::chrono::milliseconds compile = std::chrono::seconds(600);
+};
+
 // As many workers as there are compilations at once, each a process that runs `program` (tools/compile_worker.cpp) and
 // compiles one kernel at a time. They end with the pool, with end_idle(), and when this process dies. Thread-safe. A
 // child made by fork has none, and starts its own.
@@ -23,7 +32,7 @@ class WorkerPool {
  public:
   // Starts the first worker. The error says why there can be none: no such program, one of another build, or a system
   // that starts none.
-  static Expected<std::unique_ptr<WorkerPool>> start(const std::string& program);
+  static Expected<std::unique_ptr<WorkerPool>> start(const std::string& program, const WorkerPatience& patience = {});
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -33,7 +42,7 @@ class WorkerPool {
   Expected<NvrtcLocation> open(const std::string& file);
 
   // Compiles: see run_nvrtc. What NVRTC wrote to its process's standard error is in the log, too. An NVRTC that ends its
-  // process, or does not answer for ten minutes, is compile_failed or out_of_memory, with the file and the signal.
+  // process, or does not answer, is compile_failed or out_of_memory, with the file and the signal.
   // nullopt where no worker can be started.
   std::optional<Expected<NvrtcAnswer>> run(const NvrtcInput& input, NvrtcOutput output);
 
@@ -47,7 +56,7 @@ class WorkerPool {
   struct Worker;
   using Held = std::unique_ptr<Worker>;
 
-  explicit WorkerPool(std::string program);
+  WorkerPool(std::string program, const WorkerPatience& patience);
   [[nodiscard]] Expected<Held> start_worker() const;
   Expected<Held> start_for_work();
   Expected<Held> acquire();
@@ -59,6 +68,7 @@ class WorkerPool {
   void note_memory(Worker& worker, const WorkerMemory& memory);
 
   const std::string program_;
+  const WorkerPatience patience_;
   std::string file_;          // of the NVRTC that was opened
   std::string version_;       // and its build
   mutable std::mutex mutex_;  // guards the rest; never held while a worker is waited for
