@@ -61,6 +61,16 @@ std::shared_ptr<Compiler> KernelStore::compiler() {
   return compiler_;
 }
 
+// An engine compiles at its start and at a miss, and keeps nothing for that in between.
+void KernelStore::rest() {
+  std::shared_ptr<Compiler> compiler;
+  {
+    const std::lock_guard lock(mutex_);
+    compiler = compiler_;
+  }
+  if (compiler != nullptr) compiler->rest();
+}
+
 // Precondition: mutex_ is held.
 bool KernelStore::is_loaded(const KernelSpec& spec) const {
   return takes_constants(spec) ? loaded_.contains(spec) : quantization_ != nullptr;
@@ -141,6 +151,7 @@ Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loade
     note(*one, uses);
     if (loaded.warning.empty()) loaded.warning = std::move(one->store_problem);
   }
+  if (loaded.compiled > 0 && loaded.warning.empty()) loaded.warning = compiler()->remark();
   return {};
 }
 
@@ -192,6 +203,7 @@ KernelStore::~KernelStore() { record_uses(); }
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss) {
   Uses uses;
   auto loaded = load(specs, miss, uses);
+  rest();
   if (loaded && parts_.miss == MissPolicy::error) {
     for (const KernelSpec& spec : loaded->missing) uses.refused.push_back(key_of(spec));
   }
@@ -269,9 +281,10 @@ void KernelStore::make_for_all(const KernelSpec& spec) noexcept {
   if (made) {
     for (const Waiting& one : waiting) set_row(*one.table, one.row);
   }
+  bool over = false;
   {
     const std::lock_guard lock(report_mutex_);
-    --report_.pending;
+    over = --report_.pending == 0;
     if (made) {
       ++report_.ready;
     } else {
@@ -281,6 +294,7 @@ void KernelStore::make_for_all(const KernelSpec& spec) noexcept {
     }
   }
   settled_.notify_all();
+  if (over) rest();
 }
 
 BackgroundReport KernelStore::background() const {

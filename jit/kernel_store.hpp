@@ -110,6 +110,7 @@ class KernelStore final : public MissHandler {
 
   [[nodiscard]] cache::Cabinet* cabinet() { return parts_.cabinet ? &*parts_.cabinet : nullptr; }
   std::shared_ptr<Compiler> compiler();
+  void rest();
   [[nodiscard]] bool is_loaded(const KernelSpec& spec) const;
   [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
   std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, Finds& finds) const;

@@ -2,38 +2,32 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "jit/jobs.hpp"
 #include "jit/nvrtc_log.hpp"
-#include "jit/nvrtc_signals.hpp"
-#include "util/memory.hpp"
+#include "jit/saved_signals.hpp"
+#include "util/elf_file.hpp"
 
 namespace cubinet::jit {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+// What the loader says of the latest failure; it begins with a file's name.
+std::string loader_reason(const std::string& name) {
+  const char* reason = dlerror();
+  return reason != nullptr ? reason : name + ": refused";
+}
 
-constexpr const char* kMend =
-    "install a CUDA 13 toolkit, or `pip install nvidia-cuda-nvrtc`, and name its folder with CUDA_HOME or "
-    "CUBINET_NVRTC_DIR";
-
-std::vector<std::string> folders_to_search(const std::vector<std::string>& given) {
-  std::vector<std::string> folders;
-  const auto add = [&](const std::string& folder) {
-    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
-  };
-  for (const std::string& folder : given) {
-    if (folder.empty()) continue;
-    for (const char* below : {"", "/lib64", "/lib"}) add(folder + below);
-  }
-  add("/usr/local/cuda/lib64");
-  if (*CUBINET_NVRTC_DIR != '\0') add(CUBINET_NVRTC_DIR);
-  return folders;
+// Loads a file once it is known to be whole. Null, and why in `reason`.
+void* load_file(const std::string& path, std::string& reason) {
+  if (auto whole = util::check_shared_library(path); !whole) return reason = whole.error().message, nullptr;
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) reason = loader_reason(path);
+  return handle;
 }
 
 // NVRTC looks its builtins library up by name alone, through the loader. Loading it first, from NVRTC's own folder,
@@ -43,31 +37,8 @@ void load_builtins(const fs::path& folder) {
   for (fs::directory_iterator file(folder, trouble); !trouble && file != fs::directory_iterator();
        file.increment(trouble)) {
     const bool wanted = file->path().filename().string().starts_with("libnvrtc-builtins.so.");
-    if (wanted) dlopen(file->path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (std::string ignored; wanted) load_file(file->path(), ignored);
   }
-}
-
-// What the loader says of the latest failure; it begins with a file's name.
-std::string loader_reason(const std::string& name) {
-  const char* reason = dlerror();
-  return reason != nullptr ? reason : name + ": refused";
-}
-
-// What came of the search so far.
-struct Search {
-  std::string tried;    // a line for each library that the loader did not take
-  std::string refused;  // why the first NVRTC that is there could not be loaded; empty when none is there
-};
-
-// `there`: whether the file is known to exist. Where the loader looks for it, its answer tells.
-void* load(const std::string& name, bool there, Search& search) {
-  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle != nullptr) return handle;
-  const std::string reason = loader_reason(name);
-  search.tried += reason + "\n";
-  if (!there) there = !reason.starts_with(name + ": cannot open shared object file: No such file");
-  if (there && search.refused.empty()) search.refused = reason;
-  return nullptr;
 }
 
 struct Opened {
@@ -75,40 +46,32 @@ struct Opened {
   std::string path;
 };
 
-Opened open_in(const std::string& folder, Search& search) {
-  for (const char* name : kNames) {
-    std::error_code ignored;
-    const fs::path path = fs::path(folder) / name;
-    if (!fs::exists(path, ignored)) continue;
-    load_builtins(folder);
-    if (void* handle = load(path.string(), true, search)) return {handle, path.string()};
-  }
-  return {};
-}
-
 // The file that the loader chose for a library that was opened by its name alone.
 std::string path_of(void* function, const std::string& name) {
   Dl_info info{};
   return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : name;
 }
 
-Opened open_through_loader(Search& search) {
-  for (const char* name : kNames) {
-    void* handle = load(name, false, search);
-    if (handle == nullptr) continue;
-    void* function = dlsym(handle, "nvrtcVersion");
-    const std::string path = function != nullptr ? path_of(function, name) : name;
-    load_builtins(fs::path(path).parent_path());
-    return {handle, path};
+Expected<Opened> open_by_name(const std::string& name) {
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const std::string reason = loader_reason(name);
+    const bool there = !reason.starts_with(name + ": cannot open shared object file: No such file");
+    return fail(there ? ErrorCode::compiler_missing : ErrorCode::not_found, reason);
   }
-  return {};
+  void* function = dlsym(handle, "nvrtcVersion");
+  const std::string path = function != nullptr ? path_of(function, name) : name;
+  load_builtins(fs::path(path).parent_path());
+  return Opened{handle, path};
 }
 
-Opened open_any(const std::vector<std::string>& folders, Search& search) {
-  for (const std::string& folder : folders) {
-    if (Opened opened = open_in(folder, search); opened.handle != nullptr) return opened;
-  }
-  return open_through_loader(search);
+Expected<Opened> open_file(const std::string& file) {
+  if (file.find('/') == std::string::npos) return open_by_name(file);
+  load_builtins(fs::path(file).parent_path());
+  std::string reason;
+  void* handle = load_file(file, reason);
+  if (handle == nullptr) return fail(ErrorCode::compiler_missing, reason);
+  return Opened{handle, file};
 }
 
 // Name of the first function that the library lacks, nullptr when it has all.
@@ -121,71 +84,56 @@ const char* fill(void* handle, NvrtcLibrary& library) {
   return nullptr;
 }
 
-// A library is there and the loader does not take it: for want of memory, where there is too little for a compilation.
-tl::unexpected<Error> refuse_to_load(const std::string& reason, std::string detail) {
-  const std::string message = "NVRTC is there, but could not be loaded: " + reason + "; ";
-  const auto room = check_memory(util::memory_rooms());
-  if (!room) return fail(ErrorCode::out_of_memory, message + room.error().message, std::move(detail));
-  return fail(ErrorCode::compiler_missing, message + kMend, std::move(detail));
-}
-
 // Every compilation needs the builtins; without them NVRTC would fail at the first one, in words of its own.
 Expected<void> check_builtins(const std::string& path, const std::string& release) {
   const std::string name = "libnvrtc-builtins.so." + release;
   if (dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
-  std::string reason = loader_reason(name);
+  const std::string by_name = loader_reason(name);
   const fs::path file = fs::path(path).parent_path() / name;
-  if (std::error_code ignored; fs::exists(file, ignored)) {
-    if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
-    reason = loader_reason(file.string());
-    return refuse_to_load(reason, reason);
+  if (std::error_code ignored; !fs::exists(file, ignored)) {
+    return fail(ErrorCode::compiler_missing, path + " lacks " + name + ", which belongs into the same folder", by_name);
   }
-  return fail(ErrorCode::compiler_missing,
-              "NVRTC at " + path + " lacks " + name + ", which belongs into the same folder; " + kMend,
-              std::move(reason));
+  std::string reason;
+  if (load_file(file, reason) != nullptr) return {};
+  return fail(ErrorCode::compiler_missing, reason);
 }
 
-// Compiles an empty program (12 ms) and reads the build from the head of its PTX, since nvrtcVersion tells "13.0" alone.
-Expected<std::string> build_of(const NvrtcLibrary& library, const std::string& release) {
+Expected<std::string> release_of(const NvrtcLibrary& library, const std::string& path) {
+  int major = 0;
+  int minor = 0;
+  if (const nvrtcResult result = library.nvrtcVersion(&major, &minor); result != NVRTC_SUCCESS) {
+    return fail(ErrorCode::compiler_missing,
+                path + " does not tell its version: " + library.nvrtcGetErrorString(result));
+  }
+  return std::to_string(major) + "." + std::to_string(minor);
+}
+
+// Compiles an empty program (12 ms), which shows that the library works, and reads the build from the head of its PTX,
+// since nvrtcVersion tells "13.0" alone.
+Expected<std::string> build_of(const NvrtcLibrary& library, const std::string& path, const std::string& release) {
+  const SavedSignals saved;
   auto ptx = run_nvrtc(library, {}, NvrtcOutput::ptx);
-  if (!ptx) return tl::make_unexpected(std::move(ptx.error()));
-  return build_in_ptx(ptx->bytes, release);
-}
-
-std::string joined(const std::vector<std::string>& folders) {
-  std::string text;
-  for (const std::string& folder : folders) text += folder + ", ";
-  return text + "and the loader's search path";
+  if (ptx) return build_in_ptx(ptx->bytes, release);
+  ptx.error().message = path + " does not compile an empty program: " + ptx.error().message;
+  return tl::make_unexpected(std::move(ptx.error()));
 }
 
 }  // namespace
 
-Expected<NvrtcLibrary> NvrtcLibrary::open(const std::vector<std::string>& folders) {
-  const std::vector<std::string> places = folders_to_search(folders);
-  Search search;
-  const Opened opened = open_any(places, search);
-  if (opened.handle == nullptr) {
-    if (!search.refused.empty()) return refuse_to_load(search.refused, std::move(search.tried));
-    return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in " + joined(places) + "; " + kMend,
-                std::move(search.tried));
-  }
-  keep_signals_from(opened.handle);
+Expected<NvrtcLibrary> NvrtcLibrary::load(const std::string& file) {
+  auto opened = open_file(file);
+  if (!opened) return tl::make_unexpected(std::move(opened.error()));
+  const std::string& path = opened->path;
   NvrtcLibrary library;
-  if (const char* missing = fill(opened.handle, library)) {
-    return fail(ErrorCode::compiler_missing,
-                "NVRTC at " + opened.path + " has no " + missing + ": it is too old; " + kMend);
-  }
-  int major = 0;
-  int minor = 0;
-  if (const nvrtcResult result = library.nvrtcVersion(&major, &minor); result != NVRTC_SUCCESS) {
-    return fail(ErrorCode::compiler_missing, "NVRTC at " + opened.path + " does not tell its version: " +
-                                                 library.nvrtcGetErrorString(result) + "; " + kMend);
-  }
-  const std::string release = std::to_string(major) + "." + std::to_string(minor);
-  if (auto complete = check_builtins(opened.path, release); !complete) return tl::make_unexpected(complete.error());
-  auto version = build_of(library, release);
-  if (!version) return tl::make_unexpected(version.error());
-  library.location = {opened.path, std::move(*version), search.refused};
+  if (const char* missing = fill(opened->handle, library))
+    return fail(ErrorCode::compiler_missing, path + " has no " + missing + ": it is no NVRTC, or too old");
+  const auto release = release_of(library, path);
+  if (!release) return tl::make_unexpected(release.error());
+  if (auto complete = check_builtins(path, *release); !complete) return tl::make_unexpected(complete.error());
+  auto version = build_of(library, path, *release);
+  if (!version) return tl::make_unexpected(std::move(version.error()));
+  library.location.path = path;
+  library.location.version = std::move(*version);
   return library;
 }
 

@@ -3,9 +3,7 @@
 
 #include <nvrtc.h>
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "jit/compiler.hpp"
 #include "util/expected.hpp"
@@ -32,8 +30,10 @@ struct NvrtcLibrary {
 
   NvrtcLocation location;
 
-  // See NvrtcCompiler::open. libnvrtc stays loaded for the rest of the process.
-  static Expected<NvrtcLibrary> open(const std::vector<std::string>& folders);
+  // Loads the library of that path, or of that name, which the loader looks for (no slash in it), and compiles an empty
+  // program with it. It stays loaded for the rest of the process. Errors: not_found where the loader finds none of that
+  // name; compiler_missing or out_of_memory, with what is wrong, and the file in the message.
+  static Expected<NvrtcLibrary> load(const std::string& file);
 };
 
 enum class NvrtcOutput { cubin, ptx };

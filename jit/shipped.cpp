@@ -1,10 +1,24 @@
 #include "jit/shipped.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <system_error>
 
 namespace cubinet::jit {
+namespace {
+
+// Of an executable the loader knows only the words by which it was started.
+std::filesystem::path own_binary() {
+  static const int here = 0;
+  Dl_info info{};
+  void* map = nullptr;
+  if (dladdr1(&here, &info, &map, RTLD_DL_LINKMAP) == 0) return {};
+  const char* name = static_cast<const link_map*>(map)->l_name;
+  return *name != '\0' ? name : "/proc/self/exe";
+}
+
+}  // namespace
 
 std::string shipped_kernels(const std::filesystem::path& binary) {
   std::error_code ignored;  // what cannot be looked at is not there
@@ -17,11 +31,19 @@ std::string shipped_kernels(const std::filesystem::path& binary) {
   return {};
 }
 
-std::string shipped_kernels() {
-  static const int here = 0;
-  Dl_info info{};
-  if (dladdr(&here, &info) == 0 || info.dli_fname == nullptr) return {};
-  return shipped_kernels(info.dli_fname);
+std::string shipped_kernels() { return shipped_kernels(own_binary()); }
+
+std::string shipped_worker(const std::filesystem::path& binary) {
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::canonical(binary, ignored).parent_path();
+  if (folder.empty()) return {};
+  for (const char* below : {".", "../bin", "../libexec/cubinet", "../../libexec/cubinet"}) {
+    const auto program = (folder / below / "cubinet-compile-worker").lexically_normal();
+    if (std::filesystem::is_regular_file(program, ignored)) return program.string();
+  }
+  return {};
 }
+
+std::string shipped_worker() { return shipped_worker(own_binary()); }
 
 }  // namespace cubinet::jit

@@ -1,4 +1,4 @@
-// The kernels that are installed beside the library.
+// What is installed beside the library: kernels, and the program that compiles.
 #pragma once
 
 #include <filesystem>
@@ -12,5 +12,12 @@ std::string shipped_kernels(const std::filesystem::path& binary);
 
 // The same for the binary that holds this function.
 std::string shipped_kernels();
+
+// The program cubinet-compile-worker that belongs to `binary` (a library or an executable): in its folder, in bin/ or
+// libexec/cubinet/ beside that, or in libexec/cubinet/ one folder further up. Empty when there is none.
+std::string shipped_worker(const std::filesystem::path& binary);
+
+// The same for the binary that holds this function.
+std::string shipped_worker();
 
 }  // namespace cubinet::jit

@@ -46,6 +46,15 @@ Check check_nvrtc(const Toolchain& toolchain) {
           passed_over(toolchain)};
 }
 
+// Where kernels are compiled: in a process of their own, unless there can be none.
+Check check_worker(const Toolchain& toolchain) {
+  constexpr const char* name = "compile worker";
+  if (toolchain.missing) return {name, State::absent, "not started: there is no NVRTC for it", "", ""};
+  const std::string& reason = location_of(toolchain).in_process;
+  if (reason.empty()) return {name, State::ok, jit::shipped_worker(), "", ""};
+  return {name, State::absent, reason, "", "kernels are compiled in the process that asks, and a fault of NVRTC ends it"};
+}
+
 // What mends a probe that NVRTC `version` refused. The templates are for NVRTC 13: an older one may not know them, and
 // where that one refuses them they are broken.
 std::string probe_mend(const std::string& version) {
@@ -125,6 +134,7 @@ int run(const DoctorOptions& options) {
   std::vector<Check> checks{check_nvrtc(toolchain), check_probe(toolchain), check_cache(options.cache)};
   bool warmup = true;
   for (const Check& check : checks) warmup = warmup && check.state == State::ok;
+  checks.insert(checks.begin() + 1, check_worker(toolchain));
   const auto driver = jit::Driver::open();
   checks.push_back(check_driver(driver));
   checks.push_back(check_device(driver, ServiceOptions::from_environment().device));

@@ -23,7 +23,7 @@ fs::path followed(const fs::path& path) {
 // Whether `file` is a library that NvrtcCompiler::open takes from `folder`.
 bool is_taken_from(const fs::path& file, const std::string& folder) {
   for (const char* below : {"", "/lib64", "/lib"}) {
-    if (file.parent_path() == fs::path(folder + below)) return true;
+    if (file == (fs::absolute(folder + below) / file.filename()).lexically_normal()) return true;
   }
   return false;
 }

@@ -123,8 +123,9 @@ Expected<Task> understand(const WarmupOptions& options) {
               std::move(request->notes)};
 }
 
-// That the environment names an NVRTC, and another one compiles.
-void tell_passed_over(const Toolchain& toolchain) {
+// That the environment names an NVRTC, and another one compiles; and where it does.
+void tell_toolchain(const Toolchain& toolchain) {
+  if (const std::string remark = toolchain.compiler->remark(); !remark.empty()) note(remark);
   const std::string over = passed_over(toolchain);
   if (!over.empty()) note(fmt::format("{}; this is compiled by {}", over, location_of(toolchain).path));
 }
@@ -140,7 +141,7 @@ class Shown final : public warmup::Observer {
  public:
   Shown(ProgressDisplay& display, bool quiet) : display_(display), quiet_(quiet) {}
   void opened(const Toolchain& toolchain) override {
-    if (!quiet_) tell_passed_over(toolchain);
+    if (!quiet_) tell_toolchain(toolchain);
   }
   void begin(Phase phase, std::int64_t total) override { display_.begin(phase, total); }
   void end(Phase /*phase*/) override { display_.end_phase(); }

@@ -110,6 +110,7 @@ std::optional<std::int64_t> available_memory(const fs::path& root) {
 
 std::int64_t resident_bytes(const fs::path& root) { return status_bytes(root, "VmRSS:"); }
 std::int64_t peak_resident_bytes(const fs::path& root) { return status_bytes(root, "VmHWM:"); }
+std::int64_t resident_file_bytes(const fs::path& root) { return status_bytes(root, "RssFile:"); }
 
 std::optional<std::int64_t> labelled_bytes(std::string_view text, std::string_view label) {
   auto rest = after_label(text, label);

@@ -34,6 +34,10 @@ std::optional<std::int64_t> available_memory(const std::filesystem::path& root =
 std::int64_t resident_bytes(const std::filesystem::path& root = "/");
 std::int64_t peak_resident_bytes(const std::filesystem::path& root = "/");
 
+// The part of this process's resident memory that is pages of files, which other processes with these files share; 0 where
+// it cannot be told.
+std::int64_t resident_file_bytes(const std::filesystem::path& root = "/");
+
 // The number on the line of `text` that begins with the word `label`: "VmHWM:  12 kB" -> 12288, "inactive_file 5" -> 5.
 // nullopt when there is no such line, or no number of bytes on it. Pure.
 std::optional<std::int64_t> labelled_bytes(std::string_view text, std::string_view label);

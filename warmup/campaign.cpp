@@ -44,9 +44,9 @@ Expected<void> check_ready(const Campaign& campaign, const Toolchain& toolchain,
                           text, cabinet.readonly_reason(), campaign.names.cache));
 }
 
-// What the process has taken since it held `before`, over the threads that compiled.
-HostMemory host_memory(std::int64_t before, const Report& report, int jobs) {
-  const std::int64_t peak = util::peak_resident_bytes();
+// What this process has taken since it held `before`, and the compiler's besides, over the kernels compiled at once.
+HostMemory host_memory(std::int64_t before, const jit::Compiler& compiler, const Report& report, int jobs) {
+  const std::int64_t peak = util::peak_resident_bytes() + compiler.peak_bytes();
   const auto worked = report.compiled + static_cast<std::int64_t>(report.failed.size());
   const std::int64_t threads = std::min<std::int64_t>(jobs, worked);
   return {peak, threads > 0 ? std::max<std::int64_t>(peak - before, 0) / threads : 0};
@@ -165,7 +165,8 @@ class CampaignRun {
     observer_.begin(Phase::compiling, static_cast<std::int64_t>(report_.kernels));
     report_.report = warm(campaign_.plan, compiler, &*cabinet_, jobs, progress, &stop_, sharing);
     observer_.end(Phase::compiling);
-    report_.memory = host_memory(before, report_.report, jobs);
+    nvrtc.rest();
+    report_.memory = host_memory(before, nvrtc, report_.report, jobs);
   }
 
   void execute_all(jit::Compiler& nvrtc) {

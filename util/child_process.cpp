@@ -1,0 +1,177 @@
+#include "util/child_process.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace cubinet::util {
+namespace {
+
+constexpr std::size_t most_output = 16U << 10;
+
+// Not one of the three standard descriptors, which the actions below write over: a process may have closed its own.
+File above_standard(int file) {
+  File first(file, system_calls());
+  if (file < 0 || file > STDERR_FILENO) return first;
+  return {fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), system_calls()};
+}
+
+struct Pair {
+  File own;
+  File other;
+  explicit operator bool() const { return own && other; }
+};
+
+Pair make_socket() {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return {};
+  return {above_standard(ends[0]), above_standard(ends[1])};
+}
+
+Pair make_pipe() {
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  Pair pair{above_standard(ends[0]), above_standard(ends[1])};
+  fcntl(pair.own.get(), F_SETFL, O_NONBLOCK);
+  return pair;
+}
+
+// What posix_spawn is to do with descriptors, signals and the session.
+class Setting {
+ public:
+  Setting(int input, int output) {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
+    posix_spawnattr_init(&attributes_);
+    sigset_t all;
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes_, &all);
+    posix_spawnattr_setsigdefault(&attributes_, &all);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  }
+  ~Setting() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+
+  int spawn(const std::string& program, const std::vector<std::string>& arguments, pid_t& process) const {
+    std::vector<char*> words{const_cast<char*>(program.c_str())};
+    for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+    words.push_back(nullptr);
+    return posix_spawn(&process, program.c_str(), &actions_, &attributes_, words.data(), environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+int open_handle(pid_t process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
+
+// A process that reads nothing must not hold the one that writes.
+void limit_sending(int socket) {
+  const timeval patience{30, 0};
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::string& program,
+                                                            const std::vector<std::string>& arguments) {
+  Pair socket = make_socket();
+  Pair output = socket ? make_pipe() : Pair();
+  if (!output) return fail(ErrorCode::io, system_message("start", program, errno));
+  std::unique_ptr<ChildProcess> child(new ChildProcess);
+  const Setting setting(socket.other.get(), output.other.get());
+  if (const int error = setting.spawn(program, arguments, child->process_); error != 0)
+    return fail(ErrorCode::io, system_message("start", program, error));
+  child->owner_ = getpid();
+  child->handle_ = File(open_handle(child->process_), system_calls());
+  child->socket_ = std::move(socket.own);
+  child->output_ = std::move(output.own);
+  limit_sending(child->socket_.get());
+  return child;
+}
+
+ChildProcess::~ChildProcess() { end(); }
+
+Received ChildProcess::ask(std::string_view message, std::string& answer, std::chrono::milliseconds patience) {
+  if (!send_message(socket_.get(), message)) return Received::ended;
+  return receive(answer, patience);
+}
+
+Received ChildProcess::receive(std::string& message, std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  return receive_message(socket_.get(), message, deadline, output_.get(), [this] { return read_output(); });
+}
+
+bool ChildProcess::is_alive() const {
+  pollfd file{socket_.get(), POLLRDHUP, 0};
+  return poll(&file, 1, 0) == 0;
+}
+
+bool ChildProcess::is_own() const { return owner_ == getpid(); }
+
+// Whether more may come.
+bool ChildProcess::read_output() {
+  char bytes[4096];
+  const ssize_t count = read(output_.get(), bytes, sizeof bytes);
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  collected_.append(bytes, static_cast<std::size_t>(count));
+  if (collected_.size() > most_output) collected_.erase(0, collected_.size() - most_output);
+  return count > 0;
+}
+
+std::string ChildProcess::take_output() {
+  pollfd file{output_.get(), POLLIN, 0};
+  while (output_ && poll(&file, 1, 0) > 0 && read_output()) {
+  }
+  return std::exchange(collected_, {});
+}
+
+// Closing the socket ends it, too; the signal is for one that does not look.
+ChildProcess::End ChildProcess::end() {
+  if (socket_) socket_.close();
+  if (process_ < 0 || !is_own()) return {};
+  if (handle_) syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
+  return reap();
+}
+
+// By the handle, since the number may be another child's by now, where this process has waited for all of them.
+ChildProcess::End ChildProcess::reap() {
+  constexpr auto by_handle = static_cast<idtype_t>(3);  // P_PIDFD
+  siginfo_t info{};
+  int waited = 0;
+  do {
+    waited = handle_ ? waitid(by_handle, static_cast<id_t>(handle_.get()), &info, WEXITED)
+                     : waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED);
+  } while (waited != 0 && errno == EINTR);
+  process_ = -1;
+  if (waited != 0) return {0, 0, false};
+  if (info.si_code == CLD_EXITED) return {0, info.si_status, true};
+  return {info.si_status, 0, true};
+}
+
+std::string end_text(const ChildProcess::End& end) {
+  if (!end.known) return "ended";
+  if (end.signal == 0) return "ended with exit code " + std::to_string(end.exit_code);
+  const char* name = sigabbrev_np(end.signal);
+  return name != nullptr ? std::string("was ended by SIG") + name : "was ended by signal " + std::to_string(end.signal);
+}
+
+}  // namespace cubinet::util

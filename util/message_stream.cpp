@@ -1,0 +1,86 @@
+#include "util/message_stream.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace cubinet::util {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+bool send_all(int socket, const char* bytes, std::size_t count) {
+  while (count > 0) {
+    const ssize_t sent = send(socket, bytes, count, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes += sent;
+    count -= static_cast<std::size_t>(sent);
+  }
+  return true;
+}
+
+// What is to be waited for, and until when.
+class Wait {
+ public:
+  Wait(int socket, Clock::time_point deadline, int also, const std::function<bool()>& meanwhile)
+      : files_{{socket, POLLIN, 0}, {also, POLLIN, 0}}, deadline_(deadline), meanwhile_(meanwhile) {}
+
+  // Whether the socket has something to read, its end included, before the deadline.
+  bool until_readable() {
+    for (;;) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+      const int patience = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+      const int ready = poll(files_, 2, patience);
+      if (ready > 0 && files_[1].revents != 0 && !meanwhile_()) files_[1].fd = -1;
+      if (ready > 0 && files_[0].revents != 0) return true;
+      if (ready <= 0 && left <= 0) return false;
+    }
+  }
+
+ private:
+  pollfd files_[2];
+  Clock::time_point deadline_;
+  const std::function<bool()>& meanwhile_;
+};
+
+Received receive_all(int socket, char* bytes, std::size_t count, Wait& wait) {
+  while (count > 0) {
+    if (!wait.until_readable()) return Received::late;
+    const ssize_t received = recv(socket, bytes, count, MSG_DONTWAIT);
+    if (received < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (received <= 0) return Received::ended;
+    bytes += received;
+    count -= static_cast<std::size_t>(received);
+  }
+  return Received::message;
+}
+
+}  // namespace
+
+bool send_message(int socket, std::string_view message) {
+  if (message.size() > most_message_bytes) return false;
+  const auto length = static_cast<std::uint32_t>(message.size());
+  char head[sizeof length];
+  std::memcpy(head, &length, sizeof length);
+  return send_all(socket, head, sizeof head) && send_all(socket, message.data(), message.size());
+}
+
+Received receive_message(int socket, std::string& message, Clock::time_point deadline, int also,
+                         const std::function<bool()>& meanwhile) {
+  Wait wait(socket, deadline, also, meanwhile);
+  std::uint32_t length = 0;
+  char head[sizeof length];
+  if (const auto received = receive_all(socket, head, sizeof head, wait); received != Received::message)
+    return received;
+  std::memcpy(&length, head, sizeof length);
+  if (length > most_message_bytes) return Received::ended;
+  message.resize(length);
+  return receive_all(socket, message.data(), length, wait);
+}
+
+}  // namespace cubinet::util

@@ -1,0 +1,28 @@
+// Whole messages over a stream socket between two processes of one machine: a length of four bytes in the machine's
+// order, and so many bytes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace cubinet::util {
+
+// No message is longer: a longer one is not sent, and a length beyond this ends a conversation before it is believed.
+constexpr std::uint32_t most_message_bytes = 64U << 20;
+
+// False when the other side has ended, or takes nothing for as long as the socket waits (SO_SNDTIMEO). Raises no
+// SIGPIPE.
+bool send_message(int socket, std::string_view message);
+
+enum class Received { message, ended, late };
+
+// Waits for the next message, until `deadline`. `ended`: the other side closed the socket, or said what is no message;
+// `message` is then undefined. While waiting it calls `meanwhile` whenever `also` (a descriptor, -1: none) has something
+// to read, until that answers false.
+Received receive_message(int socket, std::string& message, std::chrono::steady_clock::time_point deadline,
+                         int also = -1, const std::function<bool()>& meanwhile = {});
+
+}  // namespace cubinet::util
