@@ -32,8 +32,8 @@ Expected<void> Cabinet::State::require_whole() const {
   return require_writable().and_then([this] { return restore_root(root.layout, calls); });
 }
 
-std::optional<Object> Cabinet::State::read(const Key& key) const {
-  BestObject best(surroundings.preference);
+std::optional<Object> Cabinet::State::read(const Key& key, const Preference& preference) const {
+  BestObject best(preference);
   auto object = first().read(key);
   if (object) {
     best.offer(std::move(*object));
@@ -108,9 +108,18 @@ Expected<void> Cabinet::add_layer(const std::filesystem::path& path) {
   return {};
 }
 
+std::optional<Object> Cabinet::State::read(const Key& key) const { return read(key, surroundings.preference); }
+
 std::optional<Object> Cabinet::find(const Key& key, std::string_view record) const {
   auto object = state_->read(key);
   // A whole object of this key with another record: the caller's record is not the key's. Nothing is damaged.
+  if (object && object->record != record) return std::nullopt;
+  return object;
+}
+
+std::optional<Object> Cabinet::find_any(const Key& key, std::string_view record) const {
+  const Preference any;
+  auto object = state_->read(key, any);
   if (object && object->record != record) return std::nullopt;
   return object;
 }

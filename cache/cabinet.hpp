@@ -209,6 +209,8 @@ class Cabinet {
   // the root and the layers in order: the first entry that the preference ranks 0, else the best of those that it
   // ranks, of equal ones the first.
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
+  // As find(), and also what the preference says that this process cannot use: to say why a look-up missed.
+  [[nodiscard]] std::optional<Object> find_any(const Key& key, std::string_view record) const;
   // Whether find() answers for the record that the key is the digest of. As thorough as find(), and as costly.
   [[nodiscard]] bool holds(const Key& key) const;
   // Whether there is something under its name in the first root, whole or not.

@@ -47,6 +47,7 @@ struct Cabinet::State {
   }
   // See Cabinet::find. Damage is set aside in a root that can be written.
   [[nodiscard]] std::optional<Object> read(const Key& key) const;
+  [[nodiscard]] std::optional<Object> read(const Key& key, const Preference& preference) const;
   // Offers what the layers have, until nothing is better.
   void offer_layers(const Key& key, BestObject& best) const;
   // Stores it in the root, see Cabinet::publish; without the row.

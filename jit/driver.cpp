@@ -100,6 +100,11 @@ Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::stri
   return driver;
 }
 
+int Driver::version() const noexcept {
+  int number = 0;
+  return cuDriverGetVersion != nullptr && cuDriverGetVersion(&number) == CUDA_SUCCESS ? number : 0;
+}
+
 Expected<void> Driver::failure(CUresult result, std::string_view what) const {
   return fail(ErrorCode::driver_failed, std::string(what) + " failed: " + text_of(*this, result));
 }

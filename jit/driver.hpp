@@ -91,6 +91,9 @@ struct Driver {
   // it. The error driver_missing names what was tried and what mends it, or says that there is no device.
   static Expected<std::shared_ptr<const Driver>> open(const std::vector<std::string>& folders = {});
 
+  // The CUDA version that it is for, as cuDriverGetVersion tells it: 12040 for 12.4; 0 where it does not.
+  [[nodiscard]] int version() const noexcept;
+
   // Success, or driver_failed with the driver's name and text for `result`. `what` names the call and its object,
   // as in "cuMemAlloc of 4096 bytes".
   Expected<void> check(CUresult result, std::string_view what) const {

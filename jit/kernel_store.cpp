@@ -93,11 +93,13 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
     auto kernels = QuantizationKernels::load(parts_.device, object.payload, spec.architecture);
     if (!kernels) return tl::make_unexpected(std::move(kernels.error()));
     quantization_ = std::make_shared<const QuantizationKernels>(std::move(*kernels));
+    compilers_[spec] = object.facts.compiler;
     return {};
   }
   auto kernel = load_kernel(parts_.device, spec, object.payload);
   if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
   loaded_.emplace(spec, std::make_shared<const LoadedKernel>(std::move(*kernel)));
+  compilers_[spec] = object.facts.compiler;
   return {};
 }
 
@@ -120,6 +122,26 @@ std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& spe
     }
   }
   return others;
+}
+
+// Those that the cabinet has all the same: made by a compiler that is too new for the driver.
+Makers KernelStore::unusable_of(const std::vector<KernelSpec>& missing) const {
+  Makers makers;
+  if (!parts_.cabinet) return makers;
+  for (const KernelSpec& spec : missing) {
+    const std::string record = record_of(spec);
+    if (const auto object = parts_.cabinet->find_any(key_of(record), record)) ++makers[object->facts.compiler];
+  }
+  return makers;
+}
+
+Makers KernelStore::compilers_of(const std::vector<KernelSpec>& specs) const {
+  const std::lock_guard lock(mutex_);
+  Makers makers;
+  for (const KernelSpec& spec : specs) {
+    if (const auto found = compilers_.find(spec); found != compilers_.end()) ++makers[found->second];
+  }
+  return makers;
 }
 
 Expected<void> KernelStore::load_all(const Finds& finds, Uses& uses) {
@@ -216,6 +238,7 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   result.warning = parts_.cabinet_problem;
   Finds finds;
   auto missing = find_all(not_loaded(specs), finds);
+  result.unusable = unusable_of(missing);
   if (missing.empty() || miss != MissPolicy::error) {
     if (auto loaded = load_all(finds, uses); !loaded) return tl::make_unexpected(std::move(loaded.error()));
   }
@@ -224,6 +247,7 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
     missing.clear();
   }
   result.missing = std::move(missing);
+  result.compilers = compilers_of(specs);
   result.found = static_cast<std::int64_t>(specs.size() - result.missing.size()) - result.compiled;
   return result;
 }

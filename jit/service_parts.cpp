@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "jit/accepted_compilers.hpp"
+
 namespace cubinet::jit {
 namespace {
 
@@ -20,6 +22,7 @@ void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
   surroundings.limits = limits.value_or(cache::default_limits);
   surroundings.promote = options.promote;
   surroundings.bundle_key = options.bundle_key;
+  surroundings.preference = preference_for(parts.device->driver().version());
   // A cabinet that cannot be used is no error, whatever went wrong with it.
   auto stack = without_exceptions(ErrorCode::cache_unusable, [&] {
     return cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);

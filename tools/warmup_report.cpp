@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cache/layout.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "tools/execution.hpp"
 #include "tools/output.hpp"
 #include "tools/table.hpp"
@@ -22,13 +23,16 @@ std::string execution_line(const warmup::CampaignReport& outcome) {
 }  // namespace
 
 const char* const warmup_fields_help =
-    "JSON: {unique_kernels, compiled, stored, hits, shared, failed, failures[] {key, family, code,\n"
+    "JSON: {unique_kernels, compiled, stored, replaced, hits, shared, failed, failures[] {key, family, code,\n"
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
     "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache, jobs,\n"
-    "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
-    "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
+    "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job,\n"
+    "compiler, compilers[] {compiler, kernels, accepted}}; stored says how many of compiled the\n"
+    "cabinet holds now, replaced how many of these took the place of a kernel of a compiler that this\n"
+    "build was not tested with; compiler is the one that was opened (empty: none), compilers those that\n"
+    "made the plan's kernels; shared says how many of hits another process made meanwhile, launches and\n"
     "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
     "without --execute they are 0. persist off: something could not be stored or was evicted again, and\n"
     "persist_problem why, which is exit code 1. seconds are those of the whole command. damaged entries were found "
@@ -56,13 +60,17 @@ std::string warmup_text(const warmup::CampaignReport& outcome) {
   const warmup::Report& report = outcome.report;
   std::string text =
       fmt::format("{}: {} compiled", count_text(static_cast<std::int64_t>(outcome.kernels), "kernel"), report.compiled);
+  if (report.replaced > 0)
+    text += fmt::format(" ({} of them in the place of an unaccepted compiler's)", report.replaced);
   if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
   text += fmt::format(", {} were there", report.hits);
   if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
-  return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
-                     one_line(outcome.root), cache::persistence_name(report.persist), execution_line(outcome));
+  const std::string makers = jit::makers_text(report.compilers);
+  return fmt::format("{}; {}\n{}cache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
+                     makers.empty() ? "" : "made by " + one_line(makers) + "\n", one_line(outcome.root),
+                     cache::persistence_name(report.persist), execution_line(outcome));
 }
 
 void explain(const warmup::Report& report) {
@@ -87,6 +95,7 @@ void remark(const warmup::CampaignReport& outcome) {
                      outcome.damaged == 1 ? "entry was" : "entries were",
                      cache::Layout{outcome.root}.quarantine().string()));
   }
+  if (const std::string text = jit::unaccepted_text(outcome.report.compilers); !text.empty()) note(text);
   if (outcome.coverage_problem.empty()) return;
   const bool unknown = outcome.coverage == warmup::CoverageState::unknown;
   note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +

@@ -56,6 +56,7 @@ struct CampaignReport {
   std::size_t kernels = 0;  // of the plan
   std::string root;
   jit::Jobs jobs;
+  std::string compiler;  // the one that was opened, "NVRTC 13.0.88"; empty: none was, for want of one or of any need
   // Why nothing was begun, if so; then nothing but `damaged` says more.
   std::optional<Error> refused;
   Report report;

@@ -9,6 +9,7 @@
 
 #include "cache/cabinet.hpp"
 #include "cubinet/problem.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "jit/templates.hpp"
 #include "util/expected.hpp"
 #include "warmup/plan.hpp"
@@ -67,11 +68,11 @@ std::vector<cache::Key> keys_of(const Plan& plan);
 
 // Whether the cabinet is known to be complete for `wanted`, of which `plan` is the plan: a recorded subject covers it,
 // every kernel of the plan is among the recorded entries, and every recorded entry is there and whole at this moment. A
-// record of which an entry is not is dropped, as far as the cabinet can be written.
-bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
+// record of which an entry is not is dropped, as far as the cabinet can be written. Then: what made the plan's kernels.
+std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
 
-// As warm() on a cabinet for which find_coverage holds: every kernel is a hit and recorded as such. Nothing where it
-// does not hold. Opens no compiler.
+// As warm() on a cabinet for which find_coverage holds, and accepted compilers made all of the plan's kernels: every
+// kernel is a hit and recorded as such. Nothing where that does not hold. Opens no compiler.
 std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
 
 // Records that the cabinet is complete for `subject`, in the place of records that this one covers, if `report` says so

@@ -149,8 +149,8 @@ typedef struct cubinet_masked_args {
 #define CUBINET_MASKED_ARGS_INIT \
   { sizeof(cubinet_masked_args), NULL, NULL, NULL, NULL, 0, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
 
-/* What a start or a preparation did; cubinet.hpp: StartReport. `warning` is never NULL and lives until this thread's
- * next call of a function that answers a status. */
+/* What a start or a preparation did; cubinet.hpp: StartReport. `warning` and `compilers` are never NULL and live
+ * until this thread's next call of a function that answers a status. */
 typedef struct cubinet_start_report {
   size_t size;
   int64_t loaded;
@@ -158,9 +158,10 @@ typedef struct cubinet_start_report {
   int64_t compiled;
   double milliseconds;
   const char* warning;
+  const char* compilers; /* what made the loaded kernels: "NVRTC 13.0.88" */
 } cubinet_start_report;
 #define CUBINET_START_REPORT_INIT \
-  { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL }
+  { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL, NULL }
 
 /* cubinet.hpp: BackgroundReport. `last_failure` as `warning` above. */
 typedef struct cubinet_background_report {
@@ -187,9 +188,9 @@ typedef struct cubinet_request {
   const char* layout;      /* with a model: "contiguous", "masked" or "contiguous,masked"; NULL: both */
   int64_t m_first;
   int64_t m_last;
-  const char* arch;     /* NULL: "sm_90a" */
-  int32_t generic_only; /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
-  int32_t no_generic;   /* leave these out */
+  const char* arch;          /* NULL: "sm_90a" */
+  int32_t generic_only;      /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
+  int32_t no_generic;        /* leave these out */
   int64_t redundant_experts; /* with a model: further copies of experts over all ranks, dealt with the model's */
   /* An engine's launch command as it is, of which at most one is given. It says how the experts are divided, in the place
    * of the ranks above, and names the model where none is given and it is a folder here. */

@@ -90,7 +90,8 @@ class StartReport:
     """What a start did.
 
     loaded: kernels on the device now; missing: of all, those that no layer held; compiled: of these, those that were
-    compiled, the others being made in the background; warning: why a layer was not used, or nothing could be stored
+    compiled, the others being made in the background; warning: why a layer was not used, or nothing could be stored,
+    and kernels of compilers that this build was not tested with; compilers: what made the loaded kernels, "NVRTC 13.0.88"
     """
 
     loaded: int
@@ -98,6 +99,7 @@ class StartReport:
     compiled: int
     milliseconds: float
     warning: str
+    compilers: str = ""
 
 
 @dataclass(frozen=True)
