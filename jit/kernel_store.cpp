@@ -333,7 +333,10 @@ bool KernelStore::wait_for_background(std::chrono::milliseconds patience) const 
 
 Error KernelStore::refusal(const KernelSpec& spec, const Problem& problem, MRange range) const {
   const std::string command = warm_command(problem, range, spec.architecture, parts_.cache_root);
-  return missing_kernel(spec, command);
+  Error error = missing_kernel(spec, command);
+  const std::string unusable = unusable_text(unusable_of({spec}), parts_.device->driver().version());
+  if (!unusable.empty()) error.message = describe(spec) + ": " + unusable + "; " + error.message;
+  return error;
 }
 
 Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,

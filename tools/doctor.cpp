@@ -39,11 +39,22 @@ constexpr const char* doctor_help =
     "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend, note}}; warmup says whether\n"
     "kernels can be compiled and stored here, run whether they can be run.";
 
+// That kernels of this NVRTC are made again once there is an accepted one; empty for one of these.
+std::string unaccepted_note(const std::string& version) {
+  if (jit::is_accepted(jit::compiler_name(version))) return {};
+  return fmt::format(
+      "this build was not tested with it: what it makes is used, and made again by a warmup with one of {}",
+      jit::accepted_text());
+}
+
 Check check_nvrtc(const Toolchain& toolchain) {
   if (toolchain.missing) return absent("NVRTC", *toolchain.missing);
   const jit::NvrtcLocation& location = location_of(toolchain);
-  return {"NVRTC", State::ok, fmt::format("version {}, from {}", location.version, location.path), "",
-          passed_over(toolchain)};
+  std::string notes = passed_over(toolchain);
+  if (const std::string note = unaccepted_note(location.version); !note.empty()) {
+    notes += (notes.empty() ? "" : "; ") + note;
+  }
+  return {"NVRTC", State::ok, fmt::format("version {}, from {}", location.version, location.path), "", notes};
 }
 
 // Where kernels are compiled: in a process of their own, unless there can be none.
@@ -52,7 +63,8 @@ Check check_worker(const Toolchain& toolchain) {
   if (toolchain.missing) return {name, State::absent, "not started: there is no NVRTC for it", "", ""};
   const std::string& reason = location_of(toolchain).in_process;
   if (reason.empty()) return {name, State::ok, jit::shipped_worker(), "", ""};
-  return {name, State::absent, reason, "", "kernels are compiled in the process that asks, and a fault of NVRTC ends it"};
+  return {name, State::absent, reason, "",
+          "kernels are compiled in the process that asks, and a fault of NVRTC ends it"};
 }
 
 // What mends a probe that NVRTC `version` refused. The templates are for NVRTC 13: an older one may not know them, and

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -146,14 +147,21 @@ std::optional<Subject> subject_from_json(std::string_view json) {
   }
 }
 
-std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages) {
+std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages,
+                                         const std::vector<cache::Entry>& entries) {
   const std::string templates = templates_digest();
+  std::map<cache::Key, std::string> compilers;
+  for (const cache::Entry& entry : entries) compilers[entry.key] = entry.facts.compiler;
   std::vector<CoverageRecord> records;
   for (const cache::Coverage& one : coverages) {
     auto subject = subject_from_json(one.subject);
     if (!subject) continue;
     const bool current = subject->templates == templates;
-    records.push_back({std::move(*subject), current, one.keys.size(), one.recorded});
+    jit::Makers makers;
+    for (const cache::Key& key : one.keys) {
+      if (const auto found = compilers.find(key); found != compilers.end()) ++makers[found->second];
+    }
+    records.push_back({std::move(*subject), current, one.keys.size(), std::move(makers), one.recorded});
   }
   return records;
 }

@@ -53,11 +53,13 @@ struct CoverageRecord {
   Subject subject;
   bool current = false;  // made from the templates of this build
   std::size_t kernels = 0;
+  jit::Makers compilers;      // of those of its kernels that are among the entries
   std::int64_t recorded = 0;  // seconds since 1970
 };
 
-// Those whose subject this build can read, in the same order.
-std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages);
+// Those whose subject this build can read, in the same order. `entries` are the cabinet's.
+std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages,
+                                         const std::vector<cache::Entry>& entries);
 
 // Whether who has what `recorded` takes has what `wanted` takes: its problems, each with all of its M, are among the
 // recorded ones, all else is the same, and where execution is wanted the recorded one was on a device of that name.
