@@ -69,10 +69,10 @@ std::string compilers_text(const cache::Stats& stats) {
 void print_coverage(const Records& records) {
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
-    std::string text = fmt::format("complete     for {}; M {}, {}: {}; {} ago", problems_text(subject.problems),
-                                   range_text(subject.problems), target_text(one, records),
+    const std::string makers = one.compilers.empty() ? "" : ", " + jit::makers_text(one.compilers);
+    std::string text = fmt::format("complete     for {}; M {}, {}{}: {}; {} ago", problems_text(subject.problems),
+                                   range_text(subject.problems), target_text(one, records), makers,
                                    count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
-    if (!one.compilers.empty()) text += "; made by " + jit::makers_text(one.compilers);
     if (subject.executed) text += "; executed on " + subject.executed->device;
     if (!one.current) text += "; with the templates of another build";
     print(one_line(text) + "\n");
