@@ -27,8 +27,8 @@ const char* const warmup_fields_help =
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
-    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache, jobs,\n"
-    "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job,\n"
+    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache,\n"
+    "cache_notice, jobs, jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job,\n"
     "compiler, compilers[] {compiler, kernels, accepted}}; stored says how many of compiled the\n"
     "cabinet holds now, replaced how many of these took the place of a kernel of a compiler that this\n"
     "build was not tested with; compiler is the one that was opened (empty: none), compilers those that\n"
@@ -96,6 +96,7 @@ void remark(const warmup::CampaignReport& outcome) {
                      cache::Layout{outcome.root}.quarantine().string()));
   }
   if (const std::string text = jit::unaccepted_text(outcome.report.compilers); !text.empty()) note(text);
+  if (!outcome.root_notice.empty()) note(outcome.root_notice);
   if (outcome.coverage_problem.empty()) return;
   const bool unknown = outcome.coverage == warmup::CoverageState::unknown;
   note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +
