@@ -27,7 +27,7 @@ inline constexpr warmup::OptionNames field_names{.sources = "request.model, requ
 
 // A request, with its plan.
 struct Planned {
-  warmup::PlanRequest request;
+  warmup::Request request;
   warmup::Plan plan;
 };
 

@@ -88,6 +88,8 @@ class CampaignRun {
                                            : fail(ErrorCode::driver_missing, "")),
         cabinet_(cache::Cabinet::open(campaign.root, false, surroundings(0))) {
     report_.kernels = campaign.plan.kernels.size();
+    report_.derivation = campaign.derivation;
+    report_.notes = campaign.notes;
     report_.jobs = campaign.jobs;
     report_.asked = campaign.execution;
   }

@@ -121,7 +121,9 @@ Members circumstances(const CampaignReport& report) {
           {"host_peak_bytes", std::to_string(report.memory.peak)},
           {"host_bytes_per_job", std::to_string(report.memory.per_job)},
           {"compiler", json_string(report.compiler)},
-          {"compilers", compilers_json(report.report.compilers)}};
+          {"compilers", compilers_json(report.report.compilers)},
+          {"derivation", derivation_json(report.derivation)},
+          {"notes", notes_json(report.notes)}};
 }
 
 }  // namespace

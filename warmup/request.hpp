@@ -8,6 +8,7 @@
 
 #include "cubinet/problem.hpp"
 #include "util/expected.hpp"
+#include "warmup/derivation.hpp"
 #include "warmup/engines/launched.hpp"
 #include "warmup/model_problems.hpp"
 #include "warmup/option_names.hpp"
@@ -16,7 +17,7 @@
 namespace cubinet::warmup {
 
 struct RequestOptions {
-  std::string model;  // a config.json; empty: none
+  std::string model;  // a config.json, or the folder of one; empty: none
   bool generic_only = false;
   bool no_generic = false;
   Parallelism parallelism;      // of a model

@@ -164,7 +164,7 @@ TEST_CASE("A model that cannot be used is refused by name") {
   const std::string broken = sandbox.file("broken.json", "{\n  \"num_experts\": 8,,\n}\n");
   const std::string mixtral = example_model("mixtral-8x7b");
   check_refused(sandbox, {{"--model", broken}, broken + ":2:20: not JSON"});
-  check_refused(sandbox, {{"--model", sandbox.folder().string()}, "is a directory"});
+  check_refused(sandbox, {{"--model", sandbox.folder().string()}, sandbox.path("config.json")});
   check_refused(sandbox, {{"--model", sandbox.path("absent.json")}, "absent.json"});
   check_refused(sandbox, {{"--model", example_model("qwen3-8b-dense")}, "has no experts"});
   check_refused(sandbox, {{"--model", mixtral, "--ep", "9"}, "8, is below expert parallelism 9"});

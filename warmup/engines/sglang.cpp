@@ -140,11 +140,11 @@ Expected<void> check(const Settings& settings, const MoeShape& shape) {
     return refuse(fmt::format("tp_size {} is not a multiple of ep_size {} x moe_dp_size {}", settings.tp, settings.ep,
                               settings.moe_dp));
   }
-  const std::int64_t experts = shape.experts + settings.redundant;
+  const std::int64_t experts = shape.layers.front().experts.value + settings.redundant;
   if (experts % settings.ep == 0) return {};
   return refuse(
       fmt::format("{} experts and {} redundant ones cannot be dealt evenly over ep_size {}, as SGLang demands",
-                  shape.experts, settings.redundant, settings.ep));
+                  shape.layers.front().experts.value, settings.redundant, settings.ep));
 }
 
 FusedShared shared_of(const LaunchCommand& command, const Settings& settings, const MoeShape& shape) {
@@ -199,9 +199,10 @@ void derive_rows(const Settings& settings, const MoeShape& shape, LaunchPlan& pl
                               : fmt::format("decode graphs of {} requests x attn_dp_size {} x {} tokens",
                                             settings.graph, settings.attention_dp, settings.draft_tokens);
   if (settings.chunk > 0) {
-    plan.derivation.push_back(contiguous_rows(tokens, copies, groups_per_rank(shape.experts, plan.parallelism), how));
+    plan.derivation.push_back(
+        contiguous_rows(tokens, copies, groups_per_rank(shape.layers.front().experts.value, plan.parallelism), how));
   }
-  const std::int64_t experts = shape.experts + settings.redundant + plan.parallelism.fused_shared;
+  const std::int64_t experts = shape.layers.front().experts.value + settings.redundant + plan.parallelism.fused_shared;
   const bool dispatched = settings.a2a == "deepep" || settings.a2a == "nixl" || settings.a2a == "pplx";
   plan.derivation.push_back(
       dispatched ? expected_rows(settings.dispatch * settings.ep, copies, experts,
@@ -246,8 +247,7 @@ Expected<LaunchPlan> plan_of(const LaunchCommand& command, const MoeShape& shape
   derive_ranks(*settings, shared_of(command, *settings, shape), plan);
   choose_layouts(command, *settings, plan);
   choose_type(command.arguments, shape, plan);
-  const auto stored = weight_type(shape);
-  note_runner(*settings, plan.type.value_or(stored.value_or(DataType::bf16)), plan);
+  note_runner(*settings, plan.type.value_or(shape.weights.types.front()), plan);
   derive_rows(*settings, shape, plan);
   return plan;
 }

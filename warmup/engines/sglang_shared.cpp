@@ -42,7 +42,8 @@ std::string deepseek(const MoeShape& shape, const FusionSettings& settings) {
   if (settings.overlapped) return "where batches overlap";
   if (deepep_class(settings)) return dispatched(settings);
   const bool named = shape.architecture == "DeepseekV3ForCausalLM" || shape.architecture == "GlmMoeDsaForCausalLM";
-  const bool known = shape.experts == 256 || (shape.experts == 384 && shape.quantization == "quark");
+  const bool known = shape.layers.front().experts.value == 256 ||
+                     (shape.layers.front().experts.value == 384 && shape.quantization == "quark");
   if (!named || !known || shape.shared_experts != 1) return "for this model";
   if (shape.quantization == "w4afp8") return "with w4afp8";
   return over_ranks(settings);
@@ -66,14 +67,14 @@ std::string one_on_one_rank(const MoeShape& shape, const FusionSettings& setting
 }
 
 std::string qwen3_next(const MoeShape& shape, const FusionSettings& settings) {
-  if (shape.shared_width != shape.expert_width) return "of another width than the routed ones";
+  if (shape.shared_width != shape.layers.front().width.value) return "of another width than the routed ones";
   if (settings.a2a_backend == "deepep" || settings.a2a_backend == "mori") return dispatched(settings);
   return is_one_of(settings.a2a_backend, slots_per_rank) ? over_ranks(settings) : std::string();
 }
 
 std::string bailing(const MoeShape& shape, const FusionSettings& settings) {
   if (settings.a2a_backend != "none") return dispatched(settings);
-  if (shape.shared_width != 0 && shape.shared_width != shape.expert_width)
+  if (shape.shared_width != 0 && shape.shared_width != shape.layers.front().width.value)
     return "of another width than the routed ones";
   return shape.quantization == "w4afp8" ? "with w4afp8" : "";
 }

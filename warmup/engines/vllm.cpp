@@ -111,12 +111,12 @@ Expected<void> check(const Settings& settings, const MoeShape& shape) {
   if (settings.redundant > 0 && !settings.balanced) {
     return refuse("num_redundant_experts needs --enable-eplb");
   }
-  const std::int64_t experts = shape.experts + settings.redundant;
+  const std::int64_t experts = shape.layers.front().experts.value + settings.redundant;
   if (!settings.balanced || !settings.expert_parallel || experts % settings.ranks() == 0) return {};
   return refuse(
       fmt::format("{} experts and {} redundant ones cannot be dealt evenly over {} ranks, as --enable-eplb "
                   "demands",
-                  shape.experts, settings.redundant, settings.ranks()));
+                  shape.layers.front().experts.value, settings.redundant, settings.ranks()));
 }
 
 void derive_ranks(const Settings& settings, LaunchPlan& plan) {
@@ -138,7 +138,7 @@ void derive_ranks(const Settings& settings, LaunchPlan& plan) {
 
 Expected<void> pad_hidden(const Settings& settings, const MoeShape& shape, LaunchPlan& plan) {
   if (!settings.dispatches()) return {};
-  std::int64_t padded = shape.hidden_size;
+  std::int64_t padded = shape.layers.front().hidden.value;
   std::string how;
   if (settings.batches_by_expert()) {
     const auto fits = std::lower_bound(fixed_hidden_sizes.begin(), fixed_hidden_sizes.end(), padded);
@@ -152,10 +152,11 @@ Expected<void> pad_hidden(const Settings& settings, const MoeShape& shape, Launc
     padded = (padded + row_elements - 1) / row_elements * row_elements;
     how = "takes rows of multiples of 512 bytes";
   }
-  if (padded == shape.hidden_size) return {};
+  if (padded == shape.layers.front().hidden.value) return {};
   plan.parallelism.padded_hidden = padded;
-  plan.derivation.push_back({"padded hidden size", padded,
-                             fmt::format("hidden_size {}; {} {}", shape.hidden_size, settings.dispatcher, how)});
+  plan.derivation.push_back(
+      {"padded hidden size", padded,
+       fmt::format("hidden_size {}; {} {}", shape.layers.front().hidden.value, settings.dispatcher, how)});
   return {};
 }
 
@@ -172,24 +173,23 @@ void choose_layout(const Settings& settings, LaunchPlan& plan) {
 
 void derive_rows(const Settings& settings, const MoeShape& shape, LaunchPlan& plan) {
   if (shape.experts_per_token == 0) return;
-  const std::int64_t experts = shape.experts + settings.redundant;
+  const std::int64_t experts = shape.layers.front().experts.value + settings.redundant;
   const std::int64_t tokens = settings.tokens * settings.dp;
   const std::string how = fmt::format("{} x data_parallel_size {}", settings.tokens_source, settings.dp);
   if (settings.batches_by_expert()) {
     plan.derivation.push_back(expected_rows(tokens, shape.experts_per_token, experts, how));
   } else {
-    plan.derivation.push_back(
-        contiguous_rows(tokens, shape.experts_per_token, groups_per_rank(shape.experts, plan.parallelism), how));
+    plan.derivation.push_back(contiguous_rows(
+        tokens, shape.experts_per_token, groups_per_rank(shape.layers.front().experts.value, plan.parallelism), how));
   }
 }
 
 // Where vLLM runs the experts on kernels of other kinds.
 void note_runner(const Settings& settings, const Arguments& arguments, const MoeShape& shape, LaunchPlan& plan) {
   constexpr std::int64_t widest_of_triton = 512;
-  const auto stored = weight_type(shape);
   const std::string backend = arguments.text_or("moe-backend", "auto");
-  const std::int64_t width = shape.expert_width / plan.parallelism.tensor;
-  if (plan.type.value_or(stored.value_or(DataType::bf16)) == DataType::bf16) {
+  const std::int64_t width = shape.layers.front().width.value / plan.parallelism.tensor;
+  if (plan.type.value_or(shape.weights.types.front()) == DataType::bf16) {
     plan.notes.push_back("vLLM runs experts in bf16 on Triton or FlashInfer, and on grouped GEMMs in fp8 alone");
   } else if (backend != "auto" && backend != "deep_gemm") {
     plan.notes.push_back(

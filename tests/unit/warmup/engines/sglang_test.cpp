@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "unit/warmup/model_shape.hpp"
 #include "warmup/engines/engine.hpp"
 #include "warmup/engines/sglang.hpp"
 
@@ -15,7 +16,7 @@ using warmup::MoeShape;
 using warmup::Parallelism;
 
 MoeShape deepseek_v3() {
-  return {"deepseek_v3", "fp8", 7168, 2048, 256, "[128,128]", "", "DeepseekV3ForCausalLM", 8, 1, 0};
+  return test::with_traits(test::fp8_shape_of(7168, 2048, 256), "DeepseekV3ForCausalLM", 8, 1, 0);
 }
 
 Expected<LaunchPlan> plan(const std::string& command, const MoeShape& shape = deepseek_v3()) {
@@ -86,15 +87,15 @@ TEST_CASE("SGLang fuses shared experts by model and options") {
   CHECK(ranks("--tp 8 --moe-runner-backend flashinfer_trtllm").fused_shared == 0);
   CHECK(ranks("--tp 8 --enable-two-batch-overlap").fused_shared == 0);
   MoeShape kimi = deepseek_v3();
-  kimi.experts = 384;
+  kimi.layers.front().experts.value = 384;
   CHECK(ranks("--tp 8", kimi).fused_shared == 0);
-  MoeShape glm{"glm4_moe", "fp8", 5120, 1536, 160, "[128,128]", "", "Glm4MoeForCausalLM", 8, 1, 0};
+  const MoeShape glm = test::with_traits(test::fp8_shape_of(5120, 1536, 160), "Glm4MoeForCausalLM", 8, 1, 0);
   CHECK(ranks("--tp 4", glm).fused_shared == 1);
   CHECK(ranks("--tp 4 --ep 4", glm).fused_shared == 0);
-  MoeShape qwen_next{"qwen3_next", "", 2048, 512, 512, "", "", "Qwen3NextForCausalLM", 10, 0, 512};
+  const MoeShape qwen_next = test::with_traits(test::shape_of(2048, 512, 512), "Qwen3NextForCausalLM", 10, 0, 512);
   CHECK(ranks("--tp 4 --ep 4", qwen_next).fused_shared == 1);
   CHECK(ranks("--tp 4 --moe-a2a-backend deepep", qwen_next).fused_shared == 0);
-  MoeShape qwen3{"qwen3_moe", "", 4096, 1536, 128, "", "", "Qwen3MoeForCausalLM", 8, 0, 0};
+  const MoeShape qwen3 = test::with_traits(test::shape_of(4096, 1536, 128), "Qwen3MoeForCausalLM", 8, 0, 0);
   CHECK(ranks("--tp 4", qwen3).fused_shared == 0);
 }
 

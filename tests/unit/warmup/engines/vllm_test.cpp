@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "unit/warmup/model_shape.hpp"
 #include "warmup/engines/engine.hpp"
 #include "warmup/engines/vllm.hpp"
 
@@ -15,7 +16,7 @@ using warmup::MoeShape;
 using warmup::Parallelism;
 
 MoeShape deepseek_v3() {
-  return {"deepseek_v3", "fp8", 7168, 2048, 256, "[128,128]", "", "DeepseekV3ForCausalLM", 8, 1, 0};
+  return test::with_traits(test::fp8_shape_of(7168, 2048, 256), "DeepseekV3ForCausalLM", 8, 1, 0);
 }
 
 Expected<LaunchPlan> plan(const std::string& command, const MoeShape& shape = deepseek_v3()) {
@@ -74,7 +75,7 @@ TEST_CASE("vLLM's redundant experts come from its JSON, and need load balancing 
 
 TEST_CASE("vLLM pads hidden sizes as its dispatcher demands, where one is used") {
   MoeShape odd = deepseek_v3();
-  odd.hidden_size = 2880;
+  odd.layers.front().hidden.value = 2880;
   const auto padded = [&](const std::string& backend) {
     return ranks("-dp 8 -ep --all2all-backend " + backend, odd).padded_hidden;
   };
@@ -84,10 +85,10 @@ TEST_CASE("vLLM pads hidden sizes as its dispatcher demands, where one is used")
   CHECK(padded("allgather_reducescatter") == 0);
   CHECK(ranks("-tp 8 -ep --all2all-backend deepep_low_latency", odd).padded_hidden == 0);  // no data parallelism
   CHECK(ranks("-dp 8 --all2all-backend deepep_low_latency", odd).padded_hidden == 0);      // no expert parallelism
-  odd.hidden_size = 3200;
+  odd.layers.front().hidden.value = 3200;
   CHECK(padded("deepep_high_throughput") == 3328);  // 6400 bytes to 6656
   CHECK(padded("nixl_ep") == 4096);
-  odd.hidden_size = 12288;
+  odd.layers.front().hidden.value = 12288;
   CHECK_THAT(plan("-dp 8 -ep --all2all-backend deepep_low_latency", odd).error().message, Contains("above 8192"));
   CHECK(ranks("-dp 8 -ep --all2all-backend deepep_low_latency").padded_hidden == 0);  // 7168 is one of the sizes
 }
@@ -116,7 +117,8 @@ TEST_CASE("vLLM's token budget says how large M can be") {
 
 TEST_CASE("vLLM's quantization decides the type, and one without kernels is named") {
   MoeShape plain = deepseek_v3();
-  plain.quantization = plain.weight_block = "";
+  plain.quantization.clear();
+  plain.weights = {};
   CHECK(plan("-tp 8 -ep --quantization fp8_per_block", plain).value().type == DataType::fp8);
   const LaunchPlan tensor = plan("-tp 8 -ep -q fp8", plain).value();
   CHECK(tensor.type == DataType::bf16);
