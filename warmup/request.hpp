@@ -25,7 +25,7 @@ struct RequestOptions {
   std::string dtype;            // "bf16,fp8"; empty: what the model's weights are, both for generic_only
   std::string layout;           // "contiguous,masked"; empty: those that the launch command leads to, else both
   std::int64_t m_min = 1;
-  std::int64_t m_max = 16384;
+  std::int64_t m_max = largest_m;  // to the end of each ladder of configurations
   std::string arch = "sm_90a";
   std::int64_t num_sms = 132;
 };

@@ -99,10 +99,10 @@ typedef struct cubinet_problem {
   int64_t k;
   int64_t groups;
   int64_t m_first;
-  int64_t m_last;
+  int64_t m_last; /* _INIT: 16777216, the largest that is planned for */
 } cubinet_problem;
 #define CUBINET_PROBLEM_INIT \
-  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16384 }
+  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16777216 }
 
 /* A tensor of scales in device memory; scales.hpp: ScaleTensor, with the layouts that are taken. */
 typedef struct cubinet_scales {
@@ -179,7 +179,7 @@ typedef struct cubinet_background_report {
  * the command `cubinet plan`. */
 typedef struct cubinet_request {
   size_t size;
-  const char* model;               /* path of a config.json; NULL: none */
+  const char* model;               /* path of a config.json, or of its folder; NULL: none */
   const cubinet_problem* problems; /* problem_count of them */
   size_t problem_count;
   int64_t expert_parallel; /* with a model: ranks over which its experts are dealt */
@@ -198,7 +198,7 @@ typedef struct cubinet_request {
   const char* vllm;   /* "vllm serve ... -tp 8 --enable-expert-parallel"; NULL: none */
 } cubinet_request;
 #define CUBINET_REQUEST_INIT \
-  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0, 0, NULL, NULL }
+  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16777216, NULL, 0, 0, 0, NULL, NULL }
 
 /* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
  * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. Where

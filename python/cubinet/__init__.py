@@ -44,7 +44,7 @@ _DTYPES = ("bf16", "fp8")
 _LAYOUTS = ("contiguous", "masked")
 _MISSES = ("compile", "fallback", "error")
 _SHAPES = "a list of tuples (n, k, groups)"
-M_MAX = 16384
+M_MAX = 1 << 24  # the largest that is planned for
 
 _Path = _arguments.PathArgument
 _Command = str | Sequence[str]

@@ -210,7 +210,7 @@ def test_a_start_takes_odd_ints(monkeypatch: pytest.MonkeyPatch) -> None:
     reopened = []
     monkeypatch.setattr(_binding, "start", lambda _, __, reopen: reopened.append(reopen) or (0, 0, 0, 0.0, ""))
     for jobs in (0, 3):
-        cubinet.start(jobs=Odd(jobs), ep=Odd(1), tp=Odd(1), m_min=Odd(1), m_max=Odd(16384))  # type: ignore[arg-type]
+        cubinet.start(jobs=Odd(jobs), ep=Odd(1), tp=Odd(1), m_min=Odd(1), m_max=Odd(cubinet.M_MAX))  # type: ignore[arg-type]
     assert reopened == [False, True]
 
 

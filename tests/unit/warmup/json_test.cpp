@@ -32,6 +32,8 @@ warmup::CampaignReport full_report() {
   report.execution.not_executed = {{"aa", spec, "no kernel"}, {"dd", spec, "no device"}};
   report.coverage = warmup::CoverageState::unknown;
   report.seconds = 1e-5;
+  report.derivation = {{"groups", 4, "num_experts 8 / ep 2"}};
+  report.notes = {"a note"};
   return report;
 }
 
@@ -72,6 +74,8 @@ TEST_CASE("A campaign is written with what failed, what was not executed, and by
   CHECK(object.at("coverage") == "unknown");
   CHECK(object.at("cache") == "/root of \"all\"");
   CHECK(object.at("seconds") == 1e-5);
+  CHECK(object.at("derivation")[0].at("how") == "num_experts 8 / ep 2");
+  CHECK(object.at("notes") == Json{"a note"});
 }
 
 TEST_CASE("A report that there is no memory to write is std::bad_alloc, not the end of the process") {
