@@ -19,6 +19,8 @@ struct PlanOptions {
 constexpr const char* plan_example =
     "Example:\n"
     "  cubinet plan --model config.json --ep 8 --m-max 8192\n"
+    "  cubinet plan --model config.json --sglang \"python3 -m sglang.launch_server --tp 8 --ep 8\"\n"
+    "  cubinet plan --vllm \"vllm serve /models/DeepSeek-V3 -tp 8 --enable-expert-parallel\"\n"
     "  cubinet plan --shape 4096,7168,32 --dtype fp8 --layout masked --json\n";
 
 constexpr const char* plan_help =

@@ -36,6 +36,7 @@ struct WarmupOptions {
 constexpr const char* warmup_example =
     "Example:\n"
     "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
+    "  cubinet warmup --model config.json --sglang \"--tp 8 --ep 8\" --cache /opt/kernels\n"
     "  cubinet warmup --model config.json --ep 8 --dtype bf16,fp8\n"
     "  cubinet warmup --model config.json --ep 8 --execute --memory-budget 2GiB\n";
 

@@ -2,8 +2,8 @@
 
     import cubinet
 
-    cubinet.warmup(model="config.json", ep=8)      # compile what the model can ask for; needs no GPU
-    cubinet.start(model="config.json", ep=8)       # in the engine: load it
+    cubinet.warmup(model="config.json", sglang="--tp 8 --ep 8")      # compile what the server can ask for; needs no GPU
+    cubinet.start(model="config.json", sglang="--tp 8 --ep 8")       # in the engine: load it
     from cubinet import deep_gemm                  # and call it by DeepGEMM's names
     deep_gemm.m_grouped_bf16_gemm_nt_masked(a, b, d, masked_m, expected_m)
 
