@@ -185,7 +185,7 @@ Expected<RequestOptions> with_launch(RequestOptions options, const std::optional
                               names.expert_parallel, names.tensor_parallel, names.redundant_experts));
   }
   if (!options.model.empty()) return options;
-  auto file = engines::model_file(*launched, names);
+  auto file = engines::model_of(*launched, names);
   if (!file) return tl::make_unexpected(file.error());
   options.model = *std::move(file);
   return options;
