@@ -40,7 +40,7 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     (cubinet.plan, {"ep": "8"}, TypeError, "ep: expected an int, got str"),
     (cubinet.plan, {"tp": 1.0}, TypeError, "tp: expected an int, got float"),
     (cubinet.plan, {"ep": True}, TypeError, "ep: expected an int, got bool"),
-    (cubinet.plan, {"ep": 2}, ValueError, "ep and tp divide a model; a problem is already what one rank sees"),
+    (cubinet.plan, {"ep": 2}, ValueError, "ep, tp and redundant_experts divide a model; a problem is already what one rank sees"),
     (cubinet.plan, {"m_max": None}, TypeError, "m_max: expected an int, got NoneType"),
     (cubinet.plan, {"m_min": 0}, ValueError, "m_min: expected an int of at least 1, got 0"),
     (cubinet.plan, {"m_min": 5, "m_max": 3}, ValueError, "m_max: expected an int from m_min, 5, got 3"),
