@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cubinet/cubinet.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "jit/jobs.hpp"
 #include "tools/doctor_check.hpp"
 #include "tools/doctor_driver.hpp"
