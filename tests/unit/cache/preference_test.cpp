@@ -192,3 +192,13 @@ TEST_CASE("a reader beside a replacement finds the old entry or the new one, nev
   REQUIRE(root.cabinet.publish(test::key_of(0), made_by("best")));
   CHECK(test::wait_for(child) == 0);
 }
+
+TEST_CASE("who asks why a look-up misses is answered with what is there and of no use, too") {
+  test::Filled root(0, ranking());
+  put(root, "none");
+  CHECK(found(root.cabinet).empty());
+  const auto unusable = root.cabinet.find_any(test::key_of(0), test::record_of(0));
+  REQUIRE(unusable);
+  CHECK(unusable->facts.compiler == "none");
+  CHECK_FALSE(root.cabinet.find_any(test::key_of(1), test::record_of(1)));
+}
