@@ -100,6 +100,7 @@ Expected<Stack> Cabinet::open_stack(const std::filesystem::path& root, bool crea
 const std::filesystem::path& Cabinet::root() const { return state_->root.layout.root; }
 Persistence Cabinet::persistence() const { return state_->root.persistence; }
 const std::string& Cabinet::readonly_reason() const { return state_->root.readonly_reason; }
+const std::string& Cabinet::notice() const { return state_->root.notice; }
 
 Expected<void> Cabinet::add_layer(const std::filesystem::path& path) {
   auto opened = open_folder_or_bundle(path, state_->surroundings);
@@ -122,7 +123,9 @@ bool Cabinet::exists(const Key& key) const { return state_->first().exists(key);
 std::int64_t Cabinet::set_aside() const { return state_->set_aside; }
 
 Claim Cabinet::claim(const Key& key) const {
-  return state_->writable() ? Claim::attempt(state_->root.layout, key, state_->calls) : Claim();
+  // Nothing is made in a root that was removed.
+  const bool usable = state_->writable() && is_there(state_->root.layout.format());
+  return usable ? Claim::attempt(state_->root.layout, key, state_->calls) : Claim();
 }
 
 bool Cabinet::takes(const Key& key, const Facts& facts) const {
@@ -161,7 +164,11 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
     return {};
   }
   // Best effort: list() adds a row that is missing.
-  if (const auto totals = state_->write(std::move(change))) state_->keep_within_limits(*totals);
+  if (const auto totals = state_->write(std::move(change))) {
+    state_->keep_within_limits(*totals);
+  } else if (state_->index.lacks_locks()) {
+    state_->keep_within_limits(state_->measure());
+  }
   return {};
 }
 
@@ -192,8 +199,8 @@ Expected<void> Cabinet::record_coverage(const std::string& subject, std::vector<
   std::sort(keys.begin(), keys.end());
   const auto gone = std::find_if_not(keys.begin(), keys.end(), [&](const Key& key) { return state_->exists(key); });
   if (gone != keys.end()) {
-    return fail(ErrorCode::not_found, fmt::format("the entry {} is gone again from {}; perhaps it was evicted",
-                                                  gone->hex(), state_->root.layout.root.native()));
+    return fail(ErrorCode::not_found, fmt::format("the entry {} is not there any more in {}", gone->hex(),
+                                                  state_->root.layout.root.native()));
   }
   return state_->index.put_coverage({subject, std::move(keys), state_->clock.seconds()});
 }

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <chrono>
+
 #include "catch.hpp"
 #include "faults/traced.hpp"
 
@@ -159,6 +161,17 @@ TEST_CASE("where no lock can be taken a writer stores everything all the same") 
   const test::TempFolder folder;
   const auto command = test::traced({"-e", "inject=flock:error=ENOLCK"}, "/dev/null", writer(folder / "root"));
   CHECK(test::run(command, folder / "err").status == 0);
+  is_sound(folder / "root", Before::nothing);
+}
+
+TEST_CASE("where no record lock can be taken either nobody is waited for, and the index is not made") {
+  if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
+  const test::TempFolder folder;
+  const auto command = test::traced({"-e", "inject=flock,fcntl:error=ENOLCK"}, "/dev/null", writer(folder / "root"));
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(test::run(command, folder / "err").status == 0);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));  // one wait for an index takes 5 s
+  CHECK_FALSE(fs::exists(folder / "root/index.db"));
   is_sound(folder / "root", Before::nothing);
 }
 
