@@ -55,6 +55,7 @@ struct HostMemory {
 struct CampaignReport {
   std::size_t kernels = 0;  // of the plan
   std::string root;
+  std::string root_notice;  // see cache::Cabinet::notice
   jit::Jobs jobs;
   // Why nothing was begun, if so; then nothing but `damaged` says more.
   std::optional<Error> refused;

@@ -104,6 +104,7 @@ Members circumstances(const CampaignReport& report) {
           {"coverage", json_string(coverage_name(report.coverage))},
           {"coverage_problem", json_string(report.coverage_problem)},
           {"cache", json_string(report.root)},
+          {"cache_notice", json_string(report.root_notice)},
           {"jobs", std::to_string(report.jobs.count)},
           {"jobs_reason", json_string(jit::reason_name(report.jobs.reason))},
           {"host_peak_bytes", std::to_string(report.memory.peak)},

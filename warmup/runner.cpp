@@ -236,6 +236,23 @@ std::deque<Task> look_up_all(Run& run, const std::vector<std::size_t>& order, in
   return missing;
 }
 
+// Why entries that were there are not: the cabinet remembers what it evicted.
+std::string why_gone(const std::vector<cache::Key>& gone, const cache::Cabinet& cabinet) {
+  const auto evicted = cabinet.evicted();
+  if (!evicted) return "whether they were evicted is not known, " + evicted.error().message;
+  const auto was_evicted = [&](const cache::Key& key) {
+    return std::binary_search(evicted->begin(), evicted->end(), key);
+  };
+  const auto count = static_cast<std::size_t>(std::count_if(gone.begin(), gone.end(), was_evicted));
+  constexpr const char* limits =
+      "evicted to keep within the limits, which are too small for it: see CUBINET_CACHE_MAX_SIZE and "
+      "CUBINET_CACHE_MAX_ENTRIES";
+  constexpr const char* others =
+      "not evicted, but removed by somebody else, or not visible here yet (a network file system): run it again";
+  if (count == gone.size()) return limits;
+  return count == 0 ? others : fmt::format("{} {}; the others {}", count, limits, others);
+}
+
 }  // namespace
 
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
@@ -255,16 +272,20 @@ Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, 
 }
 
 void look_for_gone(Report& report, const cache::Cabinet& cabinet) {
-  const auto is_gone = [&](const cache::Key& key) { return !cabinet.holds(key); };
-  const auto gone = std::erase_if(report.stored_keys, is_gone) + std::erase_if(report.hit_keys, is_gone);
-  if (gone == 0) return;
+  std::vector<cache::Key> gone;
+  const auto is_gone = [&](const cache::Key& key) {
+    if (cabinet.holds(key)) return false;
+    gone.push_back(key);
+    return true;
+  };
+  std::erase_if(report.stored_keys, is_gone);
+  std::erase_if(report.hit_keys, is_gone);
+  if (gone.empty()) return;
   report.stored = static_cast<std::int64_t>(report.stored_keys.size());
   if (report.persist == cache::Persistence::on) report.persist = cache::Persistence::off;
   if (!report.persist_problem.empty()) return;
-  report.persist_problem = fmt::format(
-      "{} of {} kernels of the plan are gone again from {}, whose limits are perhaps too small for it: see "
-      "CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES",
-      gone, report.compiled + report.hits, cabinet.root().native());
+  report.persist_problem = fmt::format("{} of {} kernels of the plan are gone again from {}: {}", gone.size(),
+                                       report.compiled + report.hits, cabinet.root().native(), why_gone(gone, cabinet));
 }
 
 Missing look_for_missing(const Plan& plan, const cache::Cabinet& cabinet) {

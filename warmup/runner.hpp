@@ -74,9 +74,9 @@ struct Sharing {
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
 
-// Looks once more for all that the cabinet was found or made to hold. What is gone again, since more was stored than
-// the cabinet's limits allow, is stored no longer, and `persist` says so. warm() does that when it has compiled
-// something.
+// Looks once more for all that the cabinet was found or made to hold. What is gone again is stored no longer, and
+// `persist_problem` says whether the cabinet evicted it, to keep within its limits, or somebody removed it. warm() does
+// that when it has compiled something.
 void look_for_gone(Report& report, const cache::Cabinet& cabinet);
 
 // What of a plan a cabinet does not hold whole.
