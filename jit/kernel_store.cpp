@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "jit/jobs.hpp"
 #include "util/cores.hpp"
 #include "util/parallel.hpp"
@@ -215,7 +217,13 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   Loaded result;
   result.warning = parts_.cabinet_problem;
   Finds finds;
+  const std::int64_t damaged_before = damaged();
   auto missing = find_all(not_loaded(specs), finds);
+  if (const std::int64_t found_damaged = damaged() - damaged_before; found_damaged > 0) {
+    if (!result.warning.empty()) result.warning += "; ";
+    result.warning += fmt::format("{} damaged {} set aside in quarantine/ of {}", found_damaged,
+                                  found_damaged == 1 ? "entry was" : "entries were", parts_.cabinet->root().native());
+  }
   if (missing.empty() || miss != MissPolicy::error) {
     if (auto loaded = load_all(finds, uses); !loaded) return tl::make_unexpected(std::move(loaded.error()));
   }

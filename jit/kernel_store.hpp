@@ -108,6 +108,8 @@ class KernelStore final : public MissHandler {
     std::size_t row;
   };
 
+  // How many damaged entries look-ups have set aside.
+  [[nodiscard]] std::int64_t damaged() const { return parts_.cabinet ? parts_.cabinet->set_aside() : 0; }
   [[nodiscard]] cache::Cabinet* cabinet() { return parts_.cabinet ? &*parts_.cabinet : nullptr; }
   std::shared_ptr<Compiler> compiler();
   void rest();

@@ -57,6 +57,14 @@ TEST_CASE("A service starts from a bundle alone, with a root of its own beside i
   }
 }
 
+TEST_CASE("A service that compiles and is given no folder says that nothing is stored") {
+  ServiceOptions options;
+  options.miss = MissPolicy::compile;
+  CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.find("not stored") != std::string::npos);
+  options.miss = MissPolicy::error;
+  CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.empty());
+}
+
 TEST_CASE("A service takes a bundle that its key has signed, and says of another one why it is left out") {
   const test::Keys keys;
   const test::TempFolder folder;
