@@ -196,6 +196,10 @@ std::string damage_section(const cache::Survey& survey, const cache::Stats& stat
   std::string text = "<h2>Damage</h2>\n";
   text += fmt::format("<p>{} files in objects/ look damaged; {} were set aside before.</p>\n", survey.damaged.size(),
                       stats.quarantined);
+  if (stats.quarantine_files > 0) {
+    text += fmt::format("<p>quarantine/ holds {}, {}.</p>\n", count_text(stats.quarantine_files, "file"),
+                        size_of(stats.quarantine_bytes));
+  }
   if (!survey.index_problem.empty()) text += fmt::format("<p class=\"note\">{}</p>\n", html_text(survey.index_problem));
   if (survey.damaged.empty()) return text;
   HtmlTable table({"damaged"});

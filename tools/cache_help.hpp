@@ -94,6 +94,9 @@ inline constexpr const char* stats_help =
     "  bytes         of their files together\n"
     "  hits          of all entries; null: the index could not be read\n"
     "  quarantined   damaged files that were set aside\n"
+    "  quarantine_files, quarantine_bytes\n"
+    "                what quarantine/ holds, damaged indexes too: at most 1,000 files and 256 MiB, the\n"
+    "                latest; the limits of the cabinet do not count it\n"
     "  compile_ms    milliseconds that the entries took to compile, together\n"
     "  compilers     what compiled the entries: a list of {compiler (empty: not recorded), entries}\n"
     "  damaged       files in objects/ that look damaged; they are no entries\n"
@@ -136,6 +139,8 @@ inline constexpr const char* verify_help =
     "  leftovers     files that killed writers left in tmp/\n"
     "  index_problem why the index could not be read as it is, else empty\n"
     "  index_busy    true: another process held it, and it was not compared\n"
+    "  index_unused  true: it is left alone, index_problem says why, and it was not compared: a newer\n"
+    "                build has written it, or its file system keeps no locks; no damage\n"
     "  repaired      true: --repair was given and all of the above is mended\n"
     "  unmended      damaged files that --repair could not set aside\n"
     "  index_unmended why --repair could not put the rows right, else empty\n";

@@ -97,6 +97,10 @@ constexpr Figure figures[] = {
      true},
     {"quarantined", "quarantined", as_number, "quarantined", "gauge", "Damaged files that were set aside.", 1,
      &cache::Stats::quarantined, false},
+    {"quarantine_files", nullptr, as_number, "quarantine_files", "gauge", "Files in quarantine/.", 1,
+     &cache::Stats::quarantine_files, false},
+    {"quarantine_bytes", nullptr, as_size, "quarantine_bytes", "gauge", "Size of the files in quarantine/.", 1,
+     &cache::Stats::quarantine_bytes, false},
     {"compile_ms", "compiled in", as_time, "compile_seconds", "gauge", "Time that the entries took to compile.", 1e-3,
      &cache::Stats::compile_ms, false},
     {"damaged", nullptr, as_number, "damaged", "gauge", "Files in objects/ that look damaged.", 1,
@@ -146,6 +150,10 @@ void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     if (figure.label == nullptr) continue;
     const std::string value = known(figure, stats) ? figure.text(value_of(figure, stats)) : "unknown";
     print(fmt::format("{:<13}{}\n", figure.label, value));
+  }
+  if (stats.quarantine_files > 0) {
+    print(fmt::format("{:<13}{}, {}\n", "quarantine", count_text(stats.quarantine_files, "file"),
+                      format_byte_size(stats.quarantine_bytes)));
   }
   if (!stats.compilers.empty()) print(fmt::format("{:<13}{}\n", "compilers", compilers_text(stats)));
   if (stats.index_problem.empty()) print_counters(stats.counters);

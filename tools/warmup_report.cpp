@@ -26,7 +26,7 @@ const char* const warmup_fields_help =
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
-    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache, jobs,\n"
+    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache, cache_notice, jobs,\n"
     "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
     "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
     "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
@@ -87,6 +87,7 @@ void remark(const warmup::CampaignReport& outcome) {
                      outcome.damaged == 1 ? "entry was" : "entries were",
                      cache::Layout{outcome.root}.quarantine().string()));
   }
+  if (!outcome.root_notice.empty()) note(outcome.root_notice);
   if (outcome.coverage_problem.empty()) return;
   const bool unknown = outcome.coverage == warmup::CoverageState::unknown;
   note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +
