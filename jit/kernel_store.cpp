@@ -241,7 +241,10 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   Finds finds;
   const std::int64_t damaged_before = damaged();
   auto missing = find_all(not_loaded(specs), finds);
+<<<<<<< HEAD
   result.unusable = unusable_of(missing);
+=======
+>>>>>>> w-c
   if (const std::int64_t found_damaged = damaged() - damaged_before; found_damaged > 0) {
     if (!result.warning.empty()) result.warning += "; ";
     result.warning += fmt::format("{} damaged {} set aside in quarantine/ of {}", found_damaged,
