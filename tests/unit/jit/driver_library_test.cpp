@@ -109,19 +109,21 @@ TEST_CASE("No function that answers with a Result throws, wherever memory runs o
       CHECK(code != ErrorCode::invalid_argument);
     }
   };
-  CHECK(never_throws([&] { return start(options, problems); }) > 50);
+  CHECK(never_throws([&] { return start(options, {}); }) > 10);
   CHECK(never_throws([&] { return Service::open(options); }) > 10);
   const auto service = Service::open(options);
   REQUIRE(service);
   auto& opened = const_cast<Service&>(service.value());
-  CHECK(never_throws([&] { return opened.prepare(problem, {1, 8}); }) > 10);
-  CHECK(never_throws([&] { return opened.prepare(problems); }) > 1);
   const auto gemm = opened.prepare(problem, {1, 8});
   REQUIRE(gemm);
-  const MaskedArguments wrong{};
+  CHECK(never_throws([&] { return opened.prepare(problem, {1, 8}); }) > 10);
+  CHECK(never_throws([&] { return opened.prepare(problems); }) > 10);
+  const MaskedArguments wrong{.capacity = 4, .expected_m = 1};
+  int accepted = 0;
   for (int left = 0; left < 8; ++left) {
     const test::FailingMemory memory(left);
-    CHECK_FALSE(gemm.value().launch(wrong, nullptr).ok());
-    CHECK_FALSE(gemm.value().check_labels(nullptr, 1).ok());
+    accepted += gemm.value().launch(wrong, nullptr).ok() ? 1 : 0;
+    accepted += gemm.value().check_labels(nullptr, 1).ok() ? 1 : 0;
   }
+  CHECK(accepted == 0);
 }
