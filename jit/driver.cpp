@@ -125,9 +125,10 @@ Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::stri
   return driver;
 }
 
-int Driver::version() const noexcept {
+std::optional<CudaVersion> Driver::version() const noexcept {
   int number = 0;
-  return cuDriverGetVersion != nullptr && cuDriverGetVersion(&number) == CUDA_SUCCESS ? number : 0;
+  if (cuDriverGetVersion == nullptr || cuDriverGetVersion(&number) != CUDA_SUCCESS) return std::nullopt;
+  return cuda_version(number);
 }
 
 Expected<void> Driver::failure(CUresult result, std::string_view what) const {

@@ -234,7 +234,7 @@ void add_warmup(Command root) {
   command.action([options] { return run_watched(*options); });
 }
 
-void tell_refused_warmup(const WarmupPaths& paths, const std::string& message) {
+void tell_failed_warmup(const WarmupPaths& paths, const std::string& message) {
   if (!check_progress_file(paths)) return;
   ProgressDisplay(ProgressStyle::none, paths.progress_file).end(ProgressState::failed, message);
 }
