@@ -28,7 +28,7 @@ std::string path_of(void* handle, const std::string& asked) {
   const std::string found = map->l_name;
   std::error_code trouble;
   const std::string file = std::filesystem::canonical(found, trouble).string();
-  return trouble || file == found ? found : found + ", which is " + file;
+  return trouble || file == found ? found : found + " (a link to " + file + ")";
 }
 
 // The first of the candidates that the loader accepts. Each refusal is appended to `tried`.

@@ -87,7 +87,7 @@ struct Driver {
   // Loads a function into the device's memory ahead of its first launch; null with drivers before 12.4.
   decltype(&::cuFuncLoad) cuFuncLoad = nullptr;
 
-  // Of the library as the loader found it; where that is a link, the file it leads to follows: "A, which is B".
+  // Of the library as the loader found it; where that is a link, the file it leads to follows: "A (a link to B)".
   std::string path;
 
   // Opens libcuda.so.1 (then libcuda.so) through the loader's search path, then in each of `folders`, and initializes

@@ -294,7 +294,8 @@ TEST_CASE("A progress file that another living run keeps is left to it with one 
 TEST_CASE("Two runs that are both process 1, in containers on one volume: one keeps the file, whole, to its end") {
   Sandbox first;
   Sandbox second;
-  for (Sandbox* sandbox : {&first, &second}) sandbox->tracer = {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"};
+  for (Sandbox* sandbox : {&first, &second})
+    sandbox->tracer = {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"};
   if (first.run({"--version"}).exit_code != 0) CUBINET_SKIP("no namespaces can be made here");
   const std::string file = first.path("p");
   const pid_t process = first.start(
@@ -334,7 +335,7 @@ TEST_CASE("A warmup that gets no thread, no descriptor or no memory does not lea
   const auto ends = [&](const std::string& limit, bool can_write) {
     fs::remove_all(sandbox.path("home"));
     fs::permissions(sandbox.file("p", progress_text(1, "done", 1e9)), fs::perms::all);
-    sandbox.tracer = {"sh", "-c", limit + R"(; exec "$0" "$@")"};
+    sandbox.tracer = {"prlimit", limit};
     const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
     INFO(limit << ": " << outcome.err);
     CHECK(outcome.exit_code == 1);
@@ -344,9 +345,10 @@ TEST_CASE("A warmup that gets no thread, no descriptor or no memory does not lea
       CHECK(progress.at("message") != "");
     }
   };
-  ends("ulimit -u 0", true);
-  ends("ulimit -n 6", true);
-  ends("ulimit -n 5", false);  // one for a folder, one for a file in it, and no third
-  ends("ulimit -n 4", false);
-  ends("ulimit -v 60000", true);
+  ends("--nproc=0", true);
+  ends("--as=60000000", true);
+  // Six are open already. The file takes two at once, for a folder and a file in it, and its folder's parent a third.
+  ends("--nofile=9", true);
+  ends("--nofile=8", false);
+  ends("--nofile=7", false);
 }
