@@ -125,10 +125,9 @@ Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::stri
   return driver;
 }
 
-std::optional<CudaVersion> Driver::version() const noexcept {
+int Driver::version() const noexcept {
   int number = 0;
-  if (cuDriverGetVersion == nullptr || cuDriverGetVersion(&number) != CUDA_SUCCESS) return std::nullopt;
-  return cuda_version(number);
+  return cuDriverGetVersion != nullptr && cuDriverGetVersion(&number) == CUDA_SUCCESS ? number : 0;
 }
 
 Expected<void> Driver::failure(CUresult result, std::string_view what) const {

@@ -6,13 +6,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "jit/accepted_compilers.hpp"
 #include "util/expected.hpp"
 
 // The functions of the driver that Cubinet calls, as cuda.h spells them. cuda.h turns some of the names into
@@ -95,8 +93,8 @@ struct Driver {
   // or that there is no device.
   static Expected<std::shared_ptr<const Driver>> open(const std::vector<std::string>& folders = {});
 
-  // The CUDA version that it is for; nothing where it does not say.
-  [[nodiscard]] std::optional<CudaVersion> version() const noexcept;
+  // The CUDA version that it is for, as cuDriverGetVersion tells it: 12040 for 12.4; 0 where it does not.
+  [[nodiscard]] int version() const noexcept;
 
   // Success, or driver_failed with the driver's name and text for `result`. `what` names the call and its object,
   // as in "cuMemAlloc of 4096 bytes".

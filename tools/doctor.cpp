@@ -149,7 +149,7 @@ int run(const DoctorOptions& options) {
   for (const Check& check : checks) warmup = warmup && check.state == State::ok;
   checks.insert(checks.begin() + 1, check_worker(toolchain));
   const auto driver = jit::Driver::open();
-  checks.push_back(check_driver(driver, jit::compiler_name(toolchain.compiler->version())));
+  checks.push_back(check_driver(driver, toolchain.compiler->version()));
   const bool too_old = checks.back().state == State::failed;
   checks.push_back(check_device(driver, ServiceOptions::from_environment().device));
   const bool runs = checks.back().state == State::ok && !too_old;

@@ -11,12 +11,11 @@ namespace cubinet::tools {
 
 Check check_driver(const OpenedDriver& driver, const std::string& compiler) {
   if (!driver) return absent("driver", driver.error(), "not needed for warmup; to run kernels");
-  const auto version = (*driver)->version();
-  const std::string found =
-      fmt::format("{}from {}", version ? fmt::format("CUDA {}, ", to_string(*version)) : "", (*driver)->path);
-  if (jit::can_load(compiler, version)) return {"driver", State::ok, found, ""};
-  return {"driver", State::failed, fmt::format("{}: too old for kernels of {}", found, compiler),
-          jit::driver_limit_mend(*version, compiler)};
+  const int version = (*driver)->version();
+  const std::string found = fmt::format("CUDA {}, from {}", jit::cuda_version_text(version), (*driver)->path);
+  if (jit::loads(version, compiler)) return {"driver", State::ok, found, ""};
+  return {"driver", State::failed, fmt::format("{}: too old for kernels of NVRTC {}", found, compiler),
+          jit::driver_limit_mend(version, compiler)};
 }
 
 Check check_device(const OpenedDriver& driver, int ordinal) {

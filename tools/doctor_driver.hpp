@@ -12,7 +12,7 @@ namespace cubinet::tools {
 
 using OpenedDriver = Expected<std::shared_ptr<const jit::Driver>>;
 
-// Fails where the driver is too old for what `compiler` ("NVRTC 13.0.88") makes. None is `absent`: kernels can be made
+// Fails where the driver is too old for what NVRTC `compiler`, a version, makes. None is `absent`: kernels can be made
 // all the same.
 Check check_driver(const OpenedDriver& driver, const std::string& compiler);
 

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "jit/driver.hpp"
+#include "jit/driver_limit.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -53,9 +54,10 @@ Expected<Executed> identify_device(int ordinal) {
   if (!driver) return tl::make_unexpected(driver.error());
   const auto device = jit::describe_device(**driver, ordinal);
   if (!device) return tl::make_unexpected(device.error());
-  const auto version = (*driver)->version();
-  if (!version) return fail(ErrorCode::driver_failed, "the CUDA driver does not tell its version");
-  return Executed{device->name, "CUDA " + jit::to_string(*version)};
+  int version = 0;
+  const auto told = (*driver)->check((*driver)->cuDriverGetVersion(&version), "cuDriverGetVersion");
+  if (!told) return tl::make_unexpected(told.error());
+  return Executed{device->name, "CUDA " + jit::cuda_version_text(version)};
 }
 
 }  // namespace cubinet::warmup
