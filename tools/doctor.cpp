@@ -35,8 +35,9 @@ struct DoctorOptions {
 constexpr const char* doctor_help =
     "Example:\n"
     "  cubinet doctor\n"
-    "Exit code 0 when `cubinet warmup` can work here. It needs NVRTC and a cache folder; without a\n"
-    "driver or a device kernels can be compiled and stored, but not run.\n"
+    "Exit code 0 when `cubinet warmup` can work here, and a driver that is here loads what it makes. Warmup\n"
+    "needs NVRTC and a cache folder; without a driver or a device kernels can be compiled and stored, but\n"
+    "not run.\n"
     "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend, note}}; warmup says whether\n"
     "kernels can be compiled and stored here, run whether they can be run.";
 
@@ -138,7 +139,7 @@ void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
   }
   print(warmup ? "Warmup works here. " : "Warmup does not work here. ");
   print(runs ? "Kernels can be run here.\n"
-             : "Kernels cannot be run here: that takes a driver and an sm_90a device.\n");
+             : "Kernels cannot be run here: that takes an sm_90a device and a driver that loads them.\n");
 }
 
 int run(const DoctorOptions& options) {
@@ -149,9 +150,10 @@ int run(const DoctorOptions& options) {
   for (const Check& check : checks) warmup = warmup && check.state == State::ok;
   checks.insert(checks.begin() + 1, check_worker(toolchain));
   const auto driver = jit::Driver::open();
-  checks.push_back(check_driver(driver));
+  checks.push_back(check_driver(driver, toolchain.compiler->version()));
+  const bool too_old = checks.back().state == State::failed;
   checks.push_back(check_device(driver, ServiceOptions::from_environment().device));
-  const bool runs = checks.back().state == State::ok;
+  const bool runs = checks.back().state == State::ok && !too_old;
 
   if (options.json) {
     Json array = Json::array();
@@ -166,7 +168,7 @@ int run(const DoctorOptions& options) {
   } else {
     print_checks(checks, warmup, runs);
   }
-  return warmup ? exit_done : exit_failed;
+  return warmup && !too_old ? exit_done : exit_failed;
 }
 
 }  // namespace

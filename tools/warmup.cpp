@@ -49,8 +49,8 @@ constexpr const char* warmup_help =
     "With --execute every kernel is run afterwards on the first GPU that this process sees, on random\n"
     "operands as large as the budget allows, and compared with a reference. Where a kernel does not fit,\n"
     "the GPU is another one or there is none, it is compiled, not executed: that is exit code 1 with\n"
-    "--strict alone. A wrong result is exit code 1 in every case. The kernels that check are kept in the\n"
-    "cabinet, too.\n";
+    "--strict alone. A wrong result, or a driver that is too old for a kernel, is exit code 1 in every\n"
+    "case. The kernels that check are kept in the cabinet, too.\n";
 
 // An arena of 64 MiB for each thread that allocates, as those of the progress do, would be most of what is left to one
 // thread that compiles.
@@ -232,7 +232,7 @@ void add_warmup(Command root) {
   command.action([options] { return run_watched(*options); });
 }
 
-void tell_refused_warmup(const WarmupPaths& paths, const std::string& message) {
+void tell_failed_warmup(const WarmupPaths& paths, const std::string& message) {
   if (!check_progress_file(paths)) return;
   ProgressDisplay(ProgressStyle::none, paths.progress_file).end(ProgressState::failed, message);
 }

@@ -53,15 +53,16 @@ const char* const warmup_fields_help =
     "coverage_problem: all of it is done, and why that could not be recorded; empty otherwise.\n";
 
 const char* const progress_fields_help =
-    "--progress-file: {pid, state (compiling|executing|done|failed|interrupted), done, total, compiled,\n"
-    "hits, failed, seconds, rate, eta_seconds, heartbeat, current, current_seconds, message}, replaced\n"
-    "whole at each change, but at most four times a second, and at least once a second. heartbeat is the\n"
-    "time of day in seconds since 1970: where it is old and state says compiling or executing, the\n"
-    "process hangs or is gone. rate is kernels per second, and it and eta_seconds are null until known;\n"
-    "current is in work, or says for which process this one is waiting, for current_seconds. A state\n"
-    "that is neither of the two is final, and eta_seconds is null then. FILE lies outside the cabinet, one\n"
-    "for each process: one that another keeps gets a note, and is left to it. A file with anything else in\n"
-    "it is refused.\n";
+    "--progress-file: {pid, run, host, pid_namespace, state (compiling|executing|done|failed|interrupted),\n"
+    "done, total, compiled, hits, failed, seconds, rate, eta_seconds, heartbeat, current, current_seconds,\n"
+    "message}, replaced whole at each change, but at most four times a second, and at least once a second.\n"
+    "heartbeat is the time of day in seconds since 1970: where it is old and state says compiling or\n"
+    "executing, the process hangs or is gone. run is a number of this run alone; pid counts in pid_namespace\n"
+    "and on host. rate is kernels per second, and it and eta_seconds are null until known; current is in\n"
+    "work, or says for which process this one is waiting, for current_seconds. A state that is neither of\n"
+    "the two is final, and eta_seconds is null then. FILE lies outside the cabinet, one for each process:\n"
+    "one that another run keeps gets a note, and is left to it until that run ends or its heartbeat is old.\n"
+    "A file with anything else in it is refused.\n";
 
 std::string warmup_text(const warmup::CampaignReport& outcome) {
   const warmup::Report& report = outcome.report;

@@ -6,7 +6,7 @@
 namespace cubinet::util {
 
 BackgroundThread::~BackgroundThread() {
-  std::deque<std::function<void()>> dropped;
+  std::list<std::function<void()>> dropped;
   {
     const std::lock_guard lock(mutex_);
     over_ = true;

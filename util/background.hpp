@@ -2,8 +2,8 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
 
@@ -27,7 +27,7 @@ class BackgroundThread {
 
   std::mutex mutex_;  // guards the rest but for the thread itself
   std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
+  std::list<std::function<void()>> tasks_;
   bool over_ = false;
   bool started_ = false;
   std::thread thread_;

@@ -45,7 +45,7 @@ enum {
   CUBINET_COMPILER_MISSING = 6, /* NVRTC could not be opened */
   CUBINET_COMPILE_FAILED = 7,   /* cubinet_last_error_detail() is NVRTC's log */
   CUBINET_DRIVER_MISSING = 8,   /* no libcuda, or no device */
-  CUBINET_WRONG_DEVICE = 9,     /* a kernel for one architecture, a device of another */
+  CUBINET_WRONG_DEVICE = 9,     /* a kernel for another architecture than the device, or for a newer driver */
   CUBINET_DRIVER_FAILED = 10,
   CUBINET_NOT_PREPARED = 11,  /* CUBINET_MISS_ERROR: names the kernel's key, and the command that warms it */
   CUBINET_CAPTURING = 12,     /* a kernel would have to be loaded or compiled while the stream is captured */

@@ -4,7 +4,8 @@
 //   auto engine = cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 16384}}});
 //   engine.value().gemms[0].launch(cubinet::MaskedArguments{...}, stream);
 //
-// The library never prints, exits or reads the environment, except in ServiceOptions::from_environment().
+// The library never prints, exits or reads the environment, except in ServiceOptions::from_environment(). What answers
+// with a Result or a Status throws nothing: want of memory is out_of_memory.
 #pragma once
 
 #include <cstdint>
