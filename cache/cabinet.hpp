@@ -301,8 +301,8 @@ class Cabinet {
   // False: there was no record of the subject. cache_unusable for a read-only root.
   Expected<bool> forget_problem(const std::string& subject);
 
-  // Reads every object and compares it with its footer and with the index, and reads problems/; with `repair` sets damaged
-  // files aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
+  // Reads every object and compares it with its footer and with the index, and reads problems/; with `repair` sets
+  // damaged files aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
   // changes in any way. The report tells what was found, before repairs, and what they left. An index that another
   // process holds is no damage; it is then neither compared nor mended.
   Expected<VerifyReport> verify(bool repair);

@@ -74,8 +74,8 @@ Expected<void> write_problem(util::SystemCalls& calls, const Layout& layout, con
                                                          "{} at most",
                                                          problem.subject.size(), max_problem_bytes));
   }
-  const auto written = util::publish_file(calls, layout.tmp(), path_of(layout, problem.subject), {text},
-                                          util::Existing::replaced);
+  const auto written =
+      util::publish_file(calls, layout.tmp(), path_of(layout, problem.subject), {text}, util::Existing::replaced);
   if (!written) return tl::make_unexpected(written.error());
   return {};
 }
@@ -95,8 +95,8 @@ std::optional<RecordedProblem> recorded_problem_from(std::string_view text) {
     json.at("m").at(0).get_to(problem.first);
     json.at("m").at(1).get_to(problem.last);
     json.at("asked").get_to(problem.asked);
-    const bool sound = problem.first >= 1 && problem.first <= problem.last && problem.asked >= 0 &&
-                       json.at("subject").is_object();
+    const bool sound =
+        problem.first >= 1 && problem.first <= problem.last && problem.asked >= 0 && json.at("subject").is_object();
     if (!sound || to_text(problem) != text) return std::nullopt;
     return problem;
   } catch (const Json::exception&) {

@@ -20,8 +20,8 @@ struct ProblemSubject {
 // Canonical: a JSON object with sorted keys and no white space.
 std::string to_json(const ProblemSubject& subject);
 
-// Nothing for a text that to_json does not write: one of another build, perhaps. Whether kernels take the problem is for
-// can_run to say.
+// Nothing for a text that to_json does not write: one of another build, perhaps. Whether kernels take the problem is
+// for can_run to say.
 std::optional<ProblemSubject> problem_subject_from(std::string_view json);
 
 }  // namespace cubinet::jit

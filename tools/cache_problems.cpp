@@ -36,8 +36,8 @@ void print_problems(const warmup::RecordedProblems& recorded, const std::string&
   for (const auto& [wanted, architecture, asked] : recorded.problems) {
     const auto& [problem, range] = wanted;
     table.add({jit::data_type_name(problem.data_type), jit::layout_name(problem.layout), std::to_string(problem.n),
-               std::to_string(problem.k), std::to_string(problem.groups),
-               fmt::format("{}-{}", range.first, range.last), short_text(architecture), age_of(asked) + " ago"});
+               std::to_string(problem.k), std::to_string(problem.groups), fmt::format("{}-{}", range.first, range.last),
+               short_text(architecture), age_of(asked) + " ago"});
   }
   if (!recorded.problems.empty()) print(table.text());
   const auto count = static_cast<std::int64_t>(recorded.problems.size());
@@ -90,7 +90,8 @@ void add_cache_problems(Command cache) {
   };
   command.parsed("--unasked-for", store, "Only problems that no engine asked for in the last DURATION, as in 30d")
       .type_name("DURATION");
-  command.flag("--forget", wanted->forget, "Remove the records of what is listed; an engine that asks again records it");
+  command.flag("--forget", wanted->forget,
+               "Remove the records of what is listed; an engine that asks again records it");
 }
 
 }  // namespace cubinet::tools

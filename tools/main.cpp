@@ -66,7 +66,8 @@ int parse_and_run(CommandLine& line, int argc, char** argv) {
   if (exit_code) return *exit_code;
   if (line.names("warmup")) {
     const auto path = [&](std::string_view option) { return given(argc, argv, option); };
-    tell_refused_warmup({path("--progress-file"), path("--cache"), path("--model")}, exit_code.error().message);
+    tell_refused_warmup({path("--progress-file"), path("--cache"), path("--model"), path("--from")},
+                        exit_code.error().message);
   }
   return report_error(exit_code.error(), wants_json(argc, argv), exit_usage);
 }

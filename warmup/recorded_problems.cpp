@@ -28,16 +28,13 @@ bool comes_before(const RecordedProblem& a, const RecordedProblem& b) {
   return order(a) < order(b);
 }
 
-void sort(RecordedProblems& recorded) {
-  std::sort(recorded.problems.begin(), recorded.problems.end(), comes_before);
-}
+void sort(RecordedProblems& recorded) { std::sort(recorded.problems.begin(), recorded.problems.end(), comes_before); }
 
 // A file of the cabinet, as far as this build can plan for it.
 Expected<RecordedProblem> understand(const cache::RecordedProblem& record) {
   const auto subject = jit::problem_subject_from(record.subject);
   if (!subject) return fail(ErrorCode::invalid_argument, "it is of a build that knows other problems");
-  const RecordedProblem problem{
-      {subject->problem, {record.first, record.last}}, subject->architecture, record.asked};
+  const RecordedProblem problem{{subject->problem, {record.first, record.last}}, subject->architecture, record.asked};
   return check_recorded(problem).map([&] { return problem; });
 }
 
@@ -82,6 +79,9 @@ Expected<RecordedProblems> recorded_in(const cache::Cabinet& cabinet) {
 Expected<RecordedProblems> read_recorded(const std::string& place) {
   std::error_code none;
   if (std::filesystem::is_directory(place, none)) return cache::Cabinet::open(place, false).and_then(recorded_in);
+  if (!std::filesystem::exists(place, none)) {
+    return fail(ErrorCode::not_found, fmt::format("there is no cabinet at {}, nor a file of recorded problems", place));
+  }
   auto recorded = read_recorded_file(place);
   if (recorded) sort(*recorded);
   return recorded;
@@ -91,10 +91,11 @@ Expected<std::vector<ProblemRange>> problems_of(const RecordedProblems& recorded
   std::vector<ProblemRange> problems;
   for (const RecordedProblem& one : recorded.problems) problems.push_back(one.wanted);
   if (!problems.empty()) return problems;
-  return fail(ErrorCode::not_found,
-              fmt::format("no problem is recorded in {}: an engine that starts on a root which it may write records what "
-                          "it asks for",
-                          place));
+  return fail(
+      ErrorCode::not_found,
+      fmt::format("no problem is recorded in {}: an engine that starts on a root which it may write records what "
+                  "it asks for",
+                  place));
 }
 
 std::string subject_of(const RecordedProblem& problem) {

@@ -16,8 +16,6 @@ struct RecordedProblem {
   ProblemRange wanted;       // a problem that kernels take, and M within [1, largest_m]
   std::string architecture;  // of the devices that it was asked for on
   std::int64_t asked = 0;    // the latest time, to the day: seconds since 1970
-
-  friend bool operator==(const RecordedProblem&, const RecordedProblem&) = default;
 };
 
 struct RecordedProblems {
@@ -38,8 +36,8 @@ Expected<std::vector<ProblemRange>> problems_of(const RecordedProblems& recorded
 // The text of a record's subject.
 std::string subject_of(const RecordedProblem& problem);
 
-// {version, cache, problems[] {dtype, layout, n, k, groups, m_range, arch, asked}, skipped[] {name, reason}} as one line
-// of JSON, which read_recorded reads.
+// {version, cache, problems[] {dtype, layout, n, k, groups, m_range, arch, asked}, skipped[] {name, reason}} as one
+// line of JSON, which read_recorded reads.
 std::string recorded_json(const RecordedProblems& recorded, const std::string& root);
 
 }  // namespace cubinet::warmup

@@ -18,7 +18,9 @@ constexpr std::int64_t day = 24 * 3600;
 
 std::string subject_of(int number) { return R"({"number":)" + std::to_string(number) + "}"; }
 
-RecordedProblem asked(int number, std::int64_t first, std::int64_t last) { return {subject_of(number), first, last, 0}; }
+RecordedProblem asked(int number, std::int64_t first, std::int64_t last) {
+  return {subject_of(number), first, last, 0};
+}
 
 fs::path file_of(const cache::Layout& layout, int number) {
   return layout.problems() / util::sha256_hex(subject_of(number));
