@@ -18,6 +18,7 @@
 #include "cache/key.hpp"
 #include "cache/lease.hpp"
 #include "cache/limits.hpp"
+#include "cache/recorded_problems.hpp"
 #include "util/clock.hpp"
 #include "util/expected.hpp"
 #include "util/system_calls.hpp"
@@ -139,7 +140,8 @@ struct Removal {
 
 struct VerifyReport {
   std::int64_t checked = 0;
-  std::vector<std::string> damaged;  // keys (hex) or file names whose bytes are not what was stored
+  // Keys (hex), or names in objects/ (or problems/NAME), of files whose bytes are not what was stored.
+  std::vector<std::string> damaged;
   std::vector<Unreadable> unreadable;
   std::int64_t orphans = 0;      // whole objects without an index row that describes them
   std::int64_t missing = 0;      // index rows without an object
@@ -300,8 +302,17 @@ class Cabinet {
   // Takes back what was said in these, as coverage() answered them. What another process has said of one of the
   // subjects since stays. Best effort.
   void drop_coverage(const std::vector<Coverage>& coverages);
-  // Reads every object and compares it with its footer and with the index; with `repair` sets damaged
-  // objects aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
+
+  // Records that these were asked for at the present time. Where all is recorded already it reads one small file each
+  // and writes nothing. cache_unusable for a read-only root, at once; else as a write into the root fails.
+  Expected<void> record_problems(const std::vector<RecordedProblem>& asked);
+  // Of the first root; a bundle has none. io when problems/ cannot be listed.
+  [[nodiscard]] Expected<RecordedProblems> recorded_problems() const;
+  // False: there was no record of the subject. cache_unusable for a read-only root.
+  Expected<bool> forget_problem(const std::string& subject);
+
+  // Reads every object and compares it with its footer and with the index, and reads problems/; with `repair` sets
+  // damaged files aside, adds missing rows, drops dangling ones and removes leftovers. Without `repair` nothing on disk
   // changes in any way. The report tells what was found, before repairs, and what they left. An index that another
   // process holds is no damage; it is then neither compared nor mended.
   Expected<VerifyReport> verify(bool repair);

@@ -6,6 +6,7 @@
 //   <root>/index.db                      SQLite, can be rebuilt from the objects
 //   <root>/locks/ tmp/ quarantine/       lock files, files being written, damaged files set aside
 //   <root>/pins/ in_use/                 entries that are not evicted: see pins.hpp, lease.hpp
+//   <root>/problems/                     what engines asked for: see recorded_problems.hpp
 #pragma once
 
 #include <filesystem>
@@ -30,6 +31,8 @@ struct Layout {
   [[nodiscard]] std::filesystem::path locks() const { return root / "locks"; }
   // The lock of whoever evicts.
   [[nodiscard]] std::filesystem::path collecting() const { return locks() / "collect"; }
+  // The lock of whoever changes a record in problems/.
+  [[nodiscard]] std::filesystem::path recording() const { return locks() / "problems"; }
   // Of every key that begins with the same two digits.
   [[nodiscard]] std::filesystem::path claim(const Key& key) const { return locks() / key.hex().substr(0, 2); }
   [[nodiscard]] std::filesystem::path tmp() const { return root / "tmp"; }
@@ -37,6 +40,7 @@ struct Layout {
   [[nodiscard]] std::filesystem::path pins() const { return root / "pins"; }
   [[nodiscard]] std::filesystem::path pin(const Key& key) const { return pins() / key.hex(); }
   [[nodiscard]] std::filesystem::path in_use() const { return root / "in_use"; }
+  [[nodiscard]] std::filesystem::path problems() const { return root / "problems"; }
   [[nodiscard]] std::filesystem::path object(const Key& key) const;
 
   // The key that a file objects/<folder>/<file> stands for; nothing when the names are not such (lower case only).

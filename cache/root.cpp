@@ -129,8 +129,8 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
 
 // The parts below a root that code goes through must be what they are named for, not a way out of the root.
 Expected<void> check_parts(const Layout& layout) {
-  for (const auto& part :
-       {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine(), layout.pins(), layout.in_use()}) {
+  for (const auto& part : {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine(), layout.pins(),
+                           layout.in_use(), layout.problems()}) {
     std::error_code error;
     const auto status = fs::symlink_status(part, error);
     if (fs::exists(status) && !fs::is_directory(status)) {

@@ -1,5 +1,6 @@
 // Comparing every object with its footer and with the index, and mending what differs.
 #include "cache/cabinet_state.hpp"
+#include "cache/quarantine.hpp"
 #include "cache/rows.hpp"
 
 namespace cubinet::cache {
@@ -67,6 +68,23 @@ std::int64_t set_all_aside(const ObjectStore& store, const Layer::Listing& listi
   return left;
 }
 
+// Looks into problems/, and with `repair` sets aside what is damaged there.
+void check_problems(util::SystemCalls& calls, const Layout& layout, bool repair, VerifyReport& report) {
+  const auto problems = read_problems(layout);
+  if (!problems) return report.unreadable.push_back({"problems", problems.error().message});
+  for (const SkippedFile& skipped : problems->skipped) {
+    const std::string name = "problems/" + skipped.name;
+    if (!skipped.damaged) {
+      report.unreadable.push_back({name, skipped.reason});
+      continue;
+    }
+    report.damaged.push_back(name);
+    if (!repair) continue;
+    const auto path = layout.problems() / skipped.name;
+    if (!set_aside(calls, layout, path, "problem-" + skipped.name) && is_there(path)) ++report.unmended;
+  }
+}
+
 }  // namespace
 
 Expected<VerifyReport> Cabinet::verify(bool repair) {
@@ -92,9 +110,10 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   report.missing_keys = gone;
   const Checked checked = check_objects(state_->first(), *listing, compared ? &known : nullptr, report);
   report.leftovers = state_->store.leftovers(repair);
+  if (!state_->bundle) check_problems(state_->calls, state_->root.layout, repair, report);
   if (!repair) return report;
-  report.unmended = set_all_aside(state_->store, *listing, checked, gone);
-  if (!compared || (checked.undescribed.empty() && gone.empty())) return report;
+    report.unmended += set_all_aside(state_->store, *listing, checked, gone);
+    if (!compared || (checked.undescribed.empty() && gone.empty())) return report;
   const auto applied = state_->write({.put = checked.undescribed, .drop = gone});
   if (!applied) report.index_unmended = applied.error().message;
   return report;

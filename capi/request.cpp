@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "capi/support.hpp"
+#include "warmup/cabinet_root.hpp"
 
 namespace cubinet::capi {
 namespace {
@@ -19,6 +20,7 @@ Expected<void> check_text(const char* text, const char* name) {
 
 Expected<void> check_texts(const cubinet_request& given) {
   return check_text(given.model, field_names.model)
+      .and_then([&] { return check_text(given.recorded_from, "request.recorded_from"); })
       .and_then([&] { return check_text(given.dtype, field_names.dtype); })
       .and_then([&] { return check_text(given.layout, field_names.layout); })
       .and_then([&] { return check_text(given.arch, "request.arch"); })
@@ -28,11 +30,15 @@ Expected<void> check_texts(const cubinet_request& given) {
 
 // Each problem has a type and a layout of its own.
 Expected<void> check_apart_from_problems(const cubinet_request& given) {
-  const bool clashes = given.problem_count > 0 && (given.dtype != nullptr || given.layout != nullptr);
-  if (!clashes) return {};
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{} is not for request.problems: each has its own",
-                          given.dtype != nullptr ? field_names.dtype : field_names.layout));
+  if (given.recorded == 0 && given.recorded_from != nullptr) {
+    return fail(ErrorCode::invalid_argument, "request.recorded_from is nothing without request.recorded");
+  }
+  const bool own = given.problem_count > 0 || given.recorded != 0;
+  if (!own || (given.dtype == nullptr && given.layout == nullptr)) return {};
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("{} is not for {}: each has its own", given.dtype != nullptr ? field_names.dtype : field_names.layout,
+                  given.recorded != 0 ? field_names.recorded : "request.problems"));
 }
 
 // The request's range of M counts, not the problems' own.
@@ -46,6 +52,7 @@ Expected<std::vector<ProblemRange>> given_problems(const cubinet_request& given)
 warmup::RequestOptions options_of(const cubinet_request& given) {
   warmup::RequestOptions options;
   options.model = text_or(given.model, "");
+  options.recorded = given.recorded != 0;
   options.generic_only = given.generic_only != 0;
   options.no_generic = given.no_generic != 0;
   options.parallelism.expert = given.expert_parallel;
@@ -60,20 +67,31 @@ warmup::RequestOptions options_of(const cubinet_request& given) {
   return options;
 }
 
-Expected<warmup::Request> resolve(const cubinet_request& given) {
+Expected<std::string> recorded_place(const cubinet_request& given, const std::string& root) {
+  if (given.recorded_from != nullptr) return std::string(given.recorded_from);
+  return warmup::cabinet_root(root, field_names);
+}
+
+Expected<warmup::Request> resolve(const cubinet_request& given, const std::string& root) {
   warmup::GivenProblems problems;
   if (given.problem_count > 0) {
     problems = [&given](const auto& /*layouts*/, const auto& /*types*/) { return given_problems(given); };
   }
   return check_texts(given).and_then([&] { return check_apart_from_problems(given); }).and_then([&] {
-    return warmup::resolve(options_of(given), problems, field_names);
+    warmup::RequestOptions options = options_of(given);
+    if (!options.recorded) return warmup::resolve(options, problems, field_names);
+    return recorded_place(given, root).and_then([&](std::string place) {
+      options.recorded_in = std::move(place);
+      return warmup::resolve(options, problems, field_names);
+    });
   });
 }
 
 }  // namespace
 
-Expected<Planned> plan_of(const cubinet_request* request) {
-  auto resolved = taken(request, "request").and_then(resolve);
+Expected<Planned> plan_of(const cubinet_request* request, const std::string& root) {
+  auto resolved =
+      taken(request, "request").and_then([&](const cubinet_request& given) { return resolve(given, root); });
   if (!resolved) return tl::make_unexpected(resolved.error());
   auto plan = warmup::make_plan(resolved->plan);
   if (!plan) return tl::make_unexpected(plan.error());

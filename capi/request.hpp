@@ -1,6 +1,8 @@
 // What plan and warmup are asked for.
 #pragma once
 
+#include <string>
+
 #include "cubinet/cubinet.h"
 #include "util/expected.hpp"
 #include "warmup/option_names.hpp"
@@ -9,9 +11,12 @@
 namespace cubinet::capi {
 
 // How messages call what a caller gives: as fields of his structs.
-inline constexpr warmup::OptionNames field_names{.sources = "request.model, request.problems or request.generic_only",
+inline constexpr warmup::OptionNames field_names{.sources =
+                                                     "request.model, request.problems, request.recorded or "
+                                                     "request.generic_only",
                                                  .model = "request.model",
                                                  .problem = "problem",
+                                                 .recorded = "request.recorded",
                                                  .generic_only = "request.generic_only",
                                                  .no_generic = "request.no_generic",
                                                  .expert_parallel = "request.expert_parallel",
@@ -31,7 +36,8 @@ struct Planned {
   warmup::Plan plan;
 };
 
-// Reads the model, if one is named. Errors name the field, or the file.
-Expected<Planned> plan_of(const cubinet_request* request);
+// Reads the model, if one is named, or what engines asked for; `root` is the cabinet where that is recorded unless the
+// request says so. Errors name the field, or the file.
+Expected<Planned> plan_of(const cubinet_request* request, const std::string& root);
 
 }  // namespace cubinet::capi

@@ -102,7 +102,7 @@ Expected<void> warm(const cubinet_options* options, const cubinet_request* reque
   if (!wanted) return tl::make_unexpected(wanted.error());
   auto campaign = campaign_of(*own, *wanted);
   if (!campaign) return tl::make_unexpected(campaign.error());
-  auto planned = plan_of(request);
+  auto planned = plan_of(request, campaign->root);
   if (!planned) return tl::make_unexpected(planned.error());
   campaign->request = std::move(planned->request.plan);
   campaign->derivation = std::move(planned->request.derivation);

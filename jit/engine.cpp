@@ -163,6 +163,7 @@ Expected<std::vector<PreparedGemm>> Engine::prepare(const std::vector<ProblemRan
   if (auto sound = check(problems); !sound) return tl::make_unexpected(std::move(sound.error()));
   const auto architecture = architecture_for(store_->device()->info());
   if (!architecture) return tl::make_unexpected(architecture.error());
+  store_->note_asked(problems, *architecture);
   auto loaded = load(problems, *architecture);
   if (!loaded) return tl::make_unexpected(std::move(loaded.error()));
 

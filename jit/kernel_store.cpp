@@ -222,7 +222,28 @@ void KernelStore::record_uses() noexcept {
   }
 }
 
-KernelStore::~KernelStore() { record_uses(); }
+void KernelStore::note_asked(const std::vector<ProblemRange>& problems, const std::string& architecture) noexcept {
+  if (!parts_.cabinet || parts_.cabinet->persistence() != cache::Persistence::on) return;
+  try {
+    bool news = false;
+    for (const ProblemRange& one : problems) news |= asked_.note(one.problem, one.range, architecture);
+    if (news) static_cast<void>(background_.post([this] { record_asked(); }));
+  } catch (const std::exception&) {  // no memory: they are not recorded
+  }
+}
+
+void KernelStore::record_asked() noexcept {
+  try {
+    const auto asked = asked_.take();
+    if (!asked.empty()) static_cast<void>(parts_.cabinet->record_problems(asked));
+  } catch (const std::exception&) {  // no memory: they are not recorded
+  }
+}
+
+KernelStore::~KernelStore() {
+  record_uses();
+  record_asked();
+}
 
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss) {
   Uses uses;
@@ -241,10 +262,7 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   Finds finds;
   const std::int64_t damaged_before = damaged();
   auto missing = find_all(not_loaded(specs), finds);
-<<<<<<< HEAD
   result.unusable = unusable_of(missing);
-=======
->>>>>>> w-c
   if (const std::int64_t found_damaged = damaged() - damaged_before; found_damaged > 0) {
     if (!result.warning.empty()) result.warning += "; ";
     result.warning += fmt::format("{} damaged {} set aside in quarantine/ of {}", found_damaged,
@@ -355,6 +373,7 @@ Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<Ker
   if (parts_.miss == MissPolicy::fallback) {
     if (const LaunchableKernel* other = table->find_stand_in(row)) {
       make_in_background(table, row);
+      note_asked({{table->problem(), table->row(row).range}}, table->row(row).spec.architecture);
       return other;
     }
   }
@@ -366,6 +385,7 @@ Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<Ker
                                           " is not loaded, and nothing can be loaded while the stream is being "
                                           "captured; prepare the problem for a range that holds this M before");
   }
+  note_asked({{table->problem(), table->row(row).range}}, spec.architecture);
   const auto loaded = load({spec}, without_spares(parts_.miss));
   if (!loaded) return tl::make_unexpected(loaded.error());
   set_row(*table, row);

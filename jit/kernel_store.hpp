@@ -17,6 +17,7 @@
 #include "cache/cabinet.hpp"
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/asked_problems.hpp"
 #include "jit/compiler.hpp"
 #include "jit/driver.hpp"
 #include "jit/kernel_spec.hpp"
@@ -50,8 +51,12 @@ constexpr MissPolicy without_spares(MissPolicy miss) {
 class KernelStore final : public MissHandler {
  public:
   explicit KernelStore(EngineParts parts);
-  // Writes down the uses that its thread has not.
+  // Records the uses and the problems that its thread has not.
   ~KernelStore() override;
+
+  // Has its thread record in the cabinet that these were asked for, over these ranges of M. What was noted before costs
+  // a look-up in memory; a cabinet that cannot be written is left alone.
+  void note_asked(const std::vector<ProblemRange>& problems, const std::string& architecture) noexcept;
 
   // What became of the kernels that were asked for.
   struct Loaded {
@@ -128,6 +133,7 @@ class KernelStore final : public MissHandler {
   void report(const Uses& uses);
   void report(const Made& made) noexcept;
   void record_uses() noexcept;
+  void record_asked() noexcept;
   Expected<Made> make_one(const KernelSpec& spec) noexcept;
   Expected<void> load_one(const KernelSpec& spec, const cache::Object& object);
   void set_row(KernelTable& table, std::size_t row);
@@ -145,6 +151,8 @@ class KernelStore final : public MissHandler {
   std::mutex uses_mutex_;                // guards the next two
   std::unique_ptr<cache::Lease> lease_;  // what is loaded; null where nobody can evict it, or nothing is
   Uses uses_;                            // not yet written down
+
+  AskedProblems asked_;
 
   mutable std::mutex report_mutex_;  // guards the next four
   mutable std::condition_variable settled_;

@@ -76,6 +76,7 @@ void add_cache(Command root) {
   add_cache_rm(cache);
   add_cache_gc(cache);
   add_cache_pin(cache);
+  add_cache_problems(cache);
   add_cache_export(cache);
   add_cache_import(cache);
 }

@@ -49,6 +49,7 @@ void add_cache_verify(Command cache);
 void add_cache_rm(Command cache);
 void add_cache_gc(Command cache);
 void add_cache_pin(Command cache);
+void add_cache_problems(Command cache);
 void add_cache_export(Command cache);
 void add_cache_import(Command cache);
 

@@ -229,7 +229,7 @@ int explain_plan(const CacheOptions& options, const warmup::Plan& plan, const st
 }
 
 bool names_problem(const RequestOptions& request) {
-  return !request.model.empty() || !request.shapes.empty() || request.generic_only;
+  return !request.model.empty() || !request.shapes.empty() || request.recorded || request.generic_only;
 }
 
 int explain(const CacheOptions& options, const ExplainOptions& wanted, const std::string& root) {
@@ -243,11 +243,12 @@ int explain(const CacheOptions& options, const ExplainOptions& wanted, const std
   }
   if (!wanted.keys.empty()) return explain_keys(options, wanted.keys, root);
   if (!names_problem(wanted.request)) {
-    return refuse({ErrorCode::invalid_argument, "nothing to explain: give one key or two, --model or --shape", {}});
+    return refuse(
+        {ErrorCode::invalid_argument, "nothing to explain: give one key or two, --model, --shape or --recorded", {}});
   }
   RequestOptions request = wanted.request;
   if (wanted.m != 0) request.m_min = request.m_max = wanted.m;
-  const auto resolved = resolve(request);
+  const auto resolved = resolve(request, root);
   if (!resolved) return refuse(resolved.error());
   const auto plan = warmup::make_plan(resolved->plan);
   if (!plan) return refuse(plan.error());

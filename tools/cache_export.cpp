@@ -120,7 +120,8 @@ void print_report(const ExportOptions& options, const cache::ExportReport& repor
 Expected<void> check_file(const ExportOptions& options, const std::string& root) {
   return check_outside("FILE", options.file, root)
       .and_then([&] { return check_apart("FILE", options.file, "--sign", options.signing_key); })
-      .and_then([&] { return check_apart("FILE", options.file, "--model", options.request.model); });
+      .and_then([&] { return check_apart("FILE", options.file, "--model", options.request.model); })
+      .and_then([&] { return check_apart("FILE", options.file, "--from", options.request.from); });
 }
 
 // Errors are mistakes of the command line.
@@ -133,7 +134,7 @@ Expected<Wanted> understand(const ExportOptions& options, const std::string& roo
     wanted.signing_key = std::move(*key);
   }
   if (!options.plan) return wanted;
-  const auto request = resolve(options.request);
+  const auto request = resolve(options.request, root);
   if (!request) return tl::make_unexpected(request.error());
   auto plan = warmup::make_plan(request->plan);
   if (!plan) return tl::make_unexpected(plan.error());

@@ -115,6 +115,23 @@ inline constexpr const char* stats_help =
     "                groups, m_range}, whose n, k and groups are 0 where it is the generic kernels alone;\n"
     "                the record's m_range goes from the smallest to the largest M of them\n";
 
+inline constexpr const char* problems_help =
+    "Each problem that an engine started with, prepared, or missed in a launch on this cabinet as its\n"
+    "first one is recorded, with all M that were asked for. `cubinet warmup --recorded` compiles what\n"
+    "they need again, after an upgrade for one. The JSON is a file for `--from` of another machine's\n"
+    "warmup. ASKED is the latest start, preparation or miss, to the day: an engine that has run since\n"
+    "then is not seen. After a model was retired: --forget --unasked-for 30d.\n"
+    "A record that is damaged, or of a build that knows more, is named on standard error.\n\n"
+    "Example:\n  cubinet cache problems --cache /opt/kernels\n"
+    "  cubinet cache problems --json > problems.json\n"
+    "  cubinet warmup --recorded --from problems.json --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  version       1, of this list\n"
+    "  cache         the cabinet's folder\n"
+    "  problems      what is listed (with --forget, what was removed): {dtype, layout, n, k, groups,\n"
+    "                m_range, arch, asked (seconds since 1970)}\n"
+    "  skipped       records that are not taken: a list of {name, reason}\n";
+
 inline constexpr const char* report_help =
     "One static HTML page without scripts: what the cabinet holds by family, shape and\n"
     "configuration, resources, age and use, what it is complete for, and damage. Lists show 50 rows,\n"
@@ -134,7 +151,7 @@ inline constexpr const char* verify_help =
     "With --json:\n"
     "  cache         the cabinet's folder\n"
     "  checked       objects that were read\n"
-    "  damaged       keys, or names in objects/, of damaged files\n"
+    "  damaged       keys, or names in objects/ or problems/, of damaged files\n"
     "  unreadable    objects and folders that cannot be read, perhaps sound: a list of {name,\n"
     "                reason}; --repair leaves them alone\n"
     "  orphans       objects without a row that describes them\n"

@@ -27,11 +27,12 @@ void add_warmup(Command root);
 void add_cache(Command root);
 void add_doctor(Command root);
 
-// What the command line of a warmup gives as --progress-file, --cache and --model; empty where it gives none.
+// What the command line of a warmup gives as --progress-file, --cache, --model and --from; empty where it gives none.
 struct WarmupPaths {
   std::string progress_file;
   std::string cache;
   std::string model;
+  std::string from;
 };
 
 // Says in the progress file, if it may be written, that a warmup failed before it could say so: its command line was

@@ -64,7 +64,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
 // Has the progress file of a warmup that ends here say why.
 void tell_failure(int argc, char** argv, const std::string& message) {
   const auto path = [&](std::string_view option) { return given(argc, argv, option); };
-  tell_failed_warmup({path("--progress-file"), path("--cache"), path("--model")}, message);
+  tell_failed_warmup({path("--progress-file"), path("--cache"), path("--model"), path("--from")}, message);
 }
 
 int parse_and_run(CommandLine& line, int argc, char** argv) {

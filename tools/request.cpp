@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "tools/number.hpp"
+#include "tools/toolchain.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
@@ -92,6 +93,23 @@ void add_launch_options(Command command, warmup::engines::LaunchTexts& texts) {
   }
 }
 
+// Adds --recorded, which goes with few of the options from the one numbered `first` on.
+void add_recorded(Command command, RequestOptions& options, std::ptrdiff_t first) {
+  const std::vector<Option> others = command.options();
+  const Option recorded = command.flag(
+      "--recorded", options.recorded,
+      "What engines on this cabinet asked for, each problem with its own type, layout and M: see `cache problems`");
+  for (auto other = others.begin() + first; other != others.end(); ++other) {
+    const bool fits = other->is("--arch") || other->is("--num-sms") || other->is("--no-generic");
+    if (!fits) recorded.excludes(*other);
+  }
+  command
+      .file("--from", options.from,
+            "Read what is recorded there: another cabinet, or a file of `cache problems --json`")
+      .type_name("DIR|FILE")
+      .needs(recorded);
+}
+
 }  // namespace
 
 std::vector<Option> add_request_options(Command command, RequestOptions& options) {
@@ -133,11 +151,12 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
   command.option("--arch", options.arch, "Architecture to compile for").type_name("ARCH").shown_default(options.arch);
   add_number(command, "--num-sms", options.num_sms, 1, most_sms,
              "SMs of the device that the kernels are for; today's selection does not depend on it");
+  add_recorded(command, options, before);
   const std::vector<Option> all = command.options();
   return {all.begin() + before, all.end()};
 }
 
-Expected<warmup::Request> resolve(const RequestOptions& options) {
+Expected<warmup::Request> resolve(const RequestOptions& options, const std::string& cache) {
   warmup::GivenProblems given;
   if (!options.shapes.empty()) {
     given = [&options](const auto& layouts, const auto& types) {
@@ -146,7 +165,13 @@ Expected<warmup::Request> resolve(const RequestOptions& options) {
       });
     };
   }
-  return warmup::resolve(options, given, warmup::command_options);
+  warmup::RequestOptions resolved = options;
+  if (options.recorded) {
+    auto place = options.from.empty() ? cache_root(cache) : options.from;
+    if (!place) return tl::make_unexpected(place.error());
+    resolved.recorded_in = *std::move(place);
+  }
+  return warmup::resolve(resolved, given, warmup::command_options);
 }
 
 }  // namespace cubinet::tools

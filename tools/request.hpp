@@ -12,6 +12,7 @@ namespace cubinet::tools {
 
 struct RequestOptions : warmup::RequestOptions {
   std::vector<std::string> shapes;  // bf16 where no dtype is given
+  std::string from;                 // where recorded problems are read instead of the cabinet
 };
 
 // What --help of each subcommand says of the types, below its example.
@@ -22,7 +23,7 @@ inline constexpr const char* types_help =
 // Adds the options to a subcommand, and returns them; `options` must outlive it.
 std::vector<Option> add_request_options(Command command, RequestOptions& options);
 
-// See warmup::resolve.
-Expected<warmup::Request> resolve(const RequestOptions& options);
+// See warmup::resolve. `cache` is what --cache says of the cabinet whose recorded problems are meant; empty: nothing.
+Expected<warmup::Request> resolve(const RequestOptions& options, const std::string& cache = {});
 
 }  // namespace cubinet::tools

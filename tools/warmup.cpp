@@ -90,6 +90,7 @@ Expected<void> check_progress_file(const WarmupPaths& paths) {
     if (auto outside = check_outside("--progress-file", paths.progress_file, *root); !outside) return outside;
   }
   if (auto apart = check_apart("--progress-file", paths.progress_file, "--model", paths.model); !apart) return apart;
+  if (auto apart = check_apart("--progress-file", paths.progress_file, "--from", paths.from); !apart) return apart;
   const auto there = read_progress(paths.progress_file);
   if (there) return {};
   return fail(ErrorCode::invalid_argument, "--progress-file: " + there.error().message);
@@ -100,7 +101,7 @@ Expected<warmup::Campaign> understand(const WarmupOptions& options) {
   auto rooms = util::memory_rooms();
   auto jobs = parse_jobs(options.jobs, rooms);
   if (!jobs) return tl::make_unexpected(jobs.error());
-  auto request = resolve(options.request);
+  auto request = resolve(options.request, options.cache);
   if (!request) return tl::make_unexpected(request.error());
   auto plan = warmup::make_plan(request->plan);
   if (!plan) return tl::make_unexpected(plan.error());
@@ -181,7 +182,9 @@ int say(const warmup::CampaignReport& report, const WarmupOptions& options, Prog
 }
 
 int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
-  if (const auto apart = check_progress_file({options.progress_file, options.cache, options.request.model}); !apart) {
+  if (const auto apart =
+          check_progress_file({options.progress_file, options.cache, options.request.model, options.request.from});
+      !apart) {
     return report_error(apart.error(), options.json, exit_usage);
   }
   ProgressDisplay display(progress_style(options.quiet), options.progress_file);

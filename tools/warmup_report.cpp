@@ -27,7 +27,6 @@ const char* const warmup_fields_help =
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
-<<<<<<< HEAD
     "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache,\n"
     "cache_notice, jobs, jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job,\n"
     "compiler, compilers[] {compiler, kernels, accepted}, derivation[], notes[]}; stored says how many of\n"
@@ -35,11 +34,6 @@ const char* const warmup_fields_help =
     "that this build was not tested with; compiler is the one that was opened (empty: none), compilers\n"
     "those that made the plan's kernels; derivation and notes are those of cubinet plan; shared says how\n"
     "many of hits another process made meanwhile, launches and\n"
-=======
-    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache, cache_notice, jobs,\n"
-    "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
-    "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
->>>>>>> w-c
     "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
     "without --execute they are 0. persist off: something could not be stored or was evicted again, and\n"
     "persist_problem why, which is exit code 1. seconds are those of the whole command. damaged entries were found "
@@ -103,10 +97,7 @@ void remark(const warmup::CampaignReport& outcome) {
                      outcome.damaged == 1 ? "entry was" : "entries were",
                      cache::Layout{outcome.root}.quarantine().string()));
   }
-<<<<<<< HEAD
   if (const std::string text = jit::unaccepted_text(outcome.report.compilers); !text.empty()) note(text);
-=======
->>>>>>> w-c
   if (!outcome.root_notice.empty()) note(outcome.root_notice);
   if (outcome.coverage_problem.empty()) return;
   const bool unknown = outcome.coverage == warmup::CoverageState::unknown;

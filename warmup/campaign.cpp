@@ -96,11 +96,7 @@ class CampaignRun {
 
   CampaignReport run() {
     if (auto done = work(); !done) report_.refused = std::move(done).error();
-<<<<<<< HEAD
     if (cabinet_) report_.damaged += cabinet_->set_aside();
-=======
-    if (cabinet_) report_.damaged = cabinet_->set_aside();
->>>>>>> w-c
     if (cabinet_) report_.root_notice = cabinet_->notice();
     report_.seconds = util::seconds_since(begin_);
     return std::move(report_);

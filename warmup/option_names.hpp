@@ -4,9 +4,11 @@
 namespace cubinet::warmup {
 
 struct OptionNames {
-  const char* sources;  // all ways to say what to plan for: "--model FILE, --shape N,K,GROUPS or --generic-only"
+  const char*
+      sources;  // all ways to say what to plan for: "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only"
   const char* model;
   const char* problem;  // one that is given itself
+  const char* recorded;
   const char* generic_only;
   const char* no_generic;
   const char* expert_parallel;
@@ -22,20 +24,22 @@ struct OptionNames {
 };
 
 // The command's.
-inline constexpr OptionNames command_options{.sources = "--model FILE, --shape N,K,GROUPS or --generic-only",
-                                             .model = "--model",
-                                             .problem = "--shape",
-                                             .generic_only = "--generic-only",
-                                             .no_generic = "--no-generic",
-                                             .expert_parallel = "--ep",
-                                             .tensor_parallel = "--tp",
-                                             .redundant_experts = "--redundant-experts",
-                                             .engine_prefix = "--",
-                                             .dtype = "--dtype",
-                                             .layout = "--layout",
-                                             .m_first = "--m-min",
-                                             .m_last = "--m-max",
-                                             .cache = "--cache",
-                                             .cache_value = "--cache DIR"};
+inline constexpr OptionNames command_options{
+    .sources = "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only",
+    .model = "--model",
+    .problem = "--shape",
+    .recorded = "--recorded",
+    .generic_only = "--generic-only",
+    .no_generic = "--no-generic",
+    .expert_parallel = "--ep",
+    .tensor_parallel = "--tp",
+    .redundant_experts = "--redundant-experts",
+    .engine_prefix = "--",
+    .dtype = "--dtype",
+    .layout = "--layout",
+    .m_first = "--m-min",
+    .m_last = "--m-max",
+    .cache = "--cache",
+    .cache_value = "--cache DIR"};
 
 }  // namespace cubinet::warmup

@@ -8,6 +8,7 @@
 
 #include "util/text.hpp"
 #include "warmup/model_problems.hpp"
+#include "warmup/recorded_problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -158,16 +159,22 @@ std::vector<Problem> problems_of_generic(const Understood& wanted) {
 
 // That there is one source of problems, and what goes with it alone.
 Expected<void> check_source(const RequestOptions& options, bool given, const OptionNames& names) {
-  const int sources = (options.model.empty() ? 0 : 1) + (given ? 1 : 0) + (options.generic_only ? 1 : 0);
+  const int sources =
+      (options.model.empty() ? 0 : 1) + (given ? 1 : 0) + (options.recorded ? 1 : 0) + (options.generic_only ? 1 : 0);
   if (sources == 0) return refuse(fmt::format("nothing to plan for: give {}", names.sources));
   if (sources > 1) return refuse(fmt::format("more than one thing to plan for: give either {}", names.sources));
   if (options.generic_only && options.no_generic) {
     return refuse(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
   }
+  if (options.recorded && !(options.dtype.empty() && options.layout.empty())) {
+    return refuse(fmt::format("{} is not for {}: each problem has its own",
+                              options.dtype.empty() ? names.layout : names.dtype, names.recorded));
+  }
   if (!options.model.empty() || options.parallelism == Parallelism()) return {};
-  const std::string why = options.generic_only
-                              ? fmt::format("the kernels of {} are the same on every rank", names.generic_only)
-                              : fmt::format("a {} is already what one rank sees", names.problem);
+  const std::string why =
+      options.generic_only
+          ? fmt::format("the kernels of {} are the same on every rank", names.generic_only)
+          : fmt::format("a {} is already what one rank sees", options.recorded ? "recorded problem" : names.problem);
   return refuse(fmt::format("{}, {} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel,
                             names.redundant_experts, names.model, why));
 }
@@ -176,9 +183,9 @@ Expected<void> check_source(const RequestOptions& options, bool given, const Opt
 Expected<RequestOptions> with_launch(RequestOptions options, const std::optional<engines::Launched>& launched,
                                      bool given, const OptionNames& names) {
   if (!launched) return options;
-  if (given || options.generic_only) {
-    return refuse(fmt::format("{} is for a {}, not for {}", launched->option, names.model,
-                              given ? names.problem : names.generic_only));
+  if (given || options.recorded || options.generic_only) {
+    const char* const source = given ? names.problem : options.recorded ? names.recorded : names.generic_only;
+    return refuse(fmt::format("{} is for a {}, not for {}", launched->option, names.model, source));
   }
   if (options.parallelism != Parallelism()) {
     return refuse(fmt::format("{} says how the experts are divided; leave out {}, {} and {}", launched->option,
@@ -191,6 +198,22 @@ Expected<RequestOptions> with_launch(RequestOptions options, const std::optional
   return options;
 }
 
+Expected<std::vector<ProblemRange>> problems_of_records(const std::string& place, std::vector<std::string>& notes) {
+  const auto recorded = read_recorded(place);
+  if (!recorded) return tl::make_unexpected(recorded.error());
+  if (!recorded->skipped.empty()) {
+    const auto skipped = static_cast<std::int64_t>(recorded->skipped.size());
+    notes.push_back(fmt::format("{} in {} cannot be used, for one: {}", util::count_text(skipped, "record"), place,
+                                recorded->skipped.front().reason));
+  }
+  auto problems = problems_of(*recorded, place);
+  if (!problems) return problems;
+  const auto count = static_cast<std::int64_t>(problems->size());
+  notes.push_back(
+      fmt::format("planning {} that engines asked for, as recorded in {}", util::count_text(count, "problem"), place));
+  return problems;
+}
+
 Expected<std::vector<ProblemRange>> problems_of_source(const Understood& wanted, const GivenProblems& given,
                                                        Request& request) {
   const RequestOptions& options = wanted.options;
@@ -198,6 +221,7 @@ Expected<std::vector<ProblemRange>> problems_of_source(const Understood& wanted,
     return over_range(problems, {options.m_min, options.m_max});
   };
   if (options.generic_only) return over_m(problems_of_generic(wanted));
+  if (options.recorded) return problems_of_records(options.recorded_in, request.notes);
   if (options.model.empty()) return given(wanted.layouts, wanted.types);
   return problems_of_model(wanted, request).map(over_m);
 }

@@ -17,7 +17,9 @@
 namespace cubinet::warmup {
 
 struct RequestOptions {
-  std::string model;  // a config.json, or the folder of one; empty: none
+  std::string model;        // a config.json, or the folder of one; empty: none
+  bool recorded = false;    // what engines asked for; each problem has its own type, layout and M
+  std::string recorded_in;  // where: a cabinet's root, or a file, see read_recorded
   bool generic_only = false;
   bool no_generic = false;
   Parallelism parallelism;      // of a model
@@ -37,7 +39,7 @@ using GivenProblems = std::function<Expected<std::vector<ProblemRange>>(const st
 
 struct Request {
   PlanRequest plan;
-  std::vector<std::string> notes;      // what the user should know of the model and the command, each on one line
+  std::vector<std::string> notes;      // what the user should know of the source of the problems, each on one line
   std::vector<Derivation> derivation;  // how the numbers of the plan came about
 };
 

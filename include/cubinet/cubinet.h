@@ -196,9 +196,13 @@ typedef struct cubinet_request {
    * of the ranks above, and names the model where none is given and it is a folder here. */
   const char* sglang; /* "python -m sglang.launch_server --model-path ... --tp 8 --ep 8"; NULL: none */
   const char* vllm;   /* "vllm serve ... -tp 8 --enable-expert-parallel"; NULL: none */
+  /* No model and no problems: what engines asked for, each problem with its own dtype, layout and M. It was recorded in
+   * recorded_from, a cabinet or a file of `cubinet cache problems --json`; NULL: in the cabinet of the options. */
+  int32_t recorded;
+  const char* recorded_from;
 } cubinet_request;
 #define CUBINET_REQUEST_INIT \
-  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16777216, NULL, 0, 0, 0, NULL, NULL }
+  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16777216, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
 
 /* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
  * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. Where
@@ -245,7 +249,7 @@ CUBINET_API const char* cubinet_last_error_detail(void);
 CUBINET_API const char* cubinet_status_name(cubinet_status status);
 
 /* The plan of a request as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC, and
- * nothing of it depends on them. `options` (may be NULL) are checked and have no other effect. *json is the caller's,
+ * nothing of it depends on them. `options` (NULL: the environment's) are checked, and name the cabinet of `recorded`. *json is the caller's,
  * to be given to cubinet_free(). */
 CUBINET_API cubinet_status cubinet_plan(const cubinet_options* options, const cubinet_request* request, char** json);
 

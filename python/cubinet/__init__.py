@@ -144,6 +144,11 @@ def _check_unsaid(dtype: object, layout: object) -> None:
         raise ValueError("dtype, layout: expected none, since each problem says its own")
 
 
+def _check_recorded(dtype: object, layout: object, m_min: int, m_max: int) -> None:
+    if dtype is not None or layout is not None or (m_min, m_max) != (1, M_MAX):
+        raise ValueError("dtype, layout, m_min, m_max: expected none, since each recorded problem says its own")
+
+
 def _request(
     model: _Path | None,
     shapes: Iterable[Sequence[int]] | None,
@@ -160,6 +165,8 @@ def _request(
     arch: str | None,
     generic_only: bool,
     no_generic: bool,
+    recorded: bool,
+    recorded_from: _Path | None,
 ) -> Any:
     m_min, m_max = _arguments.integer("m_min", m_min, 1), _arguments.integer("m_max", m_max, 1)
     _check_range(m_min, m_max)
@@ -170,9 +177,15 @@ def _request(
         _check_unsaid(dtype, layout)
     if listed:
         given += _shape_problems(listed, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
-    launched = sglang is not None or vllm is not None
-    if model is None and not given and not launched and not _arguments.flag("generic_only", generic_only):
-        raise ValueError("model: expected the path of a config.json, or shapes or problems instead; got none of them")
+    if _arguments.flag("recorded", recorded):
+        _check_recorded(dtype, layout, m_min, m_max)
+    elif recorded_from is not None:
+        raise ValueError("recorded_from: expected none, since recorded is not True")
+    sourced = recorded or sglang is not None or vllm is not None
+    if model is None and not given and not sourced and not _arguments.flag("generic_only", generic_only):
+        raise ValueError(
+            "model: expected the path of a config.json, or shapes, problems or recorded instead; got none of them"
+        )
     if model is not None and given:
         raise ValueError(f"{'shapes' if listed else 'problems'}: expected none, since a model is given")
     if given:
@@ -192,6 +205,8 @@ def _request(
         None if arch is None else _arguments.text("arch", arch),
         _arguments.flag("generic_only", generic_only),
         _arguments.flag("no_generic", no_generic),
+        recorded,
+        None if recorded_from is None else _arguments.file("recorded_from", recorded_from),
     )
 
 
@@ -234,6 +249,9 @@ def plan(
     arch: str | None = None,
     generic_only: bool = False,
     no_generic: bool = False,
+    recorded: bool = False,
+    recorded_from: _Path | None = None,
+    cache: _Path | None = None,
 ) -> dict[str, Any]:
     """What would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and no NVRTC.
 
@@ -241,7 +259,9 @@ def plan(
     sglang, vllm: an engine's launch command, as text or as a list of words, in the place of ep, tp and
         redundant_experts; without `model` it names a folder with a config.json; or
     shapes: tuples (n, k, groups), for each of dtype (default "bf16") and layout (default both); or
-    problems: as they are, but for the M, which is m_min to m_max of this call
+    problems: as they are, but for the M, which is m_min to m_max of this call; or
+    recorded: what engines on the cabinet `cache` asked for, each problem with its own dtype, layout and M; or on
+        recorded_from, another cabinet or a file that `cubinet cache problems --json` wrote
 
     Raises ValueError, and Error with status "unsupported" for what no kernel takes, the rule named.
     """
@@ -261,8 +281,10 @@ def plan(
         arch,
         generic_only,
         no_generic,
+        recorded,
+        recorded_from,
     )
-    planned: dict[str, Any] = _json.loads(_binding.plan(request, _options()))
+    planned: dict[str, Any] = _json.loads(_binding.plan(request, _options(_cabinet(cache))))
     return planned
 
 
@@ -283,6 +305,8 @@ def warmup(
     arch: str | None = None,
     generic_only: bool = False,
     no_generic: bool = False,
+    recorded: bool = False,
+    recorded_from: _Path | None = None,
     cache: _Path | None = None,
     jobs: int = 0,
     execute: bool = False,
@@ -320,6 +344,8 @@ def warmup(
         arch,
         generic_only,
         no_generic,
+        recorded,
+        recorded_from,
     )
     execute, strict = _arguments.flag("execute", execute), _arguments.flag("strict", strict)
     memory_budget = _arguments.integer("memory_budget", memory_budget, 0)

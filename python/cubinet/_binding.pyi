@@ -180,6 +180,8 @@ def request(
     arch: str | None,
     generic_only: bool,
     no_generic: bool,
+    recorded: bool,
+    recorded_from: bytes | None,
 ) -> Request: ...
 def options(
     cache: bytes | None, layers: list[bytes], nvrtc_folders: list[bytes], device: int, jobs: int, miss: int

@@ -37,7 +37,8 @@ class ArgumentError(Error, ValueError):
 _FIELDS = re.compile(
     r"(?<![\w./-])(?:options|request|warmup)\.(arch|cache_max_entries|cache_max_size|cache_root|device|dtype|execute|"
     r"expert_parallel|generic_only|jobs|layers|layout|m_first|m_last|memory_budget|miss|model|no_generic|"
-    r"nvrtc_folders|problems|redundant_experts|sglang|strict|tensor_parallel|vllm)(?![\w/-]|\.\w)"
+    r"nvrtc_folders|problems|recorded|recorded_from|redundant_experts|sglang|strict|tensor_parallel|"
+    r"vllm)(?![\w/-]|\.\w)"
 )
 
 # Where the package's arguments are called otherwise.

@@ -74,6 +74,8 @@ struct Request {
   Text arch;
   bool generic_only;
   bool no_generic;
+  bool recorded;
+  Text recorded_from;
 
   [[nodiscard]] cubinet_request c_request() const {
     cubinet_request request = CUBINET_REQUEST_INIT;
@@ -92,13 +94,16 @@ struct Request {
     request.arch = pointer(arch);
     request.generic_only = generic_only;
     request.no_generic = no_generic;
+    request.recorded = recorded;
+    request.recorded_from = pointer(recorded_from);
     return request;
   }
 };
 
 Request make_request(const Path& model, const std::vector<ProblemTuple>& problems, std::int64_t ep, std::int64_t tp,
                      std::int64_t redundant_experts, Text sglang, Text vllm, Text dtype, Text layout,
-                     std::int64_t m_min, std::int64_t m_max, Text arch, bool generic_only, bool no_generic) {
+                     std::int64_t m_min, std::int64_t m_max, Text arch, bool generic_only, bool no_generic,
+                     bool recorded, const Path& recorded_from) {
   return {model ? Text(bytes_of(*model)) : Text(),
           problems_of(problems),
           ep,
@@ -112,7 +117,9 @@ Request make_request(const Path& model, const std::vector<ProblemTuple>& problem
           m_max,
           std::move(arch),
           generic_only,
-          no_generic};
+          no_generic,
+          recorded,
+          recorded_from ? Text(bytes_of(*recorded_from)) : Text()};
 }
 
 EngineOptions make_options(const Path& cache, const std::vector<nb::bytes>& layers,
@@ -297,7 +304,7 @@ NB_MODULE(_binding, module) {
   module.def("request", make_request, nb::arg("model").none(), nb::arg("problems"), nb::arg("ep"), nb::arg("tp"),
              nb::arg("redundant_experts"), nb::arg("sglang").none(), nb::arg("vllm").none(), nb::arg("dtype").none(),
              nb::arg("layout").none(), nb::arg("m_min"), nb::arg("m_max"), nb::arg("arch").none(),
-             nb::arg("generic_only"), nb::arg("no_generic"));
+             nb::arg("generic_only"), nb::arg("no_generic"), nb::arg("recorded"), nb::arg("recorded_from").none());
   module.def("options", make_options, nb::arg("cache").none(), nb::arg("layers"), nb::arg("nvrtc_folders"),
              nb::arg("device"), nb::arg("jobs"), nb::arg("miss"));
   module.def("plan", plan);

@@ -56,7 +56,7 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
         cubinet.plan,
         {"generic_only": True},
         ValueError,
-        "more than one thing to plan for: give either model, problems or generic_only",
+        "more than one thing to plan for: give either model, problems, recorded or generic_only",
     ),
     (cubinet.plan, {"shapes": SHAPES[0]}, TypeError, "shapes: expected a list of tuples (n, k, groups), got int"),
     (cubinet.plan, {"shapes": [("1", 2, 3)]}, TypeError, "shapes: expected an int, got str"),
@@ -86,7 +86,7 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
         cubinet.plan,
         {"shapes": []},
         ValueError,
-        "model: expected the path of a config.json, or shapes or problems instead; got none of them",
+        "model: expected the path of a config.json, or shapes, problems or recorded instead; got none of them",
     ),
     (
         cubinet.plan,

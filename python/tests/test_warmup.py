@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -113,6 +114,48 @@ def test_a_plan_tells_which_problems_a_start_loads(qwen_config: Path) -> None:
         for dtype in ("bf16", "fp8")
         for layout in ("contiguous", "masked")
     }
+
+
+def record(root: Path, groups: int, m_max: int) -> None:
+    """Writes down what an engine on a root asked for, as docs/cache_format.md has it."""
+    subject = f'{{"arch":"sm_90a","dtype":"bf16","groups":{groups},"k":384,"layout":"masked","n":256}}'
+    problems = root / "problems"
+    problems.mkdir(exist_ok=True)
+    text = f'{{"asked":1764000000,"m":[1,{m_max}],"subject":{subject},"version":1}}'
+    (problems / hashlib.sha256(subject.encode()).hexdigest()).write_text(text)
+
+
+def test_what_engines_asked_for_is_compiled_again(tmp_path: Path) -> None:
+    root = tmp_path / "cabinet"
+    made = cubinet.warmup(shapes=[SHAPE], layout="masked", m_max=8, no_generic=True, cache=root)
+    record(root, 2, 8)
+    again = cubinet.warmup(recorded=True, no_generic=True, cache=root)
+    assert (again["hits"], again["compiled"]) == (made["compiled"], 0)
+    assert cubinet.plan(recorded=True, cache=root) == cubinet.plan(recorded=True, recorded_from=root)
+    listed = subprocess.run(
+        [sys.executable, "-m", "cubinet", "cache", "problems", "--json", "--cache", str(root)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    exported = tmp_path / "problems.json"
+    exported.write_text(listed.stdout)
+    elsewhere = cubinet.warmup(recorded=True, recorded_from=exported, no_generic=True, cache=tmp_path / "other")
+    assert elsewhere["compiled"] == made["compiled"]
+
+
+def test_what_does_not_go_with_recorded_problems_is_refused(tmp_path: Path) -> None:
+    for wrong in ({"dtype": "fp8"}, {"layout": "masked"}, {"m_max": 8}):
+        with pytest.raises(ValueError, match="each recorded problem says its own"):
+            cubinet.plan(recorded=True, cache=tmp_path, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="^recorded_from: expected none, since recorded is not True$"):
+        cubinet.plan(shapes=[SHAPE], recorded_from=tmp_path)
+    with pytest.raises(ValueError, match="more than one thing to plan for"):
+        cubinet.plan(shapes=[SHAPE], recorded=True, cache=tmp_path)
+    with pytest.raises(cubinet.Error) as none:
+        cubinet.plan(recorded=True, cache=tmp_path / "none")
+    assert none.value.status == "not_found"
 
 
 def test_requests_that_name_nothing_or_too_much_are_refused(qwen_config: Path) -> None:

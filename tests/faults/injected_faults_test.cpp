@@ -166,14 +166,6 @@ TEST_CASE("where no lock can be taken a writer stores everything all the same") 
   is_sound(folder / "root", Before::nothing);
 }
 
-<<<<<<< HEAD
-TEST_CASE("where no record lock can be taken either nobody is waited for, and the index is not made") {
-  if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
-  const test::TempFolder folder;
-  const auto command = test::traced({"-e", "inject=flock,fcntl:error=ENOLCK"}, "/dev/null", writer(folder / "root"));
-  const auto begin = std::chrono::steady_clock::now();
-  CHECK(test::run(command, folder / "err").status == 0);
-=======
 TEST_CASE("on a file system that keeps no locks nobody is waited for, and the root keeps to its limits") {
   const test::TempFolder folder;
   const auto begin = std::chrono::steady_clock::now();
@@ -190,7 +182,6 @@ TEST_CASE("on a file system that keeps no locks nobody is waited for, and the ro
   });
   if (status == no_filter) CUBINET_SKIP("system calls cannot be filtered here");
   CHECK(status == 0);
->>>>>>> w-c
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));  // one wait for an index takes 5 s
   CHECK_FALSE(fs::exists(folder / "root/index.db"));
   is_sound(folder / "root", Before::nothing);

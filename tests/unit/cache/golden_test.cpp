@@ -92,6 +92,17 @@ TEST_CASE("an index written with schema version 4 is read with its counters and 
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
+TEST_CASE("a recorded problem written by version 1 is read, and written byte for byte") {
+  test::Filled root(0);
+  const cache::RecordedProblem problem{
+      R"({"arch":"sm_90a","dtype":"fp8","groups":32,"k":7168,"layout":"masked","n":4096})", 1, 4096, 1'764'000'000};
+  const auto file = root.layout.problems() / "a47adfa5e9c7a0b1cfa6391f7707b0a1ad18c18e58dce7b96da733bd04ea3758";
+  fs::create_directory(root.layout.problems());
+  test::write_file(file, bytes_of("problem-v1.hex"));
+  REQUIRE(root.cabinet.recorded_problems()->problems == std::vector{problem});
+  CHECK(cache::to_text(problem) == test::contents(file));
+}
+
 namespace {
 
 // The other entry of the golden bundle.

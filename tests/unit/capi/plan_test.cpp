@@ -60,6 +60,24 @@ TEST_CASE("The plan of the generic kernels alone is what the command prints of t
   CHECK(planned(request) == printed({"--generic-only", "--dtype", "bf16", "--layout", "contiguous"}));
 }
 
+TEST_CASE(
+    "What engines asked for is planned from an exported list, as the command does, and from the options' cabinet") {
+  const TempFolder folder;
+  const std::string file = folder / "problems.json";
+  write_file(file,
+             R"({"version":1,"problems":[{"dtype":"bf16","layout":"masked","n":128,"k":128,"groups":2,"m_range":[1,8],)"
+             R"("arch":"sm_90a","asked":7}]})");
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.recorded = 1;
+  request.recorded_from = file.c_str();
+  CHECK(planned(request) == printed({"--recorded", "--from", file}));
+  request.recorded_from = nullptr;
+  RootOptions options;
+  GivenText json;
+  CHECK(cubinet_plan(options.get(), &request, json.where()) == CUBINET_NOT_FOUND);
+  CHECK(last_error() == "there is no cabinet at " + options.root() + ", nor a file of recorded problems");
+}
+
 TEST_CASE("A plan without a place for its text is refused") {
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);

@@ -165,3 +165,27 @@ TEST_CASE("A range of M that is none is refused") {
   CHECK(refusal_of([](auto& request) { request.m_first = 9; }) == "request.m_first 9 is above request.m_last 8");
   CHECK_THAT(refusal_of([](auto& request) { request.m_first = 0; }), Contains("M from 0 to 8"));
 }
+
+TEST_CASE("What does not go with recorded problems is refused by its field") {
+  const auto refusal_with = [](const std::function<void(cubinet_request&)>& change) {
+    return refusal_of([&](cubinet_request& request) {
+      request.problems = nullptr;
+      request.problem_count = 0;
+      request.recorded = 1;
+      request.recorded_from = "problems.json";
+      change(request);
+    });
+  };
+  CHECK(refusal_with([](cubinet_request& request) { request.dtype = "fp8"; }) ==
+        "request.dtype is not for request.recorded: each has its own");
+  CHECK(refusal_with([](cubinet_request& request) { request.layout = "masked"; }) ==
+        "request.layout is not for request.recorded: each has its own");
+  CHECK(refusal_with([](cubinet_request& request) { request.recorded = 0; }) ==
+        "request.recorded_from is nothing without request.recorded");
+  CHECK(refusal_with([](cubinet_request& request) { request.recorded_from = ""; }) ==
+        "request.recorded_from is empty; NULL leaves it out");
+  CHECK_THAT(refusal_with([](cubinet_request& request) { request.model = "config.json"; }),
+             Contains("more than one thing to plan for"));
+  CHECK_THAT(refusal_with([](cubinet_request& request) { request.expert_parallel = 2; }),
+             Contains("a recorded problem is already what one rank sees"));
+}

@@ -1,0 +1,198 @@
+// What engines asked for: each problem that they start with, prepare or miss in a launch is recorded in the cabinet.
+#include "jit/asked_problems.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <thread>
+
+#include "catch.hpp"
+#include "engine_world.hpp"
+#include "jit/problem_subject.hpp"
+#include "jit/selector.hpp"
+
+using namespace cubinet;
+using test::parts_with_cabinet;
+using test::World;
+
+namespace {
+
+constexpr Problem kMasked{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
+constexpr Problem kContiguous{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
+// The selector's ladder has a step between them.
+constexpr std::int64_t kFew = 1024, kMany = 100'000;
+
+using Recorded = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
+
+std::string subject(const Problem& problem) { return jit::to_json({problem, "sm_90a"}); }
+
+Recorded recorded_in(const test::TempFolder& folder) {
+  Recorded recorded;
+  const auto cabinet = cache::Cabinet::open(folder.path() / "root", false);
+  const auto problems = cabinet->recorded_problems().value().problems;
+  for (const auto& one : problems) recorded[one.subject] = {one.first, one.last};
+  return recorded;
+}
+
+// Waits for the engine's thread.
+bool is_recorded(const test::TempFolder& folder, const Recorded& wanted) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (recorded_in(folder) != wanted) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+ContiguousArguments arguments(std::int64_t m) {
+  ContiguousArguments made;
+  made.a = made.b = reinterpret_cast<const void*>(0x10000);
+  made.d = reinterpret_cast<void*>(0x10000);
+  made.m_indices = reinterpret_cast<const std::int32_t*>(0x10000);
+  made.m = m;
+  return made;
+}
+
+// The stretch of M that the kernel for `m` serves.
+MRange stretch_of(std::int64_t m) {
+  for (const auto& one : jit::selections(kContiguous, {1, jit::largest_m}, {132})) {
+    if (one.range.first <= m && m <= one.range.last) return one.range;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("A problem is written as text that reads back as it, and no other text does") {
+  const jit::ProblemSubject fp8{{DataType::fp8, Layout::contiguous, 4096, 7168, 32}, "sm_90a"};
+  const std::string text = R"({"arch":"sm_90a","dtype":"fp8","groups":32,"k":7168,"layout":"contiguous","n":4096})";
+  CHECK(jit::to_json(fp8) == text);
+  CHECK(jit::problem_subject_from(text) == fp8);
+  CHECK(jit::problem_subject_from(subject(kMasked)) == jit::ProblemSubject{kMasked, "sm_90a"});
+  for (const char* other :
+       {"", "{}", "[1]", R"({"arch":"sm_90a","dtype":"fp4","groups":32,"k":7168,"layout":"contiguous","n":4096})",
+        R"({"arch":"sm_90a","dtype":"fp8","groups":32.5,"k":7168,"layout":"contiguous","n":4096})",
+        R"({"arch":"sm_90a","dtype":"fp8","groups":32,"k":7168,"layout":"contiguous","n":4096,"top":1})"}) {
+    CHECK_FALSE(jit::problem_subject_from(other));
+  }
+}
+
+TEST_CASE("A range within what was noted before is no news, and no M above the largest of a plan counts") {
+  jit::AskedProblems asked;
+  CHECK(asked.note(kMasked, {4, 64}, "sm_90a"));
+  CHECK_FALSE(asked.note(kMasked, {5, 64}, "sm_90a"));
+  CHECK(asked.note(kMasked, {5, 65}, "sm_90a"));
+  REQUIRE(asked.take().size() == 1);
+  CHECK(asked.take().empty());
+  CHECK(asked.note(kMasked, {1, std::numeric_limits<std::int64_t>::max()}, "sm_90a"));
+  CHECK_FALSE(asked.note(kMasked, {1, jit::largest_m + 1}, "sm_90a"));
+  const auto taken = asked.take();
+  REQUIRE(taken.size() == 1);
+  CHECK(taken.front().first == 1);
+  CHECK(taken.front().last == jit::largest_m);
+}
+
+TEST_CASE("What an engine prepares is recorded while it runs, with its range of M") {
+  const test::TempFolder folder;
+  World world;
+  jit::Engine engine(parts_with_cabinet(world, folder));
+  REQUIRE(engine.prepare({{kMasked, {1, 4096}}, {kContiguous, {1, kFew}}}, nullptr));
+  CHECK(is_recorded(folder, {{subject(kMasked), {1, 4096}}, {subject(kContiguous), {1, kFew}}}));
+  REQUIRE(engine.prepare(kMasked, {5000, 5000}, nullptr));
+  CHECK(is_recorded(folder, {{subject(kMasked), {1, 5000}}, {subject(kContiguous), {1, kFew}}}));
+}
+
+TEST_CASE("What an engine asked for is recorded when it has ended, even if its start failed") {
+  const test::TempFolder folder;
+  World world;
+  {
+    auto parts = parts_with_cabinet(world, folder);
+    parts.miss = MissPolicy::error;
+    CHECK_FALSE(jit::Engine(std::move(parts)).prepare(kMasked, {1, 64}, nullptr));
+  }
+  CHECK(recorded_in(folder) == Recorded{{subject(kMasked), {1, 64}}});
+}
+
+TEST_CASE("What no kernel takes is not recorded") {
+  const test::TempFolder folder;
+  World world;
+  {
+    jit::Engine engine(parts_with_cabinet(world, folder));
+    Problem odd = kMasked;
+    odd.k = 100;
+    CHECK_FALSE(engine.prepare(odd, {1, 64}, nullptr));
+    CHECK_FALSE(engine.prepare(kMasked, {64, 1}, nullptr));
+  }
+  CHECK(recorded_in(folder).empty());
+}
+
+TEST_CASE("A miss in a launch widens the record by all M that the missed kernel serves, whatever the policy") {
+  const MRange missed = stretch_of(kMany);
+  REQUIRE(missed.first > kFew);
+  for (const MissPolicy policy : {MissPolicy::compile, MissPolicy::fallback, MissPolicy::error}) {
+    INFO(static_cast<int>(policy));
+    const test::TempFolder folder;
+    World world;
+    { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kContiguous, {1, kFew}, nullptr)); }
+    {
+      auto parts = parts_with_cabinet(world, folder);
+      parts.miss = policy;
+      jit::Engine engine(std::move(parts));
+      const auto gemm = engine.prepare(kContiguous, {1, kFew}, nullptr);
+      REQUIRE(gemm);
+      CHECK(gemm->launch(arguments(kMany), nullptr).has_value() == (policy != MissPolicy::error));
+      CHECK(is_recorded(folder, {{subject(kContiguous), {1, missed.last}}}));
+    }
+  }
+}
+
+TEST_CASE("A launch that fails as its stream is being captured records nothing") {
+  const test::TempFolder folder;
+  World world;
+  {
+    jit::Engine engine(parts_with_cabinet(world, folder));
+    const auto gemm = engine.prepare(kContiguous, {1, kFew}, nullptr);
+    REQUIRE(gemm);
+    const auto stream = reinterpret_cast<CUstream>(0x77);
+    test::fake_device().captured = stream;
+    CHECK_FALSE(gemm->launch(arguments(kMany), stream));
+  }
+  CHECK(recorded_in(folder) == Recorded{{subject(kContiguous), {1, kFew}}});
+}
+
+TEST_CASE("A start from a root that is read alone records nothing, and says nothing of it") {
+  const test::TempFolder folder;
+  World world;
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kMasked, {1, 64}, nullptr)); }
+  std::filesystem::remove_all(folder.path() / "root" / "problems");
+  {
+    auto parts = test::parts_for(world);
+    parts.cabinet = cache::Cabinet::open_stack({}, false, {folder.path() / "root"}).value().cabinet;
+    StartReport report;
+    REQUIRE(jit::Engine(std::move(parts)).prepare({{kMasked, {1, 64}}}, &report));
+    CHECK(report.missing == 0);
+    CHECK(report.warning.empty());
+  }
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "root" / "problems"));
+}
+
+TEST_CASE("Noting eight problems that are recorded already costs a start well under a millisecond") {
+  const test::TempFolder folder;
+  World world;
+  std::vector<ProblemRange> problems;
+  for (std::int32_t groups = 1; groups <= 8; ++groups) {
+    problems.push_back({{.layout = Layout::masked, .n = 512, .k = 256, .groups = groups}, {1, 64}});
+  }
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(problems, nullptr)); }
+  double least = 1e9;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    jit::KernelStore store(parts_with_cabinet(world, folder));
+    const auto begin = std::chrono::steady_clock::now();
+    store.note_asked(problems, "sm_90a");
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    least = std::min(least, took.count());
+  }
+  INFO(least << " ms");
+  CHECK(least < 1);
+}
