@@ -104,9 +104,9 @@ TEST_CASE("A library that installs signal handlers changes none of this process'
 }
 
 TEST_CASE("A worker ignores the signals that end a process and has a stack for NVRTC, whatever this process's limits") {
-  const rlimit small{std::size_t{64} << 10, RLIM_INFINITY};
   rlimit before{};
   getrlimit(RLIMIT_STACK, &before);
+  const rlimit small{std::size_t{64} << 10, before.rlim_max};
   setrlimit(RLIMIT_STACK, &small);
   const auto pool = fake_pool();
   CHECK(run(*pool, "#ignored")->log == "ignored");
