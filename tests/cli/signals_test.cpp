@@ -144,7 +144,7 @@ TEST_CASE("Ctrl-C in a terminal, which comes to all its processes, lets the kern
   CHECK(report.at("compiled").get<int>() + report.at("remaining").get<int>() == 4);
 }
 
-TEST_CASE("A worker that is killed in the middle is one kernel that failed; the others are compiled") {
+TEST_CASE("A worker that is killed in the middle is one kernel that failed, and the others are compiled") {
   const Sandbox sandbox;
   const pid_t process = sandbox.start(several);
   wait_for_first_kernel(sandbox);
