@@ -5,7 +5,8 @@
 #include <functional>
 #include <list>
 #include <mutex>
-#include <thread>
+
+#include "util/stack_thread.hpp"
 
 namespace cubinet::util {
 
@@ -30,7 +31,7 @@ class BackgroundThread {
   std::list<std::function<void()>> tasks_;
   bool over_ = false;
   bool started_ = false;
-  std::thread thread_;
+  StackThread thread_;
 };
 
 }  // namespace cubinet::util

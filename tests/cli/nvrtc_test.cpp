@@ -53,12 +53,26 @@ constexpr const char* other_compiler = "NVRTC " CUBINET_OTHER_NVRTC_VERSION;
 
 bool own_is_accepted() { return jit::is_accepted(own_compiler); }
 
-// A library that is named like NVRTC and has none of its functions.
+bool mounts_work() { return std::system("unshare -m true >/dev/null 2>&1") == 0; }
+
+// The files of every NVRTC that the command could find.
+std::set<fs::path> nvrtc_files() {
+  std::set<fs::path> files;
+  for (const char* folder : {CUBINET_OWN_NVRTC_DIR, "/usr/local/cuda/lib64"}) {
+    std::error_code none_there;
+    for (const auto& file : fs::directory_iterator(folder, none_there)) {
+      if (file.path().filename().string().starts_with("libnvrtc.so")) files.insert(fs::canonical(file.path()));
+    }
+  }
+  return files;
+}
+
+// Has the command see a text in the place of each of them.
 void break_nvrtc(Sandbox& sandbox) {
-  fs::create_directory(sandbox.path("broken"));
-  fs::copy_file(fs::path(CUBINET_OTHER_NVRTC_DIR) / ("libnvrtc-builtins.so." CUBINET_OTHER_NVRTC_VERSION),
-                sandbox.path("broken/libnvrtc.so"));
-  sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("broken");
+  const std::string text = sandbox.file("broken", "no library");
+  std::string script;
+  for (const fs::path& file : nvrtc_files()) script += "mount --bind '" + text + "' '" + file.string() + "' && ";
+  sandbox.tracer = {"unshare", "-m", "sh", "-c", script + "exec \"$@\"", "sh"};
 }
 
 void check_missing(const Sandbox& sandbox, const std::string& how_many) {
@@ -69,7 +83,8 @@ void check_missing(const Sandbox& sandbox, const std::string& how_many) {
   CHECK(error.at("code") == "compiler_missing");
   const std::string message = error.at("message");
   CHECK(message.find("NVRTC is needed, since " + how_many + " kernels are not in ") == 0);
-  CHECK(message.find(sandbox.path("broken")) != std::string::npos);
+  CHECK(message.find("libnvrtc.so") != std::string::npos);
+  CHECK(message.find("not a shared library for this machine") != std::string::npos);
 }
 
 bool strace_works() { return std::system("strace -f -o /dev/null true >/dev/null 2>&1") == 0; }
@@ -142,7 +157,7 @@ TEST_CASE("What an unaccepted NVRTC made is used and said, and replaced by a war
 }
 
 TEST_CASE("Without NVRTC the error says how many of the kernels are missing, and what is wrong with NVRTC") {
-  if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
+  if (!mounts_work()) CUBINET_SKIP("no mount can be made here");
   Sandbox sandbox;
   warm(sandbox);
   break_nvrtc(sandbox);
@@ -200,4 +215,39 @@ TEST_CASE("A root whose entries an earlier build keyed by its NVRTC misses once,
   CHECK(warm(sandbox).at("coverage") == "found");
   CHECK(object_of(sandbox.run({"cache", "ls", "--json"})).at("total") == 6);
   CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
+}
+
+TEST_CASE("An NVRTC that is cut short is named, and the next one compiles") {
+  if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
+  Sandbox sandbox;
+  fs::create_directory(sandbox.path("short"));
+  const std::string library = sandbox.path("short/libnvrtc.so.13");
+  fs::copy_file(*nvrtc_files().begin(), library);
+  fs::resize_file(library, 1'000'000);
+  sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("short");
+  const Outcome outcome = sandbox.run(warmup());
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.find("not to be used (" + library + ": cut short") != std::string::npos);
+  CHECK(object_of(outcome).at("compiled") == 3);
+}
+
+TEST_CASE("A stack of 64 KiB is enough for a warmup") {
+  Sandbox sandbox;
+  sandbox.tracer = {"sh", "-c", "ulimit -s 64; exec \"$@\"", "sh"};
+  CHECK(warm(sandbox).at("compiled") == 3);
+}
+
+TEST_CASE("The command alone, without its worker, compiles in its own process and says so") {
+  const Sandbox sandbox;
+  const std::string alone = sandbox.path("cubinet");
+  fs::copy_file(CUBINET_COMMAND, alone);
+  Sandbox other;
+  other.tracer = {"sh", "-c", "shift; exec " + alone + " \"$@\"", "sh"};
+  const Outcome outcome = other.run(warmup());
+  CHECK(outcome.exit_code == 0);
+  CHECK(object_of(outcome).at("compiled") == 3);
+  CHECK(outcome.err.find("compiles in this process") != std::string::npos);
+  const Outcome doctor = other.run({"doctor"});
+  CHECK(doctor.exit_code == 0);
+  CHECK(doctor.out.find("cubinet-compile-worker is not installed beside") != std::string::npos);
 }
