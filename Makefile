@@ -9,7 +9,7 @@ CMAKE_FLAGS ?=
 MODEL ?= examples/models/qwen3.5-35b-a3b/config.json
 EP ?= 8
 ARCH ?= sm_90a
-M_MAX ?= 16384
+M_MAX ?=
 # bf16, fp8 or bf16,fp8; left empty it is what the model's weights are.
 DTYPE ?=
 # How long `make fuzz` goes on.
@@ -29,7 +29,7 @@ CTEST = ctest --test-dir $(BUILD) --output-on-failure
 # Compiles every kernel that the model can ask for, without a GPU; a second run finds them all.
 warmup: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target bin/cubinet
-	$(CUBINET) warmup --model $(MODEL) --ep $(EP) --arch $(ARCH) --m-max $(M_MAX) \
+	$(CUBINET) warmup --model $(MODEL) --ep $(EP) --arch $(ARCH) $(if $(M_MAX),--m-max $(M_MAX)) \
 	  $(if $(DTYPE),--dtype $(DTYPE)) --layout contiguous,masked
 	$(CUBINET) cache ls
 	$(CUBINET) cache stats

@@ -32,8 +32,8 @@ Expected<void> Cabinet::State::require_whole() const {
   return require_writable().and_then([this] { return restore_root(root.layout, calls); });
 }
 
-std::optional<Object> Cabinet::State::read(const Key& key) const {
-  BestObject best(surroundings.preference);
+std::optional<Object> Cabinet::State::read(const Key& key, const Preference& preference) const {
+  BestObject best(preference);
   auto object = first().read(key);
   if (object) {
     best.offer(std::move(*object));
@@ -100,6 +100,7 @@ Expected<Stack> Cabinet::open_stack(const std::filesystem::path& root, bool crea
 const std::filesystem::path& Cabinet::root() const { return state_->root.layout.root; }
 Persistence Cabinet::persistence() const { return state_->root.persistence; }
 const std::string& Cabinet::readonly_reason() const { return state_->root.readonly_reason; }
+const std::string& Cabinet::notice() const { return state_->root.notice; }
 
 Expected<void> Cabinet::add_layer(const std::filesystem::path& path) {
   auto opened = open_folder_or_bundle(path, state_->surroundings);
@@ -108,9 +109,18 @@ Expected<void> Cabinet::add_layer(const std::filesystem::path& path) {
   return {};
 }
 
+std::optional<Object> Cabinet::State::read(const Key& key) const { return read(key, surroundings.preference); }
+
 std::optional<Object> Cabinet::find(const Key& key, std::string_view record) const {
   auto object = state_->read(key);
   // A whole object of this key with another record: the caller's record is not the key's. Nothing is damaged.
+  if (object && object->record != record) return std::nullopt;
+  return object;
+}
+
+std::optional<Object> Cabinet::find_any(const Key& key, std::string_view record) const {
+  const Preference any;
+  auto object = state_->read(key, any);
   if (object && object->record != record) return std::nullopt;
   return object;
 }
@@ -122,7 +132,9 @@ bool Cabinet::exists(const Key& key) const { return state_->first().exists(key);
 std::int64_t Cabinet::set_aside() const { return state_->set_aside; }
 
 Claim Cabinet::claim(const Key& key) const {
-  return state_->writable() ? Claim::attempt(state_->root.layout, key, state_->calls) : Claim();
+  // Nothing is made in a root that was removed.
+  const bool usable = state_->writable() && is_there(state_->root.layout.format());
+  return usable ? Claim::attempt(state_->root.layout, key, state_->calls) : Claim();
 }
 
 bool Cabinet::takes(const Key& key, const Facts& facts) const {
@@ -161,7 +173,11 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
     return {};
   }
   // Best effort: list() adds a row that is missing.
-  if (const auto totals = state_->write(std::move(change))) state_->keep_within_limits(*totals);
+  if (const auto totals = state_->write(std::move(change))) {
+    state_->keep_within_limits(*totals);
+  } else if (state_->index.lacks_locks()) {
+    state_->keep_within_limits(state_->measure());
+  }
   return {};
 }
 
@@ -192,8 +208,8 @@ Expected<void> Cabinet::record_coverage(const std::string& subject, std::vector<
   std::sort(keys.begin(), keys.end());
   const auto gone = std::find_if_not(keys.begin(), keys.end(), [&](const Key& key) { return state_->exists(key); });
   if (gone != keys.end()) {
-    return fail(ErrorCode::not_found, fmt::format("the entry {} is gone again from {}; perhaps it was evicted",
-                                                  gone->hex(), state_->root.layout.root.native()));
+    return fail(ErrorCode::not_found, fmt::format("the entry {} is not there any more in {}", gone->hex(),
+                                                  state_->root.layout.root.native()));
   }
   return state_->index.put_coverage({subject, std::move(keys), state_->clock.seconds()});
 }

@@ -87,7 +87,9 @@ struct Stats {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;
   std::int64_t hits = 0;
-  std::int64_t quarantined = 0;                   // damaged files that were set aside
+  std::int64_t quarantined = 0;       // damaged objects that were set aside
+  std::int64_t quarantine_files = 0;  // all that lies in quarantine/, damaged indexes too
+  std::int64_t quarantine_bytes = 0;
   double compile_ms = 0;                          // what the entries cost to make, together
   std::map<std::string, std::int64_t> compilers;  // how many entries each has made; empty: not recorded
   std::int64_t damaged = 0;                       // files in objects/ that look damaged, see Survey
@@ -141,12 +143,15 @@ struct VerifyReport {
   // Keys (hex), or names in objects/ (or problems/NAME), of files whose bytes are not what was stored.
   std::vector<std::string> damaged;
   std::vector<Unreadable> unreadable;
-  std::int64_t orphans = 0;    // whole objects without an index row that describes them
-  std::int64_t missing = 0;    // index rows without an object
+  std::int64_t orphans = 0;      // whole objects without an index row that describes them
+  std::int64_t missing = 0;      // index rows without an object
+  std::vector<Key> orphan_keys;  // which these are, ascending
+  std::vector<Key> missing_keys;
   std::int64_t leftovers = 0;  // files in tmp/ that a killed writer left
   std::int64_t unmended = 0;   // of `damaged`, those that a repair could not set aside; 0 without a repair
   std::string index_problem;   // why the index could not be read as it is; every object is an orphan then,
-  bool index_busy = false;     // except when another process held it all the time: it was not compared then
+  bool index_busy = false;     // except when another process held it all the time: it was not compared then,
+  bool index_unused = false;   // or when it is left alone: a newer build's, or without locks; `index_problem` says why
   std::string index_unmended;  // why a repair could not put the rows right; empty when it could, and without one
 };
 
@@ -198,6 +203,9 @@ class Cabinet {
   [[nodiscard]] Persistence persistence() const;
   // Why it is readonly; empty when it is not.
   [[nodiscard]] const std::string& readonly_reason() const;
+  // What was done that the caller did not ask for, in one line: the cabinet lies in a subfolder of the one that was
+  // named. Else empty.
+  [[nodiscard]] const std::string& notice() const;
 
   // Adds a further root, or a bundle (bundle.hpp), that find() and holds() search after the ones before it. It is read
   // and no more: nothing in it is made, moved, locked or indexed, and what is damaged there is a miss and stays. All
@@ -211,6 +219,8 @@ class Cabinet {
   // the root and the layers in order: the first entry that the preference ranks 0, else the best of those that it
   // ranks, of equal ones the first.
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
+  // As find(), and also what the preference says that this process cannot use: to say why a look-up missed.
+  [[nodiscard]] std::optional<Object> find_any(const Key& key, std::string_view record) const;
   // Whether find() answers for the record that the key is the digest of. As thorough as find(), and as costly.
   [[nodiscard]] bool holds(const Key& key) const;
   // Whether there is something under its name in the first root, whole or not.

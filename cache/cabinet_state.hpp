@@ -25,7 +25,7 @@ struct Cabinet::State {
         calls(root.giving ? *root.giving : outside.calls),
         surroundings(outside),
         clock(outside.clock),
-        store(root.layout, calls),
+        store(root.layout, calls, root.own_files_only),
         bundle(std::move(bundle_in_its_place)),
         index(root.layout, calls, outside.index_patience),
         limits(outside.limits),
@@ -38,7 +38,7 @@ struct Cabinet::State {
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
   // cache_unusable with the reason when nothing can be written here.
   [[nodiscard]] Expected<void> require_writable() const;
-  // The same before something is stored, with all of the root in its place: see restore_root.
+  // The same before something is made in the root, with all of it in its place: see restore_root.
   [[nodiscard]] Expected<void> require_whole() const;
   // What is searched first.
   [[nodiscard]] const Layer& first() const {
@@ -47,6 +47,7 @@ struct Cabinet::State {
   }
   // See Cabinet::find. Damage is set aside in a root that can be written.
   [[nodiscard]] std::optional<Object> read(const Key& key) const;
+  [[nodiscard]] std::optional<Object> read(const Key& key, const Preference& preference) const;
   // Offers what the layers have, until nothing is better.
   void offer_layers(const Key& key, BestObject& best) const;
   // Stores it in the root, see Cabinet::publish; without the row.
@@ -71,6 +72,8 @@ struct Cabinet::State {
   [[nodiscard]] Expected<Collection> collect(const Limits& within, bool dry_run) const;
   // Collects, if it is due by how large the root is.
   void keep_within_limits(const Totals& totals) const;
+  // How large the root is, by its objects: for where no index can be used.
+  [[nodiscard]] Totals measure() const;
 
   Root root;
   util::SystemCalls& calls;

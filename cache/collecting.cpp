@@ -57,7 +57,8 @@ void Cabinet::State::write_evictions(Collection& collection, IndexChange change)
 Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run) const {
   auto survey = take_survey(dry_run ? Looking::changes_nothing : Looking::mends);
   if (!survey) return tl::make_unexpected(survey.error());
-  if (!survey->index_problem.empty()) {
+  // Without locks there is no index, and what was made first goes first: to remove an object takes no lock.
+  if (!survey->index_problem.empty() && !index.lacks_locks()) {
     return fail(ErrorCode::io,
                 survey->index_problem + "; without it nobody knows what was used last: nothing is evicted");
   }
@@ -81,6 +82,15 @@ Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run)
   return collection;
 }
 
+Totals Cabinet::State::measure() const {
+  Totals totals;
+  const auto listing = store.list();
+  if (!listing) return totals;
+  totals.entries = static_cast<std::int64_t>(listing->objects.size());
+  for (const auto& [key, bytes] : listing->objects) totals.bytes += bytes;
+  return totals;
+}
+
 void Cabinet::State::keep_within_limits(const Totals& totals) const {
   const bool over = is_over(totals.bytes, limits.bytes) || is_over(totals.entries, limits.entries);
   const auto now = util::now().time_since_epoch() / std::chrono::milliseconds(1);
@@ -95,7 +105,7 @@ void Cabinet::State::keep_within_limits(const Totals& totals) const {
 
 Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
   if (dry_run) return state_->collect(limits, true);
-  if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+  if (auto whole = state_->require_whole(); !whole) return tl::make_unexpected(whole.error());
   // Two that list the root at once evict too much between them. One that is stuck, or a file system without locks, is
   // no reason to evict nothing.
   const auto turn =
@@ -104,7 +114,7 @@ Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
 }
 
 Expected<void> Cabinet::pin(const Key& key) {
-  if (auto writable = state_->require_writable(); !writable) return writable;
+  if (auto whole = state_->require_whole(); !whole) return whole;
   if (auto added = add_pin(state_->calls, state_->root.layout, key); !added) return added;
   // A collection that is under way may have looked for the pin just before.
   const auto turn =

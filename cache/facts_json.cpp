@@ -6,31 +6,24 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cache/flat_json.hpp"
 #include "util/json_text.hpp"
 
 namespace cubinet::cache {
 namespace {
 
-using Json = nlohmann::json;
+using Members = std::map<std::string, FlatValue>;
 
-bool read(const Json& object, const char* name, std::string& out) {
+// The value of a member that has this type.
+template <class Type>
+bool read(const Members& object, const char* name, Type& out) {
   const auto it = object.find(name);
-  if (it == object.end() || !it->is_string()) return false;
-  out = it->get<std::string>();
-  return true;
+  const auto* const value = it == object.end() ? nullptr : std::get_if<Type>(&it->second);
+  if (value != nullptr) out = *value;
+  return value != nullptr;
 }
 
-bool read(const Json& object, const char* name, std::int64_t& out) {
-  const auto it = object.find(name);
-  if (it == object.end() || !it->is_number_integer()) return false;
-  if (it->is_number_unsigned() && it->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-    return false;
-  }
-  out = it->get<std::int64_t>();
-  return true;
-}
-
-bool read(const Json& object, const char* name, std::int32_t& out) {
+bool read(const Members& object, const char* name, std::int32_t& out) {
   std::int64_t wide = 0;
   if (!read(object, name, wide)) return false;
   if (wide < std::numeric_limits<std::int32_t>::min() || wide > std::numeric_limits<std::int32_t>::max()) return false;
@@ -38,24 +31,12 @@ bool read(const Json& object, const char* name, std::int32_t& out) {
   return true;
 }
 
-bool read(const Json& object, const char* name, double& out) {
-  const auto it = object.find(name);
-  if (it == object.end() || !it->is_number()) return false;
-  out = it->get<double>();
+bool read_number(const Members& object, const char* name, double& out) {
+  std::int64_t whole = 0;
+  if (!read(object, name, whole)) return read(object, name, out);
+  out = static_cast<double>(whole);
   return true;
 }
-
-std::optional<std::vector<std::string>> texts(const Json& list) {
-  if (!list.is_array()) return std::nullopt;
-  std::vector<std::string> result;
-  for (const Json& item : list) {
-    if (!item.is_string()) return std::nullopt;
-    result.push_back(item.get<std::string>());
-  }
-  return result;
-}
-
-Json parse(std::string_view json) { return Json::parse(json.begin(), json.end(), nullptr, false); }
 
 }  // namespace
 
@@ -66,7 +47,7 @@ Expected<std::string> facts_to_json(const Facts& facts) {
   for (const std::string& name : facts.kernel_names) text = text && util::is_utf8(name);
   if (!text) return fail(ErrorCode::invalid_argument, "a text among the entry's facts is not UTF-8");
   std::vector<util::JsonMember> members = {{"arch", util::json_string(facts.arch)},
-                                           {"compile_ms", Json(facts.compile_ms).dump()},
+                                           {"compile_ms", nlohmann::json(facts.compile_ms).dump()},
                                            {"created", fmt::to_string(facts.created)},
                                            {"family", util::json_string(facts.family)},
                                            {"k", fmt::to_string(facts.k)},
@@ -82,24 +63,20 @@ Expected<std::string> facts_to_json(const Facts& facts) {
 }
 
 std::optional<Facts> facts_from_json(std::string_view json) {
-  const Json object = parse(json);
-  if (!object.is_object()) return std::nullopt;
+  const auto object = read_flat_object(json);
+  if (!object) return std::nullopt;
   Facts facts;
-  const bool whole = read(object, "arch", facts.arch) && read(object, "compile_ms", facts.compile_ms) &&
-                     read(object, "created", facts.created) && read(object, "family", facts.family) &&
-                     read(object, "k", facts.k) && read(object, "n", facts.n) &&
-                     read(object, "registers", facts.registers) && read(object, "smem_bytes", facts.smem_bytes) &&
-                     read(object, "spill_bytes", facts.spill_bytes);
-  const auto names = object.find("kernel_names");
-  if (!whole || names == object.end()) return std::nullopt;
-  if (object.contains("config") && !read(object, "config", facts.config)) return std::nullopt;
-  if (object.contains("compiler") && !read(object, "compiler", facts.compiler)) return std::nullopt;
-  auto read_names = texts(*names);
-  if (!read_names) return std::nullopt;
-  facts.kernel_names = std::move(*read_names);
+  const bool whole = read(*object, "arch", facts.arch) && read_number(*object, "compile_ms", facts.compile_ms) &&
+                     read(*object, "created", facts.created) && read(*object, "family", facts.family) &&
+                     read(*object, "k", facts.k) && read(*object, "kernel_names", facts.kernel_names) &&
+                     read(*object, "n", facts.n) && read(*object, "registers", facts.registers) &&
+                     read(*object, "smem_bytes", facts.smem_bytes) && read(*object, "spill_bytes", facts.spill_bytes);
+  if (!whole) return std::nullopt;
+  if (object->contains("config") && !read(*object, "config", facts.config)) return std::nullopt;
+  if (object->contains("compiler") && !read(*object, "compiler", facts.compiler)) return std::nullopt;
   return facts;
 }
 
-std::optional<std::vector<std::string>> texts_from_json(std::string_view json) { return texts(parse(json)); }
+std::optional<std::vector<std::string>> texts_from_json(std::string_view json) { return read_texts(json); }
 
 }  // namespace cubinet::cache

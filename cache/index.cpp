@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
 #include <string>
 #include <system_error>
 #include <type_traits>
@@ -27,6 +28,19 @@ constexpr std::int64_t oldest_version = 2;
 constexpr std::int64_t coverage_version = 3;
 constexpr std::int64_t counters_version = 4;
 
+// What lies above is noise, and no version.
+constexpr std::int64_t greatest_version = 1000;
+
+bool is_newer(std::int64_t version) { return version > index_schema_version && version <= greatest_version; }
+
+tl::unexpected<SqlError> unknown_version(std::int64_t version) {
+  if (!is_newer(version)) return damaged(fmt::format("schema version {} is not known", version));
+  return tl::make_unexpected(SqlError{
+      SqlFailure::newer, fmt::format("written by a newer Cubinet (schema version {}, this build knows {}); it is left "
+                                     "alone",
+                                     version, index_schema_version)});
+}
+
 bool is_known(std::int64_t version) { return version >= oldest_version && version <= index_schema_version; }
 
 // Makes the tables in a database that has nothing in it, and what an earlier version did not have in one of its own.
@@ -39,7 +53,7 @@ SqlExpected<void> make_schema(Database& database) {
   const auto tables = database.integer("SELECT count(*) FROM sqlite_master");
   if (!tables) return tl::make_unexpected(tables.error());
   const bool fresh = *version == 0 && *tables == 0;
-  if (!fresh && !is_known(*version)) return damaged(fmt::format("schema version {} is not known", *version));
+  if (!fresh && !is_known(*version)) return unknown_version(*version);
   std::vector<const char*> statements;
   if (fresh) statements.push_back(entries_schema);
   if (*version < coverage_version) statements.push_back(coverage_schema);
@@ -69,16 +83,23 @@ SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds pa
     if (fs::exists(status) && !fs::is_regular_file(status)) return damaged("it is not a regular file");
   }
   std::error_code error;
-  if (!fs::exists(layout.index(), error)) make_file(layout, calls);
+  if (!fs::exists(layout.index(), error)) {
+    if (!is_there(layout.format())) {
+      return tl::make_unexpected(SqlError{SqlFailure::other, "the cabinet was removed meanwhile"});
+    }
+    make_file(layout, calls);
+  }
   auto database = Database::open(layout.index(), Database::Mode::read_write, patience);
   if (!database) return database;
+  // Before anything that writes.
+  const auto version = database->integer("PRAGMA user_version");
+  if (!version) return tl::make_unexpected(version.error());
+  if (is_newer(*version)) return unknown_version(*version);
   // Of a new file: a row is some 2 KB, and pages of the usual 4 KB would hold it in two places, at twice the size.
   for (const char* setting :
        {"PRAGMA page_size = 16384", "PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {
     if (auto set = database->run(setting); !set) return tl::make_unexpected(set.error());
   }
-  const auto version = database->integer("PRAGMA user_version");
-  if (!version) return tl::make_unexpected(version.error());
   if (*version == index_schema_version) {
     const auto whole = has_compilers(*database);
     if (!whole) return tl::make_unexpected(whole.error());
@@ -107,6 +128,7 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
 template <class Work>
 auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {
+    if (auto usable = check_locks(); !usable) return tl::make_unexpected(usable.error());
     auto database = connect(layout_, patience(), calls_);
     if (!database) return tl::make_unexpected(database.error());
     return work(*database);
@@ -118,6 +140,20 @@ auto Index::with_database(Work work) const -> decltype(work(std::declval<Databas
   if (outcome.error().failure != SqlFailure::damaged) return outcome;
   if (auto replaced = noted(replace_damaged()); !replaced) return tl::make_unexpected(replaced.error());
   return noted(attempt());
+}
+
+// SQLite takes a refused lock for another process's, and would wait. Asked of FORMAT: to open and close the index's own
+// file would give back the locks of a connection.
+SqlExpected<void> Index::check_locks() const {
+  if (locks_ == Locks::unknown) {
+    const util::File file(calls_.open(layout_.format().native(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0), calls_);
+    if (!file) return {};
+    const bool refused =
+        calls_.try_record_lock(file.get()) != 0 && (errno == ENOLCK || errno == ENOSYS || errno == EOPNOTSUPP);
+    locks_ = refused ? Locks::none : Locks::kept;
+  }
+  if (locks_ == Locks::kept) return {};
+  return tl::make_unexpected(SqlError{SqlFailure::no_locks, "not used, since its file system keeps no locks"});
 }
 
 SqlExpected<void> Index::replace_damaged() const {
@@ -176,11 +212,12 @@ auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declv
   if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
     return tl::make_unexpected(SqlError{SqlFailure::absent, "there is no such file"});
   }
+  if (auto usable = check_locks(); !usable) return tl::make_unexpected(usable.error());
   auto database = Database::open(layout_.index(), Database::Mode::read_only, patience());
   if (!database) return tl::make_unexpected(database.error());
   const auto version = noted(database->integer("PRAGMA user_version"));
   if (!version) return tl::make_unexpected(version.error());
-  if (!is_known(*version)) return damaged(fmt::format("schema version {} is not known", *version));
+  if (!is_known(*version)) return unknown_version(*version);
   return noted(work(*database));
 }
 

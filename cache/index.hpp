@@ -3,8 +3,9 @@
 // except hits, last_used, the coverage and the counters, which are lost with it.
 //
 // Each call opens a connection and closes it, so nothing is held between calls and nothing crosses a fork. A file that
-// is damaged, foreign or of another schema version is moved to quarantine/ and a new one started, by one process at a
-// time; the caller then finds rows missing and puts them back.
+// is damaged, foreign or of an unknown earlier schema version is moved to quarantine/ and a new one started, by one
+// process at a time; the caller then finds rows missing and puts them back. A file that a newer build has written is
+// left alone. In a root that has lost its mark, or was removed, no file is made.
 #pragma once
 
 #include <atomic>
@@ -67,6 +68,9 @@ class Index {
   // Removes a row. False when there was none.
   Expected<bool> erase(const Key& key) const;
 
+  // Whether the index is not used since the root's file system keeps no locks. Known once a call has failed.
+  [[nodiscard]] bool lacks_locks() const { return locks_ == Locks::none; }
+
   // See Cabinet; a row that is not sound is passed over.
   [[nodiscard]] Expected<std::vector<Coverage>> coverage() const;
   // The same with no change on disk of any kind.
@@ -90,6 +94,7 @@ class Index {
   template <class T>
   Expected<T> read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const;
   SqlExpected<void> replace_damaged() const;
+  [[nodiscard]] SqlExpected<void> check_locks() const;
   [[nodiscard]] std::chrono::milliseconds patience() const;
   // The outcome, after keeping in mind that somebody else held the index.
   template <class T>
@@ -102,6 +107,8 @@ class Index {
   util::SystemCalls& calls_;
   std::chrono::milliseconds patience_;
   mutable std::atomic<bool> waited_in_vain_ = false;
+  enum class Locks : std::uint8_t { unknown, kept, none };
+  mutable std::atomic<Locks> locks_ = Locks::unknown;
 };
 
 }  // namespace cubinet::cache

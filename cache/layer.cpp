@@ -24,7 +24,7 @@ Expected<OpenedLayer> open_bundle(const fs::path& path, const fs::path& key_file
   }
   auto bundle = Bundle::open(path, key, true);
   if (!bundle) return tl::make_unexpected(std::move(bundle.error()));
-  return OpenedLayer{std::make_unique<Bundle>(std::move(*bundle)), {{path}, Persistence::readonly, reason}, true};
+  return OpenedLayer{std::make_unique<Bundle>(std::move(*bundle)), Root{{path}, Persistence::readonly, reason}, true};
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ Expected<OpenedLayer> open_folder_or_bundle(const fs::path& path, const Surround
   if (fs::is_regular_file(path, error)) return open_bundle(fs::absolute(path, error), outside.bundle_key);
   auto root = open_layer(path);
   if (!root) return tl::make_unexpected(std::move(root.error()));
-  auto store = std::make_unique<ObjectStore>(root->layout, outside.calls);
+  auto store = std::make_unique<ObjectStore>(root->layout, outside.calls, root->own_files_only);
   return OpenedLayer{std::move(store), std::move(*root), false};
 }
 

@@ -1,10 +1,12 @@
 #include "cache/lease.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <system_error>
 
+#include "util/clock.hpp"
 #include "util/files.hpp"
 
 namespace cubinet::cache {
@@ -20,11 +22,20 @@ void add_keys(std::string_view text, std::set<Key>& keys) {
   }
 }
 
+// Where the file system keeps no locks, nobody knows who lives: a file counts for so long.
+bool is_held(const std::filesystem::path& path) {
+  constexpr std::int64_t month = std::int64_t{30} * 86'400;
+  const util::LockState state = util::lock_state(path);
+  struct stat status {};
+  if (state != util::LockState::unknown || ::lstat(path.c_str(), &status) != 0) return state == util::LockState::held;
+  return util::system_clock().seconds() - status.st_mtim.tv_sec < month;
+}
+
 }  // namespace
 
 // Who sweeps may take the file away between its making and its locking: then another one is made.
 void Lease::open() {
-  if (!util::make_folder(calls_, layout_.in_use(), 0755)) return;
+  if (!is_there(layout_.format()) || !util::make_folder(calls_, layout_.in_use(), 0755)) return;
   for (int attempt = 0; attempt < 3; ++attempt) {
     const auto path = layout_.in_use() / util::unique_name("");
     auto lock = util::FileLock::acquire(path, std::chrono::milliseconds(0), calls_);
@@ -56,7 +67,7 @@ Expected<std::set<Key>> read_leases(const Layout& layout) {
   std::set<Key> keys;
   for (const std::string& name : *names) {
     const auto path = layout.in_use() / name;
-    if (!util::is_locked(path)) continue;
+    if (!is_held(path)) continue;
     const auto text = util::read_file(path, max_lease_bytes, false);
     if (text) add_keys(*text, keys);
     if (!text && text.error().code != ErrorCode::not_found) return tl::make_unexpected(text.error());
@@ -69,7 +80,7 @@ void sweep_leases(util::SystemCalls& calls, const Layout& layout) {
   if (!names) return;
   for (const std::string& name : *names) {
     const auto path = layout.in_use() / name;
-    if (!util::is_locked(path)) calls.unlink(path.native());
+    if (!is_held(path)) calls.unlink(path.native());
   }
 }
 

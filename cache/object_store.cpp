@@ -8,6 +8,7 @@
 
 #include "cache/object_format.hpp"
 #include "cache/quarantine.hpp"
+#include "util/clock.hpp"
 #include "util/file_lock.hpp"
 
 namespace cubinet::cache {
@@ -29,6 +30,15 @@ std::int64_t size_of(int folder, const std::string& name) {
   return regular ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
+// Whether a file in tmp/ is a living writer's, see util::publish_file. Without locks nobody can tell, and a day
+// decides.
+bool is_being_written(const fs::path& path, const struct stat& status) {
+  constexpr std::int64_t day = 86'400;
+  const util::LockState state = util::lock_state(path);
+  const bool young = util::system_clock().seconds() - status.st_mtim.tv_sec < day;
+  return state == util::LockState::held || (state == util::LockState::unknown && young);
+}
+
 bool is_shard(const fs::path& folder) {
   const std::string name = folder.filename().native();
   const auto hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -37,7 +47,13 @@ bool is_shard(const fs::path& folder) {
 
 }  // namespace
 
-Expected<Object> ObjectStore::read(const Key& key) const { return read_object(layout_.object(key), key); }
+Expected<Object> ObjectStore::read(const Key& key) const {
+  const fs::path path = layout_.object(key);
+  if (!own_files_only_) return read_object(path, key);
+  return util::read_own_file(path, max_object_bytes).and_then([&](std::string bytes) {
+    return decode_object(std::move(bytes), key);
+  });
+}
 
 // The folder of the entry, durable: whoever made it may have been killed before its name was synced. Anything else in
 // its place, a link that leads out of the root say, is set aside.
@@ -90,7 +106,7 @@ Expected<bool> ObjectStore::set_damaged_aside(const Key& key) const {
   const auto moved = set_aside(calls_, layout_, path, key.hex());
   if (!moved) return tl::make_unexpected(moved.error());
   // Between the look and the move another process may have done the same and published anew.
-  if (moved->empty() || !read_object(*moved, key)) return true;
+  if (!read_object(*moved, key)) return true;
   const int linked = calls_.link(moved->native(), path.native());
   if (linked != 0 && errno != EEXIST) return util::fail_system("put back", path, errno);
   calls_.unlink(moved->native());
@@ -165,7 +181,7 @@ std::int64_t ObjectStore::leftovers(bool remove, std::int64_t until) const {
     const fs::path path = layout_.tmp() / name;
     struct stat status {};
     if (::lstat(path.c_str(), &status) != 0 || status.st_mtim.tv_sec > until) continue;
-    if (util::is_locked(path)) continue;  // a living writer's, see util::publish_file
+    if (is_being_written(path, status)) continue;
     ++found;
     if (!remove || calls_.unlink(path.native()) == 0 || errno != EISDIR) continue;
     static_cast<void>(set_aside(calls_, layout_, path, name));

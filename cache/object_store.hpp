@@ -21,7 +21,9 @@ inline bool is_damage(const Error& error) { return error.code == ErrorCode::inva
 // Stateless but for its options: thread-safe, fork-safe.
 class ObjectStore final : public Layer {
  public:
-  ObjectStore(Layout layout, util::SystemCalls& calls) : layout_(std::move(layout)), calls_(calls) {}
+  // With `own_files_only` an object that is not the caller's alone cannot be read.
+  ObjectStore(Layout layout, util::SystemCalls& calls, bool own_files_only = false)
+      : layout_(std::move(layout)), calls_(calls), own_files_only_(own_files_only) {}
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
@@ -58,6 +60,7 @@ class ObjectStore final : public Layer {
 
   Layout layout_;
   util::SystemCalls& calls_;
+  bool own_files_only_;
 };
 
 }  // namespace cubinet::cache

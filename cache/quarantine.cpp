@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <tuple>
+#include <vector>
 
 #include "util/files.hpp"
 
@@ -32,18 +34,53 @@ void remove_all(util::SystemCalls& calls, const fs::path& path) {
   calls.rmdir(path.native());
 }
 
+struct Item {
+  fs::path path;
+  std::int64_t bytes = 0;
+  // When it came: moving a file changes the time of its last change of status, and not that of its contents.
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+};
+
+std::vector<Item> items_in(const Layout& layout) {
+  std::vector<Item> items;
+  for (const std::string& name : names_in(layout.quarantine()).value_or(std::vector<std::string>())) {
+    const fs::path path = layout.quarantine() / name;
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) continue;
+    items.push_back(
+        {path, S_ISREG(status.st_mode) ? status.st_size : 0, status.st_ctim.tv_sec, status.st_ctim.tv_nsec});
+  }
+  return items;
+}
+
+// Removes the oldest until the rest is within the bounds.
+void trim(util::SystemCalls& calls, const Layout& layout) {
+  std::vector<Item> items = items_in(layout);
+  std::int64_t bytes = 0;
+  for (const Item& item : items) bytes += item.bytes;
+  auto left = static_cast<std::int64_t>(items.size());
+  if (left <= max_quarantined && bytes <= max_quarantined_bytes) return;
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.seconds, a.nanoseconds, a.path) < std::tie(b.seconds, b.nanoseconds, b.path);
+  });
+  for (const Item& item : items) {
+    if (left <= max_quarantined && bytes <= max_quarantined_bytes) return;
+    remove_all(calls, item.path);
+    --left;
+    bytes -= item.bytes;
+  }
+}
+
 }  // namespace
 
 Expected<fs::path> set_aside(util::SystemCalls& calls, const Layout& layout, const fs::path& path,
                              std::string_view name) {
-  const bool folder = is_folder(path);
-  const bool full = count(layout, [](const std::string&) { return true; }) >= max_quarantined;
-  if (full && !folder) {
-    if (calls.unlink(path.native()) == 0) return fs::path();
-    return fail(ErrorCode::io, util::system_message("remove the damaged", path, errno));
-  }
   const fs::path place = layout.quarantine() / util::unique_name(std::string(name) + ".");
-  if (calls.rename(path.native(), place.native()) == 0) return place;
+  if (calls.rename(path.native(), place.native()) == 0) {
+    trim(calls, layout);
+    return place;
+  }
   return fail(ErrorCode::io, util::system_message("set aside the damaged", path, errno));
 }
 
@@ -51,19 +88,22 @@ bool was_set_aside(const Layout& layout, const Key& key) {
   return count(layout, [prefix = key.hex() + "."](const std::string& name) { return name.starts_with(prefix); }) > 0;
 }
 
-std::int64_t count_quarantined_objects(const Layout& layout) {
-  return count(layout, [](const std::string& name) { return !name.starts_with("index.db"); });
+Quarantined measure_quarantine(const Layout& layout) {
+  Quarantined measured;
+  for (const Item& item : items_in(layout)) {
+    ++measured.files;
+    measured.bytes += item.bytes;
+    if (!item.path.filename().native().starts_with("index.db")) ++measured.objects;
+  }
+  return measured;
 }
 
-// Moving a file changes the time of its last change of status, and not that of its contents.
 std::int64_t sweep_quarantine(util::SystemCalls& calls, const Layout& layout, bool remove, std::int64_t until) {
   std::int64_t found = 0;
-  for (const std::string& name : names_in(layout.quarantine()).value_or(std::vector<std::string>())) {
-    const fs::path path = layout.quarantine() / name;
-    struct stat status {};
-    if (::lstat(path.c_str(), &status) != 0 || status.st_ctim.tv_sec > until) continue;
+  for (const Item& item : items_in(layout)) {
+    if (item.seconds > until) continue;
     ++found;
-    if (remove) remove_all(calls, path);
+    if (remove) remove_all(calls, item.path);
   }
   return found;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <system_error>
 
+#include "cache/own_folder.hpp"
 #include "cache/trust.hpp"
 #include "util/files.hpp"
 #include "util/giving_calls.hpp"
@@ -38,6 +39,7 @@ struct Place {
   fs::path named;  // as the caller did; perhaps a link
   Layout layout;   // by its real path, so that no link has to be followed from now on
   bool exists = false;
+  bool own = false;  // a subfolder of the caller's in a folder that everybody may write
 };
 
 // The rule on who may own and write a root: see open_root.
@@ -63,6 +65,25 @@ Expected<void> check_owner(const Place& place) {
   return check_trust(root, folder, "cabinet");
 }
 
+// What a writer can leave in a cabinet that is emptied at that moment: parts of ours without any file in them but
+// locks.
+bool is_empty_part(const fs::path& path) {
+  const std::string name = path.filename().native();
+  if (name == "index.db" || name == "index.db-journal" || name == "CACHEDIR.TAG") {
+    std::error_code error;
+    return fs::is_regular_file(fs::symlink_status(path, error));
+  }
+  constexpr std::array<std::string_view, 6> folders = {"objects", "locks", "tmp", "quarantine", "pins", "in_use"};
+  if (std::find(folders.begin(), folders.end(), name) == folders.end() || !is_folder(path)) return false;
+  std::error_code error;
+  fs::recursive_directory_iterator it(path, error);
+  for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    const bool lock = name == "locks" && it.depth() == 0 && it->is_regular_file(error);
+    if (!lock && !is_folder(it->path())) return false;
+  }
+  return !error;
+}
+
 bool is_unborn_format(std::string_view name) {
   if (!name.starts_with(unborn_prefix) || name.size() == unborn_prefix.size()) return false;
   const char next = name[unborn_prefix.size()];
@@ -73,7 +94,9 @@ Expected<bool> holds_nothing(const fs::path& root) {
   std::error_code error;
   fs::directory_iterator it(root, error);
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (!is_unborn_format(it->path().filename().native())) return false;
+    const fs::path& path = it->path();
+    const bool nothing = is_unborn_format(path.filename().native()) || is_lost_and_found(path) || is_empty_part(path);
+    if (!nothing) return false;
   }
   if (error) return unusable(util::system_message("list", root, error.value()));
   return true;
@@ -186,7 +209,7 @@ std::string why_not_writable(const Layout& layout) {
 
 Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
   if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
-  Root root{layout, Persistence::on, why_not_writable(layout), nullptr};
+  Root root{layout, Persistence::on, why_not_writable(layout)};
   if (root.readonly_reason.empty()) {
     // A full disk is a reason too: what is in the cabinet can still be read.
     if (auto made = make_parts(layout, calls); !made) root.readonly_reason = made.error().message;
@@ -229,6 +252,7 @@ Expected<std::string> read_or_make_format(const Layout& layout, bool create, uti
 // An absolute path without a slash at its end, so that a later change of the working folder moves nothing.
 Expected<fs::path> absolute_root(const fs::path& path) {
   if (path.empty()) return unusable("no folder is named for the cabinet");
+  if (path.native().starts_with('~')) return unusable(unexpanded_home(path.native()));
   std::error_code error;
   const fs::path absolute = fs::absolute(path, error).lexically_normal();
   if (error) return unusable(util::system_message("find", path, error.value()));
@@ -248,6 +272,29 @@ Expected<Place> find_place(const fs::path& path) {
   return Place{std::move(*absolute), Layout{std::move(real)}, fs::exists(status)};
 }
 
+// The place of the cabinet itself, where it is a subfolder of the one that is named.
+Expected<Place> find_cabinet(const fs::path& path) {
+  auto place = find_place(path);
+  if (!place || !place->exists) return place;
+  auto own = own_folder_in(place->layout.root);
+  if (!own) return place;
+  place->exists = is_there(*own);
+  place->named = *own;
+  place->layout.root = std::move(*own);
+  place->own = true;
+  return place;
+}
+
+Expected<void> check_place(const Place& place) {
+  return place.own ? check_own_folder(place.layout.root) : check_owner(place);
+}
+
+void note_own_folder(const Place& place, Root& root) {
+  if (!place.own) return;
+  root.own_files_only = true;
+  root.notice = own_folder_notice(place.layout.root);
+}
+
 tl::unexpected<Error> absent(const Layout& layout) {
   return fail(ErrorCode::not_found, fmt::format("there is no cabinet at {}", layout.root.native()));
 }
@@ -255,45 +302,58 @@ tl::unexpected<Error> absent(const Layout& layout) {
 }  // namespace
 
 Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& calls) {
-  const auto place = find_place(path);
+  const auto place = find_cabinet(path);
   if (!place) return tl::make_unexpected(place.error());
   const Layout& layout = place->layout;
   if (!place->exists) {
     if (!create) return absent(layout);
     if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
   }
-  if (auto trusted = check_owner(*place); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_place(*place); !trusted) return tl::make_unexpected(trusted.error());
   auto giving = calls_that_give(layout.root, calls);
   util::SystemCalls& makers = giving ? *giving : calls;
   const auto format = read_or_make_format(layout, create, makers);
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
   auto root = open_marked(layout, makers);
-  if (root) root->giving = std::move(giving);
+  if (!root) return root;
+  root->giving = std::move(giving);
+  note_own_folder(*place, *root);
   return root;
 }
 
 Expected<void> restore_root(const Layout& layout, util::SystemCalls& calls) {
-  const bool marked = is_there(layout.format());
+  const auto format = read_format(layout);
+  if (!format) return tl::make_unexpected(format.error());
   const bool has_all = has_parts(layout);
-  if (marked && has_all) return {};
-  if (!marked && !has_all) {
-    return fail(ErrorCode::no_room, fmt::format("the cabinet {} was removed meanwhile", layout.root.native()));
+  if (*format) {
+    if (auto known = check_format(layout, **format); !known) return known;  // another one has taken its place
+    return has_all ? Expected<void>() : make_parts(layout, calls);
   }
-  return marked ? make_parts(layout, calls) : mark(layout, calls);
+  if (has_all) return mark(layout, calls);
+  return fail(ErrorCode::no_room, fmt::format("the cabinet {} was removed meanwhile", layout.root.native()));
+}
+
+std::string unexpanded_home(std::string_view path) {
+  return fmt::format(
+      "{0} begins with ~, which only a shell expands, and only at the beginning of a word: write the whole "
+      "path, as in $HOME/.cache, or ./{0} for a folder of that name",
+      path);
 }
 
 Expected<Root> open_layer(const fs::path& path) {
-  const auto place = find_place(path);
+  const auto place = find_cabinet(path);
   if (!place) return tl::make_unexpected(place.error());
   const Layout& layout = place->layout;
   if (!place->exists) return absent(layout);
-  if (auto trusted = check_owner(*place); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_place(*place); !trusted) return tl::make_unexpected(trusted.error());
   const auto format = read_or_make_format(layout, false, util::system_calls());  // without `create` it only reads
   if (!format) return tl::make_unexpected(format.error());
   if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
   if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
-  return Root{layout, Persistence::readonly, "it was opened as a layer, to be read alone", nullptr};
+  Root root{layout, Persistence::readonly, "it was opened as a layer, to be read alone"};
+  note_own_folder(*place, root);
+  return root;
 }
 
 }  // namespace cubinet::cache

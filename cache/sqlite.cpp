@@ -99,7 +99,7 @@ std::int64_t Statement::count(int column) const {
 }
 
 SqlExpected<Database> Database::open(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds patience) {
-  const int flags = mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int flags = mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   sqlite3* raw = nullptr;
   // No link on the way either: see util::SystemCalls.
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nullptr);

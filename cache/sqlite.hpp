@@ -17,11 +17,13 @@ struct sqlite3_stmt;
 namespace cubinet::cache {
 
 enum class SqlFailure {
-  damaged,  // the file is not a sound database of our schema: replace it
-  moved,    // the file was replaced under an open connection: connect again
-  absent,   // there is no file, and none was to be made
-  busy,     // somebody else held it for all of the patience
-  other,    // the disk is full, an I/O error, no memory
+  damaged,   // the file is not a sound database of our schema: replace it
+  moved,     // the file was replaced under an open connection: connect again
+  absent,    // there is no file, and none was to be made
+  busy,      // somebody else held it for all of the patience
+  newer,     // a newer build has written it: leave it alone
+  no_locks,  // its file system keeps no locks: two writers at once would spoil it, so it is not used
+  other,     // the disk is full, an I/O error, no memory
 };
 
 struct SqlError {
@@ -72,7 +74,7 @@ class Database {
  public:
   enum class Mode { read_only, read_write };
 
-  // read_write creates the file when it is missing. Waits for other connections up to `patience` in each statement.
+  // The file must be there. Waits for other connections up to `patience` in each statement.
   // The schema in the file is not trusted with anything.
   static SqlExpected<Database> open(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds patience);
 

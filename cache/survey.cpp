@@ -134,7 +134,10 @@ Stats Cabinet::stats(const Survey& survey) {
     if (counters) stats.counters = *counters;
     if (!counters) stats.index_problem = counters.error().message;
   }
-  stats.quarantined = count_quarantined_objects(state_->root.layout);
+  const Quarantined quarantine = measure_quarantine(state_->root.layout);
+  stats.quarantined = quarantine.objects;
+  stats.quarantine_files = quarantine.files;
+  stats.quarantine_bytes = quarantine.bytes;
   for (Coverage& one : coverage().value_or(std::vector<Coverage>())) {
     const bool whole =
         std::all_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return state_->exists(key); });

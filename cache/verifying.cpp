@@ -8,6 +8,11 @@ namespace {
 
 bool is_busy(const Index::Outcome& rows) { return !rows && rows.error().failure == SqlFailure::busy; }
 
+// A newer build's, or one on a file system without locks: neither read nor mended.
+bool is_unused(const Index::Outcome& rows) {
+  return !rows && (rows.error().failure == SqlFailure::newer || rows.error().failure == SqlFailure::no_locks);
+}
+
 struct Checked {
   std::vector<Key> damaged;
   std::vector<Entry> undescribed;  // what their rows should say
@@ -37,6 +42,7 @@ Checked check_objects(const Layer& place, const Layer::Listing& listing, const I
     Entry entry = make_entry(key, bytes, *object, row);
     if (describes(row, entry)) continue;
     ++report.orphans;
+    report.orphan_keys.push_back(key);
     result.undescribed.push_back(std::move(entry));
   }
   report.unreadable.insert(report.unreadable.end(), listing.unreadable.begin(), listing.unreadable.end());
@@ -83,7 +89,7 @@ void check_problems(util::SystemCalls& calls, const Layout& layout, bool repair,
 
 Expected<VerifyReport> Cabinet::verify(bool repair) {
   if (repair) {
-    if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+    if (auto whole = state_->require_whole(); !whole) return tl::make_unexpected(whole.error());
   }
   const auto listing = state_->first().list();
   if (!listing) return tl::make_unexpected(listing.error());
@@ -93,18 +99,21 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   const bool none_yet = !rows && rows.error().failure == SqlFailure::absent && listing->objects.empty();
   if (!rows && !none_yet) report.index_problem = rows.error().message;
   // The journal of a killed writer is played back here, and a damaged file replaced.
-  if (!rows && repair && !is_busy(rows)) rows = state_->index.rows();
+  if (!rows && repair && !is_busy(rows) && !is_unused(rows)) rows = state_->index.rows();
   report.index_busy = is_busy(rows);
+  report.index_unused = is_unused(rows);
+  const bool compared = !report.index_busy && !report.index_unused;
   if (report.index_busy) report.index_problem = rows.error().message;
   const Index::Rows known = rows.value_or(Index::Rows());
   std::vector<Key> gone = dangling(known, *listing, state_->first());
   report.missing = static_cast<std::int64_t>(gone.size());
-  const Checked checked = check_objects(state_->first(), *listing, report.index_busy ? nullptr : &known, report);
+  report.missing_keys = gone;
+  const Checked checked = check_objects(state_->first(), *listing, compared ? &known : nullptr, report);
   report.leftovers = state_->store.leftovers(repair);
   if (!state_->bundle) check_problems(state_->calls, state_->root.layout, repair, report);
   if (!repair) return report;
-  report.unmended += set_all_aside(state_->store, *listing, checked, gone);
-  if (report.index_busy || (checked.undescribed.empty() && gone.empty())) return report;
+    report.unmended += set_all_aside(state_->store, *listing, checked, gone);
+    if (!compared || (checked.undescribed.empty() && gone.empty())) return report;
   const auto applied = state_->write({.put = checked.undescribed, .drop = gone});
   if (!applied) report.index_unmended = applied.error().message;
   return report;

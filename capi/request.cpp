@@ -95,7 +95,7 @@ Expected<Planned> plan_of(const cubinet_request* request, const std::string& roo
   if (!resolved) return tl::make_unexpected(resolved.error());
   auto plan = warmup::make_plan(resolved->plan);
   if (!plan) return tl::make_unexpected(plan.error());
-  return Planned{std::move(resolved->plan), std::move(*plan)};
+  return Planned{*std::move(resolved), std::move(*plan)};
 }
 
 }  // namespace cubinet::capi

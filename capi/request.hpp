@@ -32,7 +32,7 @@ inline constexpr warmup::OptionNames field_names{.sources =
 
 // A request, with its plan.
 struct Planned {
-  warmup::PlanRequest request;
+  warmup::Request request;
   warmup::Plan plan;
 };
 

@@ -24,13 +24,14 @@ void hand_over(Gemms handles, cubinet_gemm** gemms) {
 Expected<void> give_report(const StartReport& report, cubinet_start_report* given) {
   return give(given,
               {sizeof(cubinet_start_report), report.loaded, report.missing, report.compiled, report.milliseconds,
-               keep(Place::warning, report.warning)},
+               keep(Place::warning, report.warning), keep(Place::compilers, report.compilers)},
               "report");
 }
 
 // Whether a report can be written, before the work is done.
 Expected<void> check_report(const cubinet_start_report* report) {
-  return report == nullptr ? Expected<void>() : check_size(report, sizeof(cubinet_start_report), "report");
+  return report == nullptr ? Expected<void>()
+                           : check_size(report, first_size<cubinet_start_report>, sizeof *report, "report");
 }
 
 Expected<std::vector<ProblemRange>> wanted(const cubinet_problem* problems, std::size_t count, cubinet_gemm** gemms,

@@ -16,6 +16,7 @@ namespace {
 struct Said {
   Error error;
   std::string warning;
+  std::string compilers;
   std::string failure;
 };
 thread_local Said said;
@@ -106,7 +107,9 @@ cubinet_status failed(cubinet_status status, std::string message) noexcept {
 }
 
 const char* keep(Place place, std::string text) {
-  std::string& kept = place == Place::warning ? said.warning : said.failure;
+  std::string& kept = place == Place::warning     ? said.warning
+                      : place == Place::compilers ? said.compilers
+                                                  : said.failure;
   kept = std::move(text);
   return kept.c_str();
 }

@@ -20,7 +20,7 @@ cubinet_status failed(Error error) noexcept;
 cubinet_status failed(cubinet_status status, std::string message) noexcept;
 
 // A copy of the text that lives until this thread's next kept text of the same place, for reports.
-enum class Place : std::uint8_t { warning, failure };
+enum class Place : std::uint8_t { warning, compilers, failure };
 const char* keep(Place place, std::string text);
 
 // A copy for the caller, whom cubinet_free() frees of it. out_of_memory.
@@ -55,6 +55,8 @@ template <class Struct>
 inline constexpr std::size_t first_size = sizeof(Struct);
 template <>
 inline constexpr std::size_t first_size<cubinet_request> = offsetof(cubinet_request, redundant_experts);
+template <>
+inline constexpr std::size_t first_size<cubinet_start_report> = offsetof(cubinet_start_report, compilers);
 
 // Whether the size that a struct `name` of the caller gives in its first field is one that this library can read: at
 // least `first`, and nothing but zeros beyond the `known` bytes.
@@ -79,9 +81,9 @@ Expected<Struct> taken(const Struct* given, std::string_view name) {
 template <class Struct>
 Expected<void> give(Struct* report, Struct own, std::string_view name) {
   if (report == nullptr) return {};
-  if (auto sized = check_size(report, sizeof(Struct), name); !sized) return sized;
+  if (auto sized = check_size(report, first_size<Struct>, sizeof(Struct), name); !sized) return sized;
   own.size = report->size;
-  std::memcpy(report, &own, sizeof(Struct));
+  std::memcpy(report, &own, std::min(own.size, sizeof(Struct)));
   return {};
 }
 

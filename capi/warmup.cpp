@@ -104,7 +104,9 @@ Expected<void> warm(const cubinet_options* options, const cubinet_request* reque
   if (!campaign) return tl::make_unexpected(campaign.error());
   auto planned = plan_of(request, campaign->root);
   if (!planned) return tl::make_unexpected(planned.error());
-  campaign->request = std::move(planned->request);
+  campaign->request = std::move(planned->request.plan);
+  campaign->derivation = std::move(planned->request.derivation);
+  campaign->notes = std::move(planned->request.notes);
   campaign->plan = std::move(planned->plan);
 
   Caller caller(wanted->progress, wanted->user);

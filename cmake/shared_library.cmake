@@ -18,12 +18,13 @@ function(cubinet_shared_library)
   endif()
   set_target_properties(cubinet PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
                                            LINK_DEPENDS ${map} LINKER_LANGUAGE CXX)
+  add_dependencies(cubinet cubinet_compile_worker)
   add_library(cubinet::cubinet ALIAS cubinet)
   cubinet_install_library()
 endfunction()
 
-# The library, its headers, and what find_package(cubinet) and pkg-config read; the prefix may be moved afterwards. They
-# can be installed alone: `cmake --install build --component library`.
+# The library, its headers, the worker in which it compiles (tools/CMakeLists.txt), and what find_package(cubinet) and
+# pkg-config read; the prefix may be moved afterwards. They can be installed alone: `cmake --install build --component library`.
 function(cubinet_install_library)
   include(GNUInstallDirs)
   include(CMakePackageConfigHelpers)

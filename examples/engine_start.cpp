@@ -20,8 +20,9 @@ int main() try {
       cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 4096}}}).value();
   const cubinet::GroupedGemm& gemm = engine.gemms.front();
   const cubinet::StartReport& report = engine.report;
-  std::printf("kernels: %lld loaded, %lld of them compiled first; %.0f ms %s\n", static_cast<long long>(report.loaded),
-              static_cast<long long>(report.compiled), report.milliseconds, report.warning.c_str());
+  std::printf("kernels: %lld loaded, %lld of them compiled first, made by %s; %.0f ms %s\n",
+              static_cast<long long>(report.loaded), static_cast<long long>(report.compiled), report.compilers.c_str(),
+              report.milliseconds, report.warning.c_str());
 
   // The engine's own memory: bf16 tokens (groups, capacity, K), weights (groups, N, K), result (groups, capacity, N).
   constexpr std::int64_t kCapacity = 128;

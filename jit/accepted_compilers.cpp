@@ -1,59 +1,105 @@
 #include "jit/accepted_compilers.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include <fmt/format.h>
+
+#include "jit/driver_limit.hpp"
+#include "util/text.hpp"
 
 namespace cubinet::jit {
 namespace {
 
 constexpr std::string_view kNvrtc = "NVRTC ";
 
-// "13.0.88" of "NVRTC 13.0.88"; empty for another text.
-std::string_view version_of(std::string_view compiler) {
-  return compiler.starts_with(kNvrtc) ? compiler.substr(kNvrtc.size()) : std::string_view();
-}
-
-// 13 of "13.0.88".
-std::optional<int> major_of(std::string_view version) {
-  int major = 0;
-  const char* const end = version.data() + version.size();
-  const auto read = std::from_chars(version.data(), end, major);
-  const bool whole = read.ec == std::errc() && (read.ptr == end || *read.ptr == '.');
-  return whole ? std::optional(major) : std::nullopt;
-}
-
 }  // namespace
 
 const std::vector<std::string>& accepted_compilers() {
-  static const std::vector<std::string> accepted{"13.0.88", "13.0.48", "13.1.115", "13.1.80"};
+  static const std::vector<std::string> accepted{"13.0.88", "13.0.48", "12.9.86", "12.9.41", "12.8.93"};
   return accepted;
 }
+
+std::string accepted_text() { return fmt::format("{}", fmt::join(accepted_compilers(), ", ")); }
 
 std::string compiler_name(std::string_view version) {
   return version.empty() ? std::string() : std::string(kNvrtc).append(version);
 }
 
-std::optional<int> accepted_rank(std::string_view compiler) {
+std::string_view compiler_version(std::string_view compiler) {
+  return compiler.starts_with(kNvrtc) ? compiler.substr(kNvrtc.size()) : std::string_view();
+}
+
+bool is_accepted(std::string_view compiler) {
   const auto& accepted = accepted_compilers();
-  const auto found = std::find(accepted.begin(), accepted.end(), version_of(compiler));
-  if (found == accepted.end()) return std::nullopt;
-  return static_cast<int>(found - accepted.begin());
+  return std::find(accepted.begin(), accepted.end(), compiler_version(compiler)) != accepted.end();
 }
 
-std::string to_string(CudaVersion version) {
-  return std::to_string(version.major) + "." + std::to_string(version.minor);
+std::string makers_text(const Makers& makers) {
+  std::string text;
+  for (const auto& [compiler, kernels] : makers) {
+    text += (text.empty() ? "" : ", ") + (compiler.empty() ? std::string("an unknown compiler") : compiler);
+    if (makers.size() > 1) text += " (" + std::to_string(kernels) + ")";
+  }
+  return text;
 }
 
-bool can_load(std::string_view compiler, std::optional<CudaVersion> driver) {
-  const auto major = major_of(version_of(compiler));
-  return !driver || !major || *major <= driver->major;
+std::int64_t unaccepted_of(const Makers& makers) {
+  std::int64_t kernels = 0;
+  for (const auto& [compiler, count] : makers) kernels += is_accepted(compiler) ? 0 : count;
+  return kernels;
 }
 
-int unaccepted_rank() { return static_cast<int>(accepted_compilers().size()); }
+bool loads_all(int driver, const Makers& makers) {
+  return std::all_of(makers.begin(), makers.end(),
+                     [&](const auto& one) { return loads(driver, compiler_version(one.first)); });
+}
 
-std::optional<int> rank(std::string_view compiler, std::optional<CudaVersion> driver) {
-  if (!can_load(compiler, driver)) return std::nullopt;
-  return accepted_rank(compiler).value_or(unaccepted_rank());
+namespace {
+
+std::int64_t total_of(const Makers& makers) {
+  std::int64_t kernels = 0;
+  for (const auto& [compiler, count] : makers) kernels += count;
+  return kernels;
+}
+
+// "3 kernels were".
+std::string counted(const Makers& makers) {
+  const std::int64_t kernels = total_of(makers);
+  return util::count_text(kernels, "kernel") + (kernels == 1 ? " was" : " were");
+}
+
+}  // namespace
+
+std::string unaccepted_text(const Makers& makers) {
+  Makers others = makers;
+  std::erase_if(others, [](const auto& one) { return is_accepted(one.first); });
+  if (others.empty()) return {};
+  return fmt::format(
+      "{} made by {}, which this build of Cubinet was not tested with; a warmup with one of NVRTC {} "
+      "makes {} again",
+      counted(others), makers_text(others), accepted_text(), total_of(others) == 1 ? "it" : "them");
+}
+
+std::string unusable_text(const Makers& makers, int driver) {
+  if (makers.empty()) return {};
+  const std::string newest(compiler_version(makers.rbegin()->first));
+  return fmt::format("{} made by {}, and this driver takes CUDA {} at most; {}", counted(makers), makers_text(makers),
+                     cuda_version_text(driver), driver_limit_mend(driver, newest));
+}
+
+std::optional<int> rank(std::string_view compiler, int driver) {
+  const std::string_view version = compiler_version(compiler);
+  if (!loads(driver, version)) return std::nullopt;
+  const auto& accepted = accepted_compilers();
+  return static_cast<int>(std::find(accepted.begin(), accepted.end(), version) - accepted.begin());
+}
+
+cache::Preference preference_for(int driver) {
+  return [driver](const cache::Facts& facts) { return rank(facts.compiler, driver); };
+}
+
+bool replaces(std::string_view compiler, std::string_view present) {
+  return is_accepted(compiler) && !is_accepted(present);
 }
 
 }  // namespace cubinet::jit

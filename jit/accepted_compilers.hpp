@@ -1,49 +1,65 @@
-// Which compilers made kernels that may run: those that this build was tested with, and what a driver loads.
+// Which compilers make kernels that this build trusts, and how entries of one kernel are ranked by what made them.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cache/cabinet.hpp"
+
 namespace cubinet::jit {
 
-// The NVRTC builds whose kernels this build of Cubinet was tested with, the best first: "13.0.88". How they were chosen
-// is in bench/results/2026-12-01-cpu/compilers.md.
+// The NVRTC builds whose kernels this build of Cubinet was tested with, the best first: "13.0.88". A compiler that
+// spills registers is not accepted; scripts/check-compilers and bench/results/2026-12-01-cpu/compilers.md say how they
+// were chosen.
 const std::vector<std::string>& accepted_compilers();
 
-// What an entry's facts say of the compiler that made it: "NVRTC 13.0.88", from Compiler::version(). Empty for an empty
-// version.
+// "13.0.88, 13.0.48, ...", for people.
+std::string accepted_text();
+
+// What an entry's facts say of the compiler that made it: "NVRTC 13.0.88" for a Compiler::version(). Empty for none.
 std::string compiler_name(std::string_view version);
 
-// The place among the accepted compilers of the one that `compiler` names ("NVRTC 13.0.88"), 0 the best; nothing for
-// one that is not accepted, or not known.
-std::optional<int> accepted_rank(std::string_view compiler);
+// "13.0.88" of "NVRTC 13.0.88"; empty for another text.
+std::string_view compiler_version(std::string_view compiler);
 
-// A version of CUDA as the driver tells it: cuDriverGetVersion answers 12040 for 12.4.
-struct CudaVersion {
-  int major = 0;
-  int minor = 0;
+// Whether `compiler` ("NVRTC 13.0.88") is among the accepted ones.
+bool is_accepted(std::string_view compiler);
 
-  friend bool operator==(const CudaVersion&, const CudaVersion&) = default;
-};
+// How many kernels each compiler made, by the text in their facts.
+using Makers = std::map<std::string, std::int64_t>;
 
-constexpr CudaVersion cuda_version(int driver_version) { return {driver_version / 1000, driver_version % 1000 / 10}; }
+// "NVRTC 13.0.88", or "NVRTC 13.0.88 (8), NVRTC 13.5.37 (2)" where there are several; a compiler that is not known is
+// "an unknown compiler". Empty for none.
+std::string makers_text(const Makers& makers);
 
-// "12.4".
-std::string to_string(CudaVersion version);
+// How many of them no accepted compiler made.
+std::int64_t unaccepted_of(const Makers& makers);
 
-// Whether a driver for CUDA `driver` loads a cubin of `compiler` ("NVRTC 13.0.88"). A cubin runs with every driver of
-// its CUDA major version and of later ones: NVIDIA, CUDA Compatibility, "Minor Version Compatibility". Without a driver,
-// or of a compiler that is not known, nothing speaks against it.
-bool can_load(std::string_view compiler, std::optional<CudaVersion> driver);
+// Whether a driver loads what all of them made. `driver` as for rank().
+bool loads_all(int driver, const Makers& makers);
 
-// How entries of one kernel are ranked (cache::Surroundings::preference) for a driver; without one, where kernels are
-// made to be run elsewhere, all can be loaded. Accepted compilers in their order, then all others: an engine takes such
-// an entry rather than compile while it serves. Nothing for what the driver cannot load.
-std::optional<int> rank(std::string_view compiler, std::optional<CudaVersion> driver);
+// "2 kernels were made by NVRTC 13.5.37, with which ...; a warmup with ... makes them again"; empty where accepted ones
+// made all.
+std::string unaccepted_text(const Makers& makers);
 
-// The rank of entries that no accepted compiler made.
-int unaccepted_rank();
+// That a driver does not load kernels which are there, and what mends it. Empty for none.
+std::string unusable_text(const Makers& makers, int driver);
+
+// The rank of an entry for a driver, see cache::Preference: the place of its compiler among the accepted ones, and
+// after them all others alike, which an engine takes rather than compile while it serves. Nothing for what the driver
+// does not load (driver_limit.hpp). `driver` as cuDriverGetVersion answers, 0: no limit, where kernels are made for
+// elsewhere. Pure.
+std::optional<int> rank(std::string_view compiler, int driver);
+
+// rank() for a cabinet.
+cache::Preference preference_for(int driver);
+
+// Whether a warmup that has `compiler` makes a kernel again that `present` made: an accepted compiler replaces one that
+// is not. Pure.
+bool replaces(std::string_view compiler, std::string_view present);
 
 }  // namespace cubinet::jit

@@ -1,8 +1,10 @@
 #include "jit/driver.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <array>
+#include <filesystem>
 
 // Expands a macro of cuda.h before it is turned into text: cuMemAlloc becomes "cuMemAlloc_v2".
 #define CUBINET_TEXT_OF(symbol) #symbol
@@ -19,10 +21,20 @@ struct Library {
 constexpr const char* kMend =
     "install the NVIDIA driver of this machine's GPU, or, in a container, start it with the GPU passed through";
 
+// Where the loader found the library that it opened by the name `asked`.
+std::string path_of(void* handle, const std::string& asked) {
+  const link_map* map = nullptr;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_name[0] == '\0') return asked;
+  const std::string found = map->l_name;
+  std::error_code trouble;
+  const std::string file = std::filesystem::canonical(found, trouble).string();
+  return trouble || file == found ? found : found + " (a link to " + file + ")";
+}
+
 // The first of the candidates that the loader accepts. Each refusal is appended to `tried`.
 Library open_first(const std::vector<std::string>& candidates, std::string& tried) {
   for (const std::string& candidate : candidates) {
-    if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return {handle, candidate};
+    if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return {handle, path_of(handle, candidate)};
     const char* reason = dlerror();
     tried += candidate + ": " + (reason != nullptr ? reason : "refused") + "\n";
   }
@@ -58,6 +70,12 @@ const char* fill(const Library& library, Driver& driver) {
   return nullptr;
 }
 
+// A toolkit's libcuda, there to be linked against on machines without a driver: its functions answer with one error.
+bool is_stub(const Library& library) {
+  decltype(&::cuInit) initialize = nullptr;
+  return resolve(library, "cuInit", initialize) && initialize(0) == CUDA_ERROR_STUB_LIBRARY;
+}
+
 std::string text_of(const Driver& driver, CUresult result) {
   const char* name = nullptr;
   const char* text = nullptr;
@@ -90,6 +108,13 @@ Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::stri
     for (const std::string& folder : folders) places += " and in " + folder;
     return fail(ErrorCode::driver_missing, "no CUDA driver: tried " + places + "; " + kMend, tried);
   }
+  if (is_stub(library)) {
+    return fail(ErrorCode::driver_missing, "no CUDA driver: " + library.path +
+                                               " is the stub of a CUDA toolkit, which programs are linked against and "
+                                               "which runs nothing; take its folder out of LD_LIBRARY_PATH and the "
+                                               "loader's configuration, and " +
+                                               kMend);
+  }
   auto driver = std::make_shared<Driver>();
   driver->path = library.path;
   if (const char* missing = fill(library, *driver)) {
@@ -98,6 +123,11 @@ Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::stri
   }
   if (auto started = initialize(*driver); !started) return tl::make_unexpected(started.error());
   return driver;
+}
+
+int Driver::version() const noexcept {
+  int number = 0;
+  return cuDriverGetVersion != nullptr && cuDriverGetVersion(&number) == CUDA_SUCCESS ? number : 0;
 }
 
 Expected<void> Driver::failure(CUresult result, std::string_view what) const {

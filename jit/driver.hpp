@@ -85,11 +85,16 @@ struct Driver {
   // Loads a function into the device's memory ahead of its first launch; null with drivers before 12.4.
   decltype(&::cuFuncLoad) cuFuncLoad = nullptr;
 
-  std::string path;  // of the library
+  // Of the library as the loader found it; where that is a link, the file it leads to follows: "A (a link to B)".
+  std::string path;
 
   // Opens libcuda.so.1 (then libcuda.so) through the loader's search path, then in each of `folders`, and initializes
-  // it. The error driver_missing names what was tried and what mends it, or says that there is no device.
+  // it. The error driver_missing names what was tried and what mends it, or says that the library is a toolkit's stub,
+  // or that there is no device.
   static Expected<std::shared_ptr<const Driver>> open(const std::vector<std::string>& folders = {});
+
+  // The CUDA version that it is for, as cuDriverGetVersion tells it: 12040 for 12.4; 0 where it does not.
+  [[nodiscard]] int version() const noexcept;
 
   // Success, or driver_failed with the driver's name and text for `result`. `what` names the call and its object,
   // as in "cuMemAlloc of 4096 bytes".

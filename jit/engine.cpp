@@ -70,11 +70,16 @@ const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRa
   return *std::find_if(problems.begin(), problems.end(), asks);
 }
 
+void add(Makers& makers, const Makers& more) {
+  for (const auto& [compiler, kernels] : more) makers[compiler] += kernels;
+}
+
 // What a second load made of those that the first one missed; `specs` are sorted.
 void add(KernelStore::Loaded& loaded, const KernelStore::Loaded& more, const std::vector<KernelSpec>& specs) {
   loaded.found += more.found;
   loaded.compiled += more.compiled;
   if (loaded.warning.empty()) loaded.warning = more.warning;
+  add(loaded.compilers, more.compilers);
   std::erase_if(loaded.missing,
                 [&](const KernelSpec& spec) { return std::binary_search(specs.begin(), specs.end(), spec); });
 }
@@ -91,6 +96,15 @@ Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
   if (errors.size() > 1) error.message = fmt::format("{} kernels are missing: {}", errors.size(), error.message);
   for (const Error& each : errors) error.detail += each.message + "\n";
   return error;
+}
+
+// The warning, and what is to be said of those that made the kernels.
+std::string with_remarks(std::string warning, const KernelStore::Loaded& loaded, const Driver& driver) {
+  for (const std::string& remark :
+       {unaccepted_text(loaded.compilers), unusable_text(loaded.unusable, driver.version())}) {
+    if (!remark.empty()) warning += (warning.empty() ? "" : "; ") + remark;
+  }
+  return warning;
 }
 
 }  // namespace
@@ -119,6 +133,7 @@ Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, co
   sort_distinct(generic);
   const auto spares = store_->load(generic, MissPolicy::fallback);
   if (!spares) return tl::make_unexpected(spares.error());
+  add(loaded.compilers, spares->compilers);
 
   const auto is_ready = [&](const KernelSpec& spec) { return store_->find_loaded(spec) != nullptr; };
   for (const ProblemRange& wanted : problems) {
@@ -170,7 +185,8 @@ Expected<std::vector<PreparedGemm>> Engine::prepare(const std::vector<ProblemRan
     report->missing = loaded->compiled + static_cast<std::int64_t>(loaded->missing.size());
     report->compiled = loaded->compiled;
     report->milliseconds = util::milliseconds_since(start);
-    report->warning = std::move(loaded->warning);
+    report->warning = with_remarks(std::move(loaded->warning), *loaded, store_->device()->driver());
+    report->compilers = makers_text(loaded->compilers);
   }
   return prepared;
 }

@@ -10,15 +10,16 @@
 
 namespace cubinet::jit {
 
-// What compiling takes of one kind of memory: `base` bytes with any number of threads, and `per_job` for each that
-// compiles. Within `least` one thread was seen to do it; with less NVRTC fails, or ends the process.
+// What compiling takes of one kind of memory: `base` bytes with any number of jobs, and `per_job` for each. `least`: the
+// smallest that one job has succeeded in; with less NVRTC fails or crashes.
 struct CompileMemory {
   std::int64_t base = 0;
   std::int64_t per_job = 1;  // > 0
   std::int64_t least = 0;
 };
 
-// What was measured (docs/design.md, "Memory of the host"), with room to spare.
+// What was measured (docs/design.md, "Memory of the host"), with room to spare. It holds with workers and without: of
+// address space and data a worker needs its own, a process that compiles itself as much for each job.
 CompileMemory compile_memory(util::MemoryKind kind);
 
 // As many jobs as there are cores, or fewer where the available bytes hold fewer; never less than one, since one that

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "jit/jobs.hpp"
 #include "util/cores.hpp"
 #include "util/parallel.hpp"
@@ -93,11 +95,13 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
     auto kernels = QuantizationKernels::load(parts_.device, object.payload, spec.architecture);
     if (!kernels) return tl::make_unexpected(std::move(kernels.error()));
     quantization_ = std::make_shared<const QuantizationKernels>(std::move(*kernels));
+    compilers_[spec] = object.facts.compiler;
     return {};
   }
   auto kernel = load_kernel(parts_.device, spec, object.payload);
   if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
   loaded_.emplace(spec, std::make_shared<const LoadedKernel>(std::move(*kernel)));
+  compilers_[spec] = object.facts.compiler;
   return {};
 }
 
@@ -120,6 +124,26 @@ std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& spe
     }
   }
   return others;
+}
+
+// Those that the cabinet has all the same: made by a compiler that is too new for the driver.
+Makers KernelStore::unusable_of(const std::vector<KernelSpec>& missing) const {
+  Makers makers;
+  if (!parts_.cabinet) return makers;
+  for (const KernelSpec& spec : missing) {
+    const std::string record = record_of(spec);
+    if (const auto object = parts_.cabinet->find_any(key_of(record), record)) ++makers[object->facts.compiler];
+  }
+  return makers;
+}
+
+Makers KernelStore::compilers_of(const std::vector<KernelSpec>& specs) const {
+  const std::lock_guard lock(mutex_);
+  Makers makers;
+  for (const KernelSpec& spec : specs) {
+    if (const auto found = compilers_.find(spec); found != compilers_.end()) ++makers[found->second];
+  }
+  return makers;
 }
 
 Expected<void> KernelStore::load_all(const Finds& finds, Uses& uses) {
@@ -236,7 +260,14 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   Loaded result;
   result.warning = parts_.cabinet_problem;
   Finds finds;
+  const std::int64_t damaged_before = damaged();
   auto missing = find_all(not_loaded(specs), finds);
+  result.unusable = unusable_of(missing);
+  if (const std::int64_t found_damaged = damaged() - damaged_before; found_damaged > 0) {
+    if (!result.warning.empty()) result.warning += "; ";
+    result.warning += fmt::format("{} damaged {} set aside in quarantine/ of {}", found_damaged,
+                                  found_damaged == 1 ? "entry was" : "entries were", parts_.cabinet->root().native());
+  }
   if (missing.empty() || miss != MissPolicy::error) {
     if (auto loaded = load_all(finds, uses); !loaded) return tl::make_unexpected(std::move(loaded.error()));
   }
@@ -245,6 +276,7 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
     missing.clear();
   }
   result.missing = std::move(missing);
+  result.compilers = compilers_of(specs);
   result.found = static_cast<std::int64_t>(specs.size() - result.missing.size()) - result.compiled;
   return result;
 }
@@ -330,7 +362,10 @@ bool KernelStore::wait_for_background(std::chrono::milliseconds patience) const 
 
 Error KernelStore::refusal(const KernelSpec& spec, const Problem& problem, MRange range) const {
   const std::string command = warm_command(problem, range, spec.architecture, parts_.cache_root);
-  return missing_kernel(spec, command);
+  Error error = missing_kernel(spec, command);
+  const std::string unusable = unusable_text(unusable_of({spec}), parts_.device->driver().version());
+  if (!unusable.empty()) error.message = describe(spec) + ": " + unusable + "; " + error.message;
+  return error;
 }
 
 Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,

@@ -16,6 +16,7 @@
 
 #include "cache/cabinet.hpp"
 #include "cubinet/cubinet.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "jit/asked_problems.hpp"
 #include "jit/compiler.hpp"
 #include "jit/driver.hpp"
@@ -62,6 +63,8 @@ class KernelStore final : public MissHandler {
     std::int64_t found = 0;  // in the cabinet, or loaded before
     std::int64_t compiled = 0;
     std::vector<KernelSpec> missing;  // only where nothing may be compiled; they are not loaded
+    Makers compilers;                 // of those that are loaded
+    Makers unusable;                  // of those that the cabinet has and this driver does not load
     std::string warning;              // why the cabinet was not used, or new kernels were not stored
   };
 
@@ -113,12 +116,16 @@ class KernelStore final : public MissHandler {
     std::size_t row;
   };
 
+  // How many damaged entries look-ups have set aside.
+  [[nodiscard]] std::int64_t damaged() const { return parts_.cabinet ? parts_.cabinet->set_aside() : 0; }
   [[nodiscard]] cache::Cabinet* cabinet() { return parts_.cabinet ? &*parts_.cabinet : nullptr; }
   std::shared_ptr<Compiler> compiler();
   void rest();
   [[nodiscard]] bool is_loaded(const KernelSpec& spec) const;
   [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
   std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, Finds& finds) const;
+  [[nodiscard]] Makers unusable_of(const std::vector<KernelSpec>& missing) const;
+  [[nodiscard]] Makers compilers_of(const std::vector<KernelSpec>& specs) const;
   Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss, Uses& uses);
   Expected<void> load_all(const Finds& finds, Uses& uses);
   Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses);
@@ -133,12 +140,13 @@ class KernelStore final : public MissHandler {
   void make_for_all(const KernelSpec& spec) noexcept;
 
   EngineParts parts_;
-  mutable std::mutex mutex_;  // guards the next five, and set() of every table; never held over a compilation
+  mutable std::mutex mutex_;  // guards the next six, and set() of every table; never held over a compilation
   std::condition_variable made_;
   std::set<KernelSpec> in_work_;
   std::shared_ptr<Compiler> compiler_;
   std::map<KernelSpec, std::shared_ptr<const LoadedKernel>> loaded_;
   std::shared_ptr<const QuantizationKernels> quantization_;
+  std::map<KernelSpec, std::string> compilers_;  // of what is loaded
 
   std::mutex uses_mutex_;                // guards the next two
   std::unique_ptr<cache::Lease> lease_;  // what is loaded; null where nobody can evict it, or nothing is

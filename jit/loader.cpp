@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "jit/driver_limit.hpp"
+
 namespace cubinet::jit {
 namespace {
 
@@ -38,8 +40,14 @@ Expected<LoadedModule> LoadedModule::load(std::shared_ptr<const DeviceContext> d
   const Driver& driver = device->driver();
   CUlibrary library = nullptr;
   const CUresult result = driver.cuLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (auto loaded = driver.check(result, "cuLibraryLoadData of a kernel"); !loaded)
-    return tl::make_unexpected(loaded.error());
+  if (auto loaded = driver.check(result, "cuLibraryLoadData of a kernel"); !loaded) {
+    // Each driver has a code of its own for code that is newer than it is.
+    if (auto takes = check_driver_limit(driver, compiler_of_cubin(cubin)); !takes) {
+      takes.error().detail = std::move(loaded.error().message);
+      return tl::make_unexpected(std::move(takes.error()));
+    }
+    return tl::make_unexpected(std::move(loaded.error()));
+  }
   return LoadedModule(std::move(device), library);
 }
 

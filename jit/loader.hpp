@@ -29,7 +29,8 @@ struct EntryPoint {
 // A cubin in a device's memory. Owning and movable; unloads it, so nothing of it may be running by then.
 class LoadedModule {
  public:
-  // Refuses a cubin for another architecture before the driver sees it. `cubin` is not needed afterwards.
+  // Refuses a cubin for another architecture before the driver sees it. `cubin` is not needed afterwards. One that the
+  // driver does not take since a newer CUDA made it is wrong_device, too, with the driver's own words as the detail.
   static Expected<LoadedModule> load(std::shared_ptr<const DeviceContext> device, std::string_view cubin,
                                      const std::string& architecture);
   LoadedModule(LoadedModule&& other) noexcept;

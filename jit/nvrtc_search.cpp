@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
 constexpr const char* kMend =
-    "install a CUDA 13 toolkit, or `pip install nvidia-cuda-nvrtc`, and name its folder with CUDA_HOME or "
+    "install a CUDA 13 toolkit, or `pip install nvidia-cuda-nvrtc==13.0.88`, and name its folder with CUDA_HOME or "
     "CUBINET_NVRTC_DIR";
 
 std::vector<std::string> folders_to_search(const std::vector<std::string>& given) {

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "jit/accepted_compilers.hpp"
 #include "util/clock.hpp"
 #include "util/elapsed.hpp"
 
@@ -15,7 +16,7 @@ std::int32_t launch_smem_bytes(const KernelSpec& spec, const Resources& resource
   return resources.static_smem_bytes + (takes_constants(spec) ? dynamic_smem_bytes(spec.config) : 0);
 }
 
-cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
+cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel, const Compiler& compiler) {
   cache::Facts facts;
   facts.family = spec.family;
   facts.arch = spec.architecture;
@@ -27,6 +28,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
   facts.smem_bytes = launch_smem_bytes(spec, kernel.resources);
   facts.compile_ms = kernel.resources.compile_ms;
   facts.created = util::system_clock().seconds();
+  facts.compiler = compiler_name(compiler.version());
   facts.kernel_names = std::move(kernel.kernel_names);
   // The entry point of a specialized family has the family's name, whatever the compiler's log looks like.
   if (facts.kernel_names.empty() && takes_constants(spec)) facts.kernel_names.push_back(spec.family);
@@ -35,8 +37,10 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel) {
 
 // A kernel that is to be had, under its name.
 struct Wanted {
-  explicit Wanted(const KernelSpec& kernel) : spec(kernel), record(record_of(kernel)), key(key_of(record)) {}
+  explicit Wanted(const KernelSpec& kernel, Standard least = Standard::usable)
+      : spec(kernel), standard(least), record(record_of(kernel)), key(key_of(record)) {}
   const KernelSpec& spec;
+  Standard standard;
   std::string record;
   cache::Key key;
 };
@@ -53,7 +57,7 @@ Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet
     if (cabinet != nullptr) cabinet->record_misses({wanted.key});
     return tl::make_unexpected(std::move(kernel.error()));
   }
-  cache::Facts facts = facts_of(wanted.spec, *kernel);
+  cache::Facts facts = facts_of(wanted.spec, *kernel, compiler);
   Provided provided{wanted.key, {std::move(kernel->cubin), wanted.record, std::move(facts)}, true, {}};
   if (cabinet != nullptr) {
     auto stored = cabinet->publish(wanted.key, provided.object, cache::Origin::compiled);
@@ -67,17 +71,25 @@ Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet
 
 Expected<Attempt> attempt(const Wanted& wanted, Compiler& compiler, cache::Cabinet* cabinet) {
   cache::Claim claim;
+  bool replaces = false;  // what is there does not meet the standard
+  const auto look = [&]() -> std::optional<Provided> {
+    auto found = find(wanted, *cabinet);
+    if (!found || meets(wanted.standard, found->object.facts, compiler)) return found;
+    replaces = true;
+    return std::nullopt;
+  };
   if (cabinet != nullptr) {
-    if (auto found = find(wanted, *cabinet)) return Attempt{std::move(found)};
+    if (auto found = look()) return Attempt{std::move(found)};
     claim = cabinet->claim(wanted.key);
     if (claim.taken()) return Attempt{std::nullopt, claim.holder()};
     // It may have been published, and the claim on it released, between the two looks.
     if (claim.mine()) {
-      if (auto found = find(wanted, *cabinet)) return Attempt{std::move(found)};
+      if (auto found = look()) return Attempt{std::move(found)};
     }
   }
   auto made = make(wanted, compiler, cabinet);
   if (!made) return tl::make_unexpected(std::move(made.error()));
+  made->replaced = replaces && made->store_problem.empty();
   return Attempt{std::move(*made)};
 }
 
@@ -96,18 +108,23 @@ Expected<Provided> provide_or_throw(const Wanted& wanted, Compiler& compiler, ca
 
 }  // namespace
 
+bool meets(Standard standard, const cache::Facts& facts, const Compiler& compiler) {
+  return standard == Standard::usable || !replaces(compiler_name(compiler.version()), facts.compiler);
+}
+
 std::optional<Provided> find(const KernelSpec& spec, const cache::Cabinet& cabinet) {
   return find(Wanted(spec), cabinet);
 }
 
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
-                           std::chrono::milliseconds patience) {
-  const auto work = [&] { return provide_or_throw(Wanted(spec), compiler, cabinet, patience); };
+                           std::chrono::milliseconds patience, Standard standard) {
+  const auto work = [&] { return provide_or_throw(Wanted(spec, standard), compiler, cabinet, patience); };
   return without_exceptions(ErrorCode::compile_failed, work, spec.family);
 }
 
-Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet) {
-  const auto work = [&] { return attempt(Wanted(spec), compiler, cabinet); };
+Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
+                                 Standard standard) {
+  const auto work = [&] { return attempt(Wanted(spec, standard), compiler, cabinet); };
   return without_exceptions(ErrorCode::compile_failed, work, spec.family);
 }
 

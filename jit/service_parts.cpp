@@ -5,27 +5,37 @@
 #include <utility>
 #include <vector>
 
+#include "jit/accepted_compilers.hpp"
+
 namespace cubinet::jit {
 namespace {
 
 void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
-  if (options.cache_root.empty() && options.layers.empty()) return;
   const std::vector<std::filesystem::path> layers(options.layers.begin(), options.layers.end());
   const auto tell = [&parts](const std::string& problem) {
     parts.cabinet_problem += (parts.cabinet_problem.empty() ? "" : "; ") + problem;
   };
+  // Who refuses what is missing makes nothing that could be stored.
+  if (options.cache_root.empty() && options.miss != MissPolicy::error) {
+    tell(
+        "no cache folder is named (CUBINET_CACHE_DIR, XDG_CACHE_HOME and HOME give none): what is compiled is not "
+        "stored");
+  }
+  if (options.cache_root.empty() && options.layers.empty()) return;
   const auto limits = cache::limits_from(options.cache_max_size, options.cache_max_entries);
   if (!limits) tell(limits.error().message);
   cache::Surroundings surroundings;
   surroundings.limits = limits.value_or(cache::default_limits);
   surroundings.promote = options.promote;
   surroundings.bundle_key = options.bundle_key;
+  surroundings.preference = preference_for(parts.device->driver().version());
   // A cabinet that cannot be used is no error, whatever went wrong with it.
   auto stack = without_exceptions(ErrorCode::cache_unusable, [&] {
     return cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
   });
   if (!stack) return tell(stack.error().message);
   for (const std::string& problem : stack->problems) tell(problem);
+  if (!stack->cabinet.notice().empty()) tell(stack->cabinet.notice());
   parts.cabinet = std::move(stack->cabinet);
 }
 

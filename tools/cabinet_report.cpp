@@ -182,12 +182,13 @@ std::string largest_section(Entries entries, bool use_known) {
 }
 
 std::string coverage_section(const std::vector<warmup::CoverageRecord>& records) {
-  HtmlTable table({"recorded", "problems", "M", "arch", "templates", "executed on", ">kernels"});
+  HtmlTable table({"recorded", "problems", "M", "arch", "compilers", "templates", "executed on", ">kernels"});
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
     table.add({day_of(one.recorded), problems_text(subject.problems), range_text(subject.problems),
-               target_text(one, records), one.current ? "this build's" : "another build's",
-               subject.executed ? subject.executed->device : "-", std::to_string(one.kernels)});
+               target_text(one, records), jit::makers_text(one.compilers),
+               one.current ? "this build's" : "another build's", subject.executed ? subject.executed->device : "-",
+               std::to_string(one.kernels)});
   }
   return "<h2>What it is complete for</h2>\n" + (records.empty() ? "<p>Nothing is recorded.</p>\n" : table.text());
 }
@@ -196,6 +197,10 @@ std::string damage_section(const cache::Survey& survey, const cache::Stats& stat
   std::string text = "<h2>Damage</h2>\n";
   text += fmt::format("<p>{} files in objects/ look damaged; {} were set aside before.</p>\n", survey.damaged.size(),
                       stats.quarantined);
+  if (stats.quarantine_files > 0) {
+    text += fmt::format("<p>quarantine/ holds {}, {}.</p>\n", count_text(stats.quarantine_files, "file"),
+                        size_of(stats.quarantine_bytes));
+  }
   if (!survey.index_problem.empty()) text += fmt::format("<p class=\"note\">{}</p>\n", html_text(survey.index_problem));
   if (survey.damaged.empty()) return text;
   HtmlTable table({"damaged"});
@@ -217,7 +222,7 @@ std::string report_page(const std::string& root, const cache::Survey& survey, co
           card("damaged", std::to_string(stats.damaged)) + "</div>\n";
   if (!entries.empty())
     body += groups_section(entries, use_known) + charts(entries, use_known) + largest_section(entries, use_known);
-  body += coverage_section(warmup::read_records(stats.coverage)) + damage_section(survey, stats);
+  body += coverage_section(warmup::read_records(stats.coverage, survey.entries)) + damage_section(survey, stats);
   return html_page("Cubinet cabinet " + root, body);
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/accepted_compilers.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/toolchain.hpp"
 #include "util/digest.hpp"
@@ -27,7 +28,10 @@ std::string key_complaint(const std::string& text) {
 }  // namespace
 
 Expected<cache::Cabinet> open_cabinet(const std::string& root) {
-  return cache::Cabinet::open(root, false, {.limits = environment_limits().value_or(cache::default_limits)});
+  cache::Surroundings surroundings;
+  surroundings.limits = environment_limits().value_or(cache::default_limits);
+  surroundings.preference = jit::preference_for(0);
+  return cache::Cabinet::open(root, false, surroundings);
 }
 
 Command add_cache_command(Command cache, const char* name, const char* help, const std::string& details,

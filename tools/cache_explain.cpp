@@ -10,6 +10,7 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/driver.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
@@ -53,16 +54,15 @@ void print_differences(const std::vector<jit::Difference>& differences, const ch
 }
 
 Json entry_name(const cache::Entry& entry) {
-  return Json{{"key", entry.key.hex()},
-              {"family", entry.facts.family},
-              {"n", entry.facts.n},
-              {"k", entry.facts.k},
-              {"config", entry.facts.config}};
+  return Json{{"key", entry.key.hex()},       {"compiler", entry.facts.compiler},
+              {"family", entry.facts.family}, {"n", entry.facts.n},
+              {"k", entry.facts.k},           {"config", entry.facts.config}};
 }
 
 std::string entry_text(const cache::Entry& entry) {
-  return fmt::format("{}  {} N={} K={} {}", entry.key.hex().substr(0, shown_digits), short_text(entry.facts.family),
-                     size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
+  return fmt::format("{}  {} N={} K={} {}{}", entry.key.hex().substr(0, shown_digits), short_text(entry.facts.family),
+                     size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts),
+                     entry.facts.compiler.empty() ? "" : ", made by " + short_text(entry.facts.compiler));
 }
 
 int explain_two(const CacheOptions& options, const cache::Entry& first, const cache::Entry& second) {
@@ -76,6 +76,11 @@ int explain_two(const CacheOptions& options, const cache::Entry& first, const ca
   if (differences.empty()) print("the records are the same\n");
   print_differences(differences, "FIRST", "SECOND");
   return exit_done;
+}
+
+int driver_here() {
+  const auto driver = jit::Driver::open();
+  return driver ? (*driver)->version() : 0;
 }
 
 // The cabinet and the layers that an engine of this environment would search: what can be opened of them, as it would.
@@ -99,6 +104,7 @@ struct Searched {
   std::list<cache::Cabinet> places;
   std::vector<cache::Cabinet*> cabinets;
   std::vector<Error> problems;  // of what an engine would do without
+  int driver = driver_here();   // 0: there is none, and nothing says what it would load
 };
 
 // What this build asks for where it once asked for an entry.
@@ -112,7 +118,7 @@ std::optional<Successor> successor_of(const cache::Entry& entry, const std::stri
   if (!spec) return std::nullopt;
   const Searched searched(root);
   searched.tell_problems();
-  return Successor{warmup::Explainer(searched.cabinets).explain(*spec),
+  return Successor{warmup::Explainer(searched.cabinets, searched.driver).explain(*spec),
                    jit::differences(entry.record, jit::record_of(*spec))};
 }
 
@@ -166,13 +172,22 @@ Json kernel_object(const jit::KernelSpec& spec, const warmup::Explanation& expla
               {"config", jit::config_name(spec)},
               {"state", warmup::name(explanation.presence)},
               {"where", explanation.where},
+              {"compiler", explanation.compiler},
+              {"accepted", explanation.accepted},
               {"why", explanation.why},
               {"nearest", nearest ? Json(nearest->entry.key.hex()) : Json()},
               {"differences", differences_array(nearest ? nearest->differences : std::vector<jit::Difference>())}};
 }
 
+// "/opt/kernels, made by NVRTC 13.0.88".
+std::string hit_text(const warmup::Explanation& explanation) {
+  const std::string maker = explanation.compiler.empty() ? "an unknown compiler" : explanation.compiler;
+  const char* const remark = explanation.accepted ? "" : ", which this build was not tested with";
+  return fmt::format("{}, made by {}{}", explanation.where, maker, remark);
+}
+
 void print_kernel(const jit::KernelSpec& spec, const warmup::Explanation& explanation) {
-  const std::string& detail = explanation.presence == warmup::Presence::hit ? explanation.where : explanation.why;
+  const std::string detail = explanation.presence == warmup::Presence::hit ? hit_text(explanation) : explanation.why;
   print(fmt::format("{}  {}\n  {}: {}\n", explanation.key.hex().substr(0, shown_digits), jit::describe(spec),
                     warmup::name(explanation.presence), one_line(detail)));
   if (explanation.nearest) print(fmt::format("  nearest: {}\n", entry_text(explanation.nearest->entry)));
@@ -189,7 +204,7 @@ int explain_plan(const CacheOptions& options, const warmup::Plan& plan, const st
   const Searched searched(root);
   if (searched.cabinets.empty()) return report_error(nothing_opened(searched.problems), options.json, exit_failed);
   searched.tell_problems();
-  const warmup::Explainer explainer(searched.cabinets);
+  const warmup::Explainer explainer(searched.cabinets, searched.driver);
   std::size_t hits = 0;
   Json kernels = Json::array();
   for (const warmup::PlannedKernel& kernel : plan.kernels) {

@@ -64,7 +64,7 @@ inline constexpr const char* explain_help =
     "Examples:\n  cubinet cache explain 3f9a01c2\n  cubinet cache explain 3f9a01c2 77d0be11\n"
     "  cubinet cache explain --shape 4096,7168,8 --m 300\n\n"
     "With --json, for a key:\n"
-    "  entries       the one or two entries {key, family, n, k, config}\n"
+    "  entries       the one or two entries {key, compiler, family, n, k, config}\n"
     "  wanted        the key that this build asks for in its place; null: none, the family or its\n"
     "                constants are not this build's\n"
     "  current       true: it is the same key\n"
@@ -75,10 +75,12 @@ inline constexpr const char* explain_help =
     "  nvrtc         the version that this build prefers; a look-up takes any\n"
     "  searched      of the cabinet and the layers, in order, those that could be opened\n"
     "  hits, misses  how many kernels\n"
-    "  kernels       {key, family, n, k, config, state, where, why, nearest, differences}; state is\n"
-    "                hit, damaged, unreadable, set aside (damaged before), evicted (to keep within\n"
-    "                limits), stale (the same kernel of other templates or an earlier build) or absent; where\n"
-    "                has it; nearest is the key of the entry that is most like it\n";
+    "  kernels       {key, family, n, k, config, state, where, compiler (empty: none), accepted (this\n"
+    "                build was tested with it), why, nearest, differences}; state is hit, unusable (made\n"
+    "                by a compiler that is too new for the driver here), damaged, unreadable, set aside\n"
+    "                (damaged before), evicted (to keep within limits), stale (the same kernel of other\n"
+    "                templates or an earlier build) or absent; where has it; nearest is the key of\n"
+    "                the entry that is most like it\n";
 
 inline constexpr const char* stats_help =
     "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
@@ -94,6 +96,9 @@ inline constexpr const char* stats_help =
     "  bytes         of their files together\n"
     "  hits          of all entries; null: the index could not be read\n"
     "  quarantined   damaged files that were set aside\n"
+    "  quarantine_files, quarantine_bytes\n"
+    "                what quarantine/ holds, damaged indexes too: at most 1,000 files and 256 MiB, the\n"
+    "                latest; the limits of the cabinet do not count it\n"
     "  compile_ms    milliseconds that the entries took to compile, together\n"
     "  compilers     what compiled the entries: a list of {compiler (empty: not recorded), entries}\n"
     "  damaged       files in objects/ that look damaged; they are no entries\n"
@@ -103,8 +108,9 @@ inline constexpr const char* stats_help =
     "                compiles, damage (files that look-ups set aside), evictions,\n"
     "                evicted_misses (misses of what an eviction had removed)}\n"
     "  coverage      what a warmup has made the cabinet complete for, and nothing is missing of:\n"
-    "                a list of {problems, m_range, arch, num_sms, nvrtc, current (made from the\n"
-    "                templates of this build), executed (null, or {device, driver}), kernels (how\n"
+    "                a list of {problems, m_range, arch, num_sms, nvrtc (builds that made its\n"
+    "                entries, \"13.0.88\"), current (made from the templates of this build), executed (null, or "
+    "{device, driver}), kernels (how\n"
     "                many), recorded (seconds since 1970)}; problems is a list of {dtype, layout, n, k,\n"
     "                groups, m_range}, whose n, k and groups are 0 where it is the generic kernels alone;\n"
     "                the record's m_range goes from the smallest to the largest M of them\n";
@@ -153,6 +159,8 @@ inline constexpr const char* verify_help =
     "  leftovers     files that killed writers left in tmp/\n"
     "  index_problem why the index could not be read as it is, else empty\n"
     "  index_busy    true: another process held it, and it was not compared\n"
+    "  index_unused  true: it is left alone, index_problem says why, and it was not compared: a newer\n"
+    "                build has written it, or its file system keeps no locks; no damage\n"
     "  repaired      true: --repair was given and all of the above is mended\n"
     "  unmended      damaged files that --repair could not set aside\n"
     "  index_unmended why --repair could not put the rows right, else empty\n";

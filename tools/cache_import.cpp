@@ -6,6 +6,7 @@
 
 #include "cache/bundle_transfer.hpp"
 #include "cubinet/cubinet.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_help.hpp"
 #include "tools/table.hpp"
@@ -63,7 +64,7 @@ int import_entries(const ImportOptions& options, const std::string& root, bool j
   if (!key) return report_error(key.error(), json, exit_usage);
   const auto bundle = cache::Bundle::open(options.file, *key);
   if (!bundle) return report_error(bundle.error(), json, exit_failed);
-  const auto report = cache::import_bundle(*bundle, root, {.limits = *limits});
+  const auto report = cache::import_bundle(*bundle, root, {.limits = *limits, .preference = jit::preference_for(0)});
   if (!report) return report_error(report.error(), json, exit_failed);
   if (bundle->contents().is_signed() && !*key) {
     note(options.file + " is signed, and nothing was asked of the signature: --verify-key FILE does");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/accepted_compilers.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
 #include "tools/cache_help.hpp"
@@ -21,6 +22,13 @@ using util::format_byte_size;
 
 using Records = std::vector<warmup::CoverageRecord>;
 
+// "13.0.88", or "13.0.88, 13.4.92".
+std::string versions_text(const jit::Makers& makers) {
+  std::vector<std::string_view> versions;
+  for (const auto& [compiler, kernels] : makers) versions.push_back(jit::compiler_version(compiler));
+  return fmt::format("{}", fmt::join(versions, ", "));
+}
+
 Json coverage_array(const Records& records) {
   Json array = Json::array();
   for (const warmup::CoverageRecord& one : records) {
@@ -32,6 +40,7 @@ Json coverage_array(const Records& records) {
                          {"m_range", {range.first, range.last}},
                          {"arch", subject.architecture},
                          {"num_sms", subject.num_sms},
+                         {"nvrtc", versions_text(one.compilers)},
                          {"current", one.current},
                          {"executed", std::move(executed)},
                          {"kernels", one.kernels},
@@ -60,8 +69,9 @@ std::string compilers_text(const cache::Stats& stats) {
 void print_coverage(const Records& records) {
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
-    std::string text = fmt::format("complete     for {}; M {}, {}: {}; {} ago", problems_text(subject.problems),
-                                   range_text(subject.problems), target_text(one, records),
+    const std::string makers = one.compilers.empty() ? "" : ", " + jit::makers_text(one.compilers);
+    std::string text = fmt::format("complete     for {}; M {}, {}{}: {}; {} ago", problems_text(subject.problems),
+                                   range_text(subject.problems), target_text(one, records), makers,
                                    count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
     if (subject.executed) text += "; executed on " + subject.executed->device;
     if (!one.current) text += "; with the templates of another build";
@@ -97,6 +107,10 @@ constexpr Figure figures[] = {
      true},
     {"quarantined", "quarantined", as_number, "quarantined", "gauge", "Damaged files that were set aside.", 1,
      &cache::Stats::quarantined, false},
+    {"quarantine_files", nullptr, as_number, "quarantine_files", "gauge", "Files in quarantine/.", 1,
+     &cache::Stats::quarantine_files, false},
+    {"quarantine_bytes", nullptr, as_size, "quarantine_bytes", "gauge", "Size of the files in quarantine/.", 1,
+     &cache::Stats::quarantine_bytes, false},
     {"compile_ms", "compiled in", as_time, "compile_seconds", "gauge", "Time that the entries took to compile.", 1e-3,
      &cache::Stats::compile_ms, false},
     {"damaged", nullptr, as_number, "damaged", "gauge", "Files in objects/ that look damaged.", 1,
@@ -122,7 +136,7 @@ void print_counters(const cache::Counters& counters) {
       counters.hits, counters.misses, counters.evicted_misses, counters.compiles, counters.damage, counters.evictions));
 }
 
-void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
+void print_object_of(const cache::Stats& stats, const Records& records, const cache::Cabinet& cabinet) {
   Json object{{"cache", cabinet.root().string()}, {"persist", cache::persistence_name(cabinet.persistence())}};
   for (const Figure& figure : figures) {
     if (!known(figure, stats)) {
@@ -135,11 +149,11 @@ void print_object_of(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   object["unreadable"] = unreadable_array(stats.unreadable);
   object["index_problem"] = stats.index_problem;
   object["counters"] = stats.index_problem.empty() ? counters_object(stats.counters) : Json();
-  object["coverage"] = coverage_array(warmup::read_records(stats.coverage));
+  object["coverage"] = coverage_array(records);
   print_object(object);
 }
 
-void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
+void print_text(const cache::Stats& stats, const Records& records, const cache::Cabinet& cabinet) {
   print(fmt::format("{:<13}{} (persistence {})\n", "cache", one_line(cabinet.root().string()),
                     cache::persistence_name(cabinet.persistence())));
   for (const Figure& figure : figures) {
@@ -147,9 +161,13 @@ void print_text(const cache::Stats& stats, const cache::Cabinet& cabinet) {
     const std::string value = known(figure, stats) ? figure.text(value_of(figure, stats)) : "unknown";
     print(fmt::format("{:<13}{}\n", figure.label, value));
   }
+  if (stats.quarantine_files > 0) {
+    print(fmt::format("{:<13}{}, {}\n", "quarantine", count_text(stats.quarantine_files, "file"),
+                      format_byte_size(stats.quarantine_bytes)));
+  }
   if (!stats.compilers.empty()) print(fmt::format("{:<13}{}\n", "compilers", compilers_text(stats)));
   if (stats.index_problem.empty()) print_counters(stats.counters);
-  print_coverage(warmup::read_records(stats.coverage));
+  print_coverage(records);
 }
 
 // A label of Prometheus: backslash, quote and line feed are escaped in its value, which is UTF-8 whatever the folder's
@@ -193,12 +211,13 @@ int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet)
   const cache::Stats stats = cabinet.stats(*survey);
   survey->index_problem = stats.index_problem;  // the counters, too, are read from it
   note_shortfalls(*survey);
+  const Records records = warmup::read_records(stats.coverage, survey->entries);
   if (prometheus) {
     print_metrics(stats, cabinet);
   } else if (options.json) {
-    print_object_of(stats, cabinet);
+    print_object_of(stats, records, cabinet);
   } else {
-    print_text(stats, cabinet);
+    print_text(stats, records, cabinet);
   }
   return exit_done;
 }

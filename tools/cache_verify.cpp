@@ -11,15 +11,29 @@
 namespace cubinet::tools {
 namespace {
 
+void print_keys(const char* what, const std::vector<cache::Key>& keys) {
+  for (const cache::Key& key : keys) print(fmt::format("{}: {}\n", what, key.hex()));
+}
+
+Json key_array(const std::vector<cache::Key>& keys) {
+  Json array = Json::array();
+  for (const cache::Key& key : keys) array.push_back(key.hex());
+  return array;
+}
+
 void print_report(const cache::VerifyReport& report, bool repair, bool repaired) {
   for (const std::string& name : report.damaged) print(fmt::format("damaged: {}\n", one_line(name)));
   for (const cache::Unreadable& one : report.unreadable) {
     print(fmt::format("unreadable: {}\n", one_line(one.reason)));
   }
   if (!report.index_problem.empty()) print(fmt::format("index: {}\n", one_line(report.index_problem)));
-  const std::string rows = report.index_busy ? "index not compared"
-                                             : fmt::format("{} objects without a row, {} rows without an object",
-                                                           report.orphans, report.missing);
+  // Without an index every object is an orphan.
+  if (report.index_problem.empty()) print_keys("without a row", report.orphan_keys);
+  print_keys("without an object", report.missing_keys);
+  const std::string rows =
+      report.index_busy || report.index_unused
+          ? "index not compared"
+          : fmt::format("{} objects without a row, {} rows without an object", report.orphans, report.missing);
   print(fmt::format("{} checked, {} damaged, {}, {} leftovers{}\n", report.checked, report.damaged.size(), rows,
                     report.leftovers, repaired ? "; repaired" : ""));
   if (report.leftovers > 0 && !repair) {
@@ -31,7 +45,7 @@ void print_report(const cache::VerifyReport& report, bool repair, bool repaired)
 int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
   const auto report = cabinet.verify(repair);
   if (!report) return report_error(report.error(), options.json, exit_failed);
-  const bool index_sound = report->index_problem.empty() || report->index_busy;
+  const bool index_sound = report->index_problem.empty() || report->index_busy || report->index_unused;
   const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0 && index_sound;
   const bool readable = report->unreadable.empty();
   const bool repaired =
@@ -42,10 +56,13 @@ int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
                       {"damaged", report->damaged},
                       {"unreadable", unreadable_array(report->unreadable)},
                       {"orphans", report->orphans},
+                      {"orphan_keys", key_array(report->orphan_keys)},
                       {"missing", report->missing},
+                      {"missing_keys", key_array(report->missing_keys)},
                       {"leftovers", report->leftovers},
                       {"index_problem", report->index_problem},
                       {"index_busy", report->index_busy},
+                      {"index_unused", report->index_unused},
                       {"repaired", repaired},
                       {"unmended", report->unmended},
                       {"index_unmended", report->index_unmended}});

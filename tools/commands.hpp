@@ -35,7 +35,8 @@ struct WarmupPaths {
   std::string from;
 };
 
-// Says in the progress file, if it may be written, that the command line of a warmup was refused.
-void tell_refused_warmup(const WarmupPaths& paths, const std::string& message);
+// Says in the progress file, if it may be written, that a warmup failed before it could say so: its command line was
+// refused, or it was ended by what it threw.
+void tell_failed_warmup(const WarmupPaths& paths, const std::string& message);
 
 }  // namespace cubinet::tools

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cubinet/cubinet.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "jit/jobs.hpp"
 #include "tools/doctor_check.hpp"
 #include "tools/doctor_driver.hpp"
@@ -34,16 +35,28 @@ struct DoctorOptions {
 constexpr const char* doctor_help =
     "Example:\n"
     "  cubinet doctor\n"
-    "Exit code 0 when `cubinet warmup` can work here. It needs NVRTC and a cache folder; without a\n"
-    "driver or a device kernels can be compiled and stored, but not run.\n"
+    "Exit code 0 when `cubinet warmup` can work here, and a driver that is here loads what it makes. Warmup\n"
+    "needs NVRTC and a cache folder; without a driver or a device kernels can be compiled and stored, but\n"
+    "not run.\n"
     "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend, note}}; warmup says whether\n"
     "kernels can be compiled and stored here, run whether they can be run.";
+
+// That kernels of this NVRTC are made again once there is an accepted one; empty for one of these.
+std::string unaccepted_note(const std::string& version) {
+  if (jit::is_accepted(jit::compiler_name(version))) return {};
+  return fmt::format(
+      "this build was not tested with it: what it makes is used, and made again by a warmup with one of {}",
+      jit::accepted_text());
+}
 
 Check check_nvrtc(const Toolchain& toolchain) {
   if (toolchain.missing) return absent("NVRTC", *toolchain.missing);
   const jit::NvrtcLocation& location = location_of(toolchain);
-  return {"NVRTC", State::ok, fmt::format("version {}, from {}", location.version, location.path), "",
-          passed_over(toolchain)};
+  std::string notes = passed_over(toolchain);
+  if (const std::string note = unaccepted_note(location.version); !note.empty()) {
+    notes += (notes.empty() ? "" : "; ") + note;
+  }
+  return {"NVRTC", State::ok, fmt::format("version {}, from {}", location.version, location.path), "", notes};
 }
 
 // Where kernels are compiled: in a process of their own, unless there can be none.
@@ -52,7 +65,8 @@ Check check_worker(const Toolchain& toolchain) {
   if (toolchain.missing) return {name, State::absent, "not started: there is no NVRTC for it", "", ""};
   const std::string& reason = location_of(toolchain).in_process;
   if (reason.empty()) return {name, State::ok, jit::shipped_worker(), "", ""};
-  return {name, State::absent, reason, "", "kernels are compiled in the process that asks, and a fault of NVRTC ends it"};
+  return {name, State::absent, reason, "",
+          "kernels are compiled in the process that asks, and a fault of NVRTC ends it"};
 }
 
 // What mends a probe that NVRTC `version` refused. The templates are for NVRTC 13: an older one may not know them, and
@@ -125,7 +139,7 @@ void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
   }
   print(warmup ? "Warmup works here. " : "Warmup does not work here. ");
   print(runs ? "Kernels can be run here.\n"
-             : "Kernels cannot be run here: that takes a driver and an sm_90a device.\n");
+             : "Kernels cannot be run here: that takes an sm_90a device and a driver that loads them.\n");
 }
 
 int run(const DoctorOptions& options) {
@@ -136,9 +150,10 @@ int run(const DoctorOptions& options) {
   for (const Check& check : checks) warmup = warmup && check.state == State::ok;
   checks.insert(checks.begin() + 1, check_worker(toolchain));
   const auto driver = jit::Driver::open();
-  checks.push_back(check_driver(driver));
+  checks.push_back(check_driver(driver, toolchain.compiler->version()));
+  const bool too_old = checks.back().state == State::failed;
   checks.push_back(check_device(driver, ServiceOptions::from_environment().device));
-  const bool runs = checks.back().state == State::ok;
+  const bool runs = checks.back().state == State::ok && !too_old;
 
   if (options.json) {
     Json array = Json::array();
@@ -153,7 +168,7 @@ int run(const DoctorOptions& options) {
   } else {
     print_checks(checks, warmup, runs);
   }
-  return warmup ? exit_done : exit_failed;
+  return warmup && !too_old ? exit_done : exit_failed;
 }
 
 }  // namespace

@@ -4,13 +4,18 @@
 
 #include <fmt/format.h>
 
+#include "jit/driver_limit.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
 
-Check check_driver(const OpenedDriver& driver) {
+Check check_driver(const OpenedDriver& driver, const std::string& compiler) {
   if (!driver) return absent("driver", driver.error(), "not needed for warmup; to run kernels");
-  return {"driver", State::ok, fmt::format("from {}", (*driver)->path), ""};
+  const int version = (*driver)->version();
+  const std::string found = fmt::format("CUDA {}, from {}", jit::cuda_version_text(version), (*driver)->path);
+  if (jit::loads(version, compiler)) return {"driver", State::ok, found, ""};
+  return {"driver", State::failed, fmt::format("{}: too old for kernels of NVRTC {}", found, compiler),
+          jit::driver_limit_mend(version, compiler)};
 }
 
 Check check_device(const OpenedDriver& driver, int ordinal) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "jit/driver.hpp"
 #include "tools/doctor_check.hpp"
@@ -11,7 +12,9 @@ namespace cubinet::tools {
 
 using OpenedDriver = Expected<std::shared_ptr<const jit::Driver>>;
 
-Check check_driver(const OpenedDriver& driver);
+// Fails where the driver is too old for what NVRTC `compiler`, a version, makes. None is `absent`: kernels can be made
+// all the same.
+Check check_driver(const OpenedDriver& driver, const std::string& compiler);
 
 // Of the device with that number.
 Check check_device(const OpenedDriver& driver, int ordinal);

@@ -18,7 +18,7 @@ std::string room_text(const util::MemoryRoom& room) {
 
 // Of jobs that were given and memory does not hold: whoever gave them may know better.
 void tell_given_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
-  constexpr const char* risk = "NVRTC may fail for want of memory, or end the process";
+  constexpr const char* risk = "kernels may fail for want of memory";
   const jit::Jobs held = jit::choose_jobs(jobs.count, rooms);
   if (const auto room = jit::check_memory(rooms); !room) {
     note(fmt::format("{}; tried all the same, as --jobs says: {}", room.error().message, risk));

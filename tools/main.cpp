@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
 #include "tools/signals.hpp"
+#include "util/expected.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -61,14 +61,16 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
+// Has the progress file of a warmup that ends here say why.
+void tell_failure(int argc, char** argv, const std::string& message) {
+  const auto path = [&](std::string_view option) { return given(argc, argv, option); };
+  tell_failed_warmup({path("--progress-file"), path("--cache"), path("--model"), path("--from")}, message);
+}
+
 int parse_and_run(CommandLine& line, int argc, char** argv) {
   const auto exit_code = line.parse(words_of(argc, argv));
   if (exit_code) return *exit_code;
-  if (line.names("warmup")) {
-    const auto path = [&](std::string_view option) { return given(argc, argv, option); };
-    tell_refused_warmup({path("--progress-file"), path("--cache"), path("--model"), path("--from")},
-                        exit_code.error().message);
-  }
+  if (line.names("warmup")) tell_failure(argc, argv, exit_code.error().message);
   return report_error(exit_code.error(), wants_json(argc, argv), exit_usage);
 }
 
@@ -89,16 +91,24 @@ int run(int argc, char** argv) {
   return finish_output() ? exit_code : static_cast<int>(exit_failed);
 }
 
+// The end of a command by what it threw: a defect, or no memory or thread. `warmup` is the only subcommand with a
+// progress file.
+int report_thrown(const Error& error, int argc, char** argv) noexcept {
+  const bool warms = argc > 1 && std::strcmp(argv[1], "warmup") == 0;
+  static_cast<void>(without_exceptions(error.code, [&]() -> Expected<void> {
+    if (warms) tell_failure(argc, argv, error.message);
+    return {};
+  }));
+  return report_error(error, wants_json(argc, argv), exit_failed);
+}
+
 }  // namespace
 }  // namespace cubinet::tools
 
 int main(int argc, char** argv) {
   cubinet::tools::fill_standard_descriptors();
   cubinet::tools::ignore_signal(SIGXFSZ);
-  try {
-    return cubinet::tools::run(argc, argv);
-  } catch (const std::exception& exception) {  // a defect, or no memory
-    return cubinet::tools::report_error(cubinet::error_of(exception, cubinet::ErrorCode::io),
-                                        cubinet::tools::wants_json(argc, argv), cubinet::tools::exit_failed);
-  }
+  const auto exit_code = cubinet::without_exceptions(
+      cubinet::ErrorCode::io, [&]() -> cubinet::Expected<int> { return cubinet::tools::run(argc, argv); });
+  return exit_code ? *exit_code : cubinet::tools::report_thrown(exit_code.error(), argc, argv);
 }

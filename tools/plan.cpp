@@ -19,11 +19,16 @@ struct PlanOptions {
 constexpr const char* plan_example =
     "Example:\n"
     "  cubinet plan --model config.json --ep 8 --m-max 8192\n"
+    "  cubinet plan --model config.json --sglang \"python3 -m sglang.launch_server --tp 8 --ep 8\"\n"
+    "  cubinet plan --vllm \"vllm serve /models/DeepSeek-V3 -tp 8 --enable-expert-parallel\"\n"
     "  cubinet plan --shape 4096,7168,32 --dtype fp8 --layout masked --json\n";
 
 constexpr const char* plan_help =
-    "JSON: {unique_kernels, arch, nvrtc, m_range, kernels[] {key, family, n, k, groups, m_ranges,\n"
-    "config, uses[]}}, one element of kernels[] per key. A kernel does not depend on the number of\n"
+    "JSON: {unique_kernels, arch, nvrtc, m_range, derivation[] {quantity, value, how}, notes[], kernels[]\n"
+    "{key, family, n, k, groups, m_ranges, config, uses[]}}. derivation says how the model's file and the\n"
+    "options lead to each number, notes what was not understood or has no kernel as it is stored; m_range\n"
+    "goes from the smallest M of the plan to the largest. One element of kernels[] per key. A kernel does not depend "
+    "on the number of\n"
     "groups, so it may serve several problems: uses[] lists {groups, m_ranges} of each, and groups and\n"
     "m_ranges repeat the first. An m_range is [first, last], both included. A kernel with n and k 0 has\n"
     "them at run time and stands in for any other of its family; so has the family fp8_quantization, one\n"
@@ -74,13 +79,14 @@ int run(const PlanOptions& options) {
   for (const std::string& text : request->notes) note(text);
 
   if (!options.json) {
+    if (!request->derivation.empty()) print(warmup::derivation_text(request->derivation) + "\n");
     print_plan(*plan);
     const MRange range = warmup::whole_range(request->plan.problems);
     print(fmt::format("{} kernels for {}, M from {} to {}\n", plan->kernels.size(), options.request.arch, range.first,
                       range.last));
     return exit_done;
   }
-  print_json(warmup::plan_json(request->plan, *plan));
+  print_json(warmup::plan_json(*request, *plan));
   return exit_done;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "tools/output.hpp"
@@ -37,6 +38,7 @@ ProgressState state_of(Phase phase) {
 ProgressSurroundings completed(ProgressSurroundings surroundings) {
   if (!surroundings.time_of_day) surroundings.time_of_day = machine_time;
   if (!surroundings.print) surroundings.print = log;
+  if (!surroundings.pause) surroundings.pause = [](auto time) { std::this_thread::sleep_for(time); };
   return surroundings;
 }
 
@@ -164,7 +166,8 @@ void ProgressScreen::draw(const ProgressCounts& counts) {
 ProgressBeat::ProgressBeat(std::filesystem::path path, const ProgressSurroundings& surroundings)
     : path_(std::move(path)),
       real_path_(wanted() ? util::real_path(path_).value_or(path_) : path_),
-      surroundings_(surroundings) {}
+      surroundings_(surroundings),
+      run_(wanted() ? this_run() : RunIdentity{}) {}
 
 void ProgressBeat::tick(const ProgressCounts& counts) {
   const std::lock_guard lock(mutex_);
@@ -180,23 +183,35 @@ bool ProgressBeat::write(const ProgressCounts& counts, ProgressState state, cons
 
 void ProgressBeat::withdraw() noexcept {
   const std::lock_guard lock(mutex_);
-  if (wanted() && !left_) remove_progress(surroundings_.calls, real_path_);
+  if (wanted() && !obstacle_) remove_progress(surroundings_.calls, real_path_);
 }
 
 bool ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {
-  if (!wanted() || left_) return true;
+  if (!wanted()) return true;
   const double now = surroundings_.time_of_day();
-  if (const auto mine = check_progress(path_, now); !mine && mine.error().code == ErrorCode::invalid_argument) {
-    left_ = true;
-    problem_ = mine.error().message;
+  last_ = surroundings_.now();
+  obstacle_ = progress_obstacle(path_, run_, now);
+  if (obstacle_) {
+    if (problem_.empty()) problem_ = obstacle_->message;
     return true;
   }
-  last_ = surroundings_.now();
   written_ = counts;
-  const std::string text = progress_object(counts, state, message, getpid(), now);
+  const std::string text = progress_object(counts, state, message, run_, now);
   const auto replaced = replace_progress(surroundings_.calls, path_, text);
   if (!replaced && problem_.empty()) problem_ = replaced.error().message;
   return replaced.has_value();
+}
+
+// A run that was killed in another container cannot be told from one that lives but by its heartbeat.
+bool ProgressBeat::write_last(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  bool written = write_locked(counts, state, message);
+  const auto heartbeat = [this] { return obstacle_ && obstacle_->keeper ? obstacle_->keeper->heartbeat : 0; };
+  for (const double first = heartbeat(); first != 0 && heartbeat() == first;) {
+    surroundings_.pause(std::chrono::milliseconds(100));
+    written = write_locked(counts, state, message);
+  }
+  return written;
 }
 
 std::string ProgressBeat::take_problem() {
@@ -262,7 +277,10 @@ void ProgressDisplay::tick() {
 
 void ProgressDisplay::write(ProgressState state, const std::string& message) noexcept {
   bool written = false;
-  attempt([&] { written = beat_.write(book_.counts(), state, message); });
+  attempt([&] {
+    const auto counts = book_.counts();
+    written = ended_ ? beat_.write_last(counts, state, message) : beat_.write(counts, state, message);
+  });
   if (!written) beat_.withdraw();
   attempt([this] {
     const std::string problem = beat_.take_problem();

@@ -30,8 +30,9 @@ ProgressStyle progress_style(bool quiet);
 // What the display needs of the world outside; tests bring their own. The references must outlive it.
 struct ProgressSurroundings {
   std::function<util::Moment()> now = util::now;
-  std::function<double()> time_of_day;          // seconds since 1970; empty: this machine's
-  std::function<void(std::string_view)> print;  // standard error when empty
+  std::function<double()> time_of_day;                   // seconds since 1970; empty: this machine's
+  std::function<void(std::string_view)> print;           // standard error when empty
+  std::function<void(std::chrono::milliseconds)> pause;  // sleeps when empty
   util::SystemCalls& calls = util::system_calls();
   std::chrono::milliseconds period{100};  // in which bar, lines and file are looked after; 0: no threads
 };
@@ -104,8 +105,11 @@ class ProgressBeat {
   [[nodiscard]] bool wanted() const { return !path_.empty(); }
   // Writes when it is due.
   void tick(const ProgressCounts& counts);
-  // False: it could not be written. A file that check_progress is against is left to others from then on.
+  // False: it could not be written. A file that progress_obstacle is against is left to others, for so long.
   bool write(const ProgressCounts& counts, ProgressState state, const std::string& message);
+  // The same for the last word. Where another run keeps the file this waits for its next heartbeat, 10 seconds at most:
+  // without one that run has ended, and the file is this one's.
+  bool write_last(const ProgressCounts& counts, ProgressState state, const std::string& message);
   // Takes away the file, where what it says is not true any more.
   void withdraw() noexcept;
   // Why it could not be written the first time that it could not, once; then empty.
@@ -117,12 +121,13 @@ class ProgressBeat {
   std::filesystem::path path_;       // as the user named it
   std::filesystem::path real_path_;  // found beforehand: a withdrawal may have no memory
   const ProgressSurroundings& surroundings_;
+  const RunIdentity run_;
   std::mutex mutex_;  // guards everything below
   util::Moment last_{};
   ProgressCounts written_;
   std::string problem_;
   bool told_ = false;
-  bool left_ = false;  // to whom it belongs
+  std::optional<ProgressObstacle> obstacle_;  // of the latest attempt to write
 };
 
 // All of it together: begin() each phase, finish() each kernel, end() once. Screen and file have a thread each, so that

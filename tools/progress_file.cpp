@@ -41,6 +41,15 @@ std::optional<Number> number_behind(std::string_view text, std::string_view name
   return parsed.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
+// The text that follows `name`, up to its end; empty where there is none, or one that JSON had to spell otherwise.
+std::string text_behind(std::string_view text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = text.substr(at + name.size());
+  const std::string_view value = rest.substr(0, rest.find('"'));
+  return value.find('\\') == std::string_view::npos && value.size() < rest.size() ? std::string(value) : std::string();
+}
+
 // Of the text that progress_object begins with: all that is looked for stands before the first text of another's.
 std::optional<ProgressMark> parse_mark(std::string_view text) {
   constexpr std::string_view first = "{\"pid\":";
@@ -50,7 +59,9 @@ std::optional<ProgressMark> parse_mark(std::string_view text) {
   const auto is = [text](ProgressState state) {
     return text.find(fmt::format("\"state\":\"{}\"", state_name(state))) != std::string_view::npos;
   };
-  return ProgressMark{*process, !is(ProgressState::compiling) && !is(ProgressState::executing), *heartbeat};
+  RunIdentity run{*process, text_behind(text, R"("run":")"), text_behind(text, R"("host":")"),
+                  text_behind(text, R"("pid_namespace":")")};
+  return ProgressMark{std::move(run), !is(ProgressState::compiling) && !is(ProgressState::executing), *heartbeat};
 }
 
 bool is_alive(std::int64_t process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM; }
@@ -74,9 +85,12 @@ std::string state_name(ProgressState state) {
 }
 
 std::string progress_object(const ProgressCounts& counts, ProgressState state, const std::string& message,
-                            std::int64_t process, double heartbeat) {
+                            const RunIdentity& run, double heartbeat) {
   const std::vector<util::JsonMember> members = {
-      {"pid", std::to_string(process)},
+      {"pid", std::to_string(run.process)},
+      {"run", util::json_string(run.run)},
+      {"host", util::json_string(run.host)},
+      {"pid_namespace", util::json_string(run.pid_namespace)},
       {"state", util::json_string(state_name(state))},
       {"done", std::to_string(counts.done)},
       {"total", std::to_string(counts.total)},
@@ -114,19 +128,24 @@ Expected<std::optional<ProgressMark>> read_progress(const fs::path& path) {
                           path.native()));
 }
 
-bool kept_by_another(const ProgressMark& mark, double now) {
+bool kept_by_another(const ProgressMark& mark, const RunIdentity& own, double now) {
   constexpr double old = 10;  // as for a watchdog
-  if (mark.is_final || mark.process <= 0 || mark.process == getpid()) return false;
-  return std::abs(now - mark.heartbeat) < old && is_alive(mark.process);
+  if (mark.is_final || mark.run.process <= 0 || std::abs(now - mark.heartbeat) >= old) return false;
+  if (mark.run.run == own.run) return false;
+  const bool same_namespace = !own.pid_namespace.empty() && mark.run.pid_namespace == own.pid_namespace;
+  if (!same_namespace) return true;  // a number of another namespace says nothing of its process, alive or not
+  return mark.run.process != own.process && is_alive(mark.run.process);
 }
 
-Expected<void> check_progress(const fs::path& path, double now) {
-  const auto mark = read_progress(path);
-  if (!mark) return tl::make_unexpected(mark.error());
-  if (!*mark || !kept_by_another(**mark, now)) return {};
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("{} is kept by process {}, which is at work; name a file for each", path.native(), (*mark)->process));
+std::optional<ProgressObstacle> progress_obstacle(const fs::path& path, const RunIdentity& own, double now) {
+  auto mark = read_progress(path);
+  if (!mark && mark.error().code == ErrorCode::invalid_argument) return ProgressObstacle{mark.error().message, {}};
+  if (!mark || !*mark || !kept_by_another(**mark, own, now)) return std::nullopt;
+  const RunIdentity& keeper = (*mark)->run;
+  const std::string where = keeper.host.empty() || keeper.host == own.host ? "" : " on " + keeper.host;
+  return ProgressObstacle{fmt::format("{} is kept by process {}{}, which is at work; name a file for each",
+                                      path.native(), keeper.process, where),
+                          std::move(*mark)};
 }
 
 Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, const std::string& text) {
@@ -134,7 +153,8 @@ Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, 
 }
 
 void remove_progress(util::SystemCalls& calls, const fs::path& path) noexcept {
-  if (!is_taken(path)) calls.unlink(path.native());
+  if (is_taken(path) || calls.unlink(path.native()) == 0) return;
+  if (errno == EMFILE || errno == ENFILE) ::unlink(path.c_str());  // takes no descriptor for the folders on the way
 }
 
 }  // namespace cubinet::tools

@@ -115,7 +115,7 @@ void add_recorded(Command command, RequestOptions& options, std::ptrdiff_t first
 std::vector<Option> add_request_options(Command command, RequestOptions& options) {
   constexpr std::int64_t most_sms = 1024;
   const auto before = static_cast<std::ptrdiff_t>(command.options().size());
-  const Option model = command.file("--model", options.model, "A model's config.json");
+  const Option model = command.file("--model", options.model, "A model's config.json, or the folder where it lies");
   const Option shape =
       command
           .option("--shape", options.shapes, "A grouped GEMM as one rank sees it, instead of a model; may be repeated")

@@ -17,8 +17,8 @@ struct RequestOptions : warmup::RequestOptions {
 
 // What --help of each subcommand says of the types, below its example.
 inline constexpr const char* types_help =
-    "Without --dtype a model is planned in fp8 where its quantization_config has quant_method fp8 and\n"
-    "weight_block_size [128,128], else in bf16.\n";
+    "Without --dtype a model is planned in fp8 where its experts are stored as FP8 in blocks of 128 x 128,\n"
+    "else in bf16, with a note where they are stored as something that no kernel takes.\n";
 
 // Adds the options to a subcommand, and returns them; `options` must outlive it.
 std::vector<Option> add_request_options(Command command, RequestOptions& options);

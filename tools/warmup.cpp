@@ -36,6 +36,7 @@ struct WarmupOptions {
 constexpr const char* warmup_example =
     "Example:\n"
     "  cubinet warmup --model config.json --ep 8 --cache /opt/kernels\n"
+    "  cubinet warmup --model config.json --sglang \"--tp 8 --ep 8\" --cache /opt/kernels\n"
     "  cubinet warmup --model config.json --ep 8 --dtype bf16,fp8\n"
     "  cubinet warmup --model config.json --ep 8 --execute --memory-budget 2GiB\n";
 
@@ -48,8 +49,8 @@ constexpr const char* warmup_help =
     "With --execute every kernel is run afterwards on the first GPU that this process sees, on random\n"
     "operands as large as the budget allows, and compared with a reference. Where a kernel does not fit,\n"
     "the GPU is another one or there is none, it is compiled, not executed: that is exit code 1 with\n"
-    "--strict alone. A wrong result is exit code 1 in every case. The kernels that check are kept in the\n"
-    "cabinet, too.\n";
+    "--strict alone. A wrong result, or a driver that is too old for a kernel, is exit code 1 in every\n"
+    "case. The kernels that check are kept in the cabinet, too.\n";
 
 // An arena of 64 MiB for each thread that allocates, as those of the progress do, would be most of what is left to one
 // thread that compiles.
@@ -81,12 +82,6 @@ Finish finish_of(warmup::ExecutionOutcome outcome) {
   return Finish::failed;
 }
 
-// What is to be done, once the command line is understood.
-struct Task {
-  warmup::Campaign campaign;
-  std::vector<std::string> notes;  // about the model
-};
-
 // Before anything is written there: no part of the cabinet may be replaced, nor what is read, nor what others made.
 // A file that another warmup keeps is no mistake that costs the work: the display leaves it alone.
 Expected<void> check_progress_file(const WarmupPaths& paths) {
@@ -101,7 +96,8 @@ Expected<void> check_progress_file(const WarmupPaths& paths) {
   return fail(ErrorCode::invalid_argument, "--progress-file: " + there.error().message);
 }
 
-Expected<Task> understand(const WarmupOptions& options) {
+// What is to be done, once the command line is understood.
+Expected<warmup::Campaign> understand(const WarmupOptions& options) {
   auto rooms = util::memory_rooms();
   auto jobs = parse_jobs(options.jobs, rooms);
   if (!jobs) return tl::make_unexpected(jobs.error());
@@ -113,15 +109,16 @@ Expected<Task> understand(const WarmupOptions& options) {
   if (!root) return tl::make_unexpected(root.error());
   const auto limits = environment_limits();
   if (!limits) return tl::make_unexpected(limits.error());
-  return Task{{.request = std::move(request->plan),
-               .plan = std::move(*plan),
-               .root = std::move(*root),
-               .limits = *limits,
-               .nvrtc_folders = ServiceOptions::from_environment().nvrtc_folders,
-               .rooms = std::move(rooms),
-               .jobs = std::move(*jobs),
-               .execution = options.execution},
-              std::move(request->notes)};
+  return warmup::Campaign{.request = std::move(request->plan),
+                          .plan = std::move(*plan),
+                          .derivation = std::move(request->derivation),
+                          .notes = std::move(request->notes),
+                          .root = std::move(*root),
+                          .limits = *limits,
+                          .nvrtc_folders = ServiceOptions::from_environment().nvrtc_folders,
+                          .rooms = std::move(rooms),
+                          .jobs = std::move(*jobs),
+                          .execution = options.execution};
 }
 
 // That the environment names an NVRTC, and another one compiles; and where it does.
@@ -191,15 +188,16 @@ int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
     return report_error(apart.error(), options.json, exit_usage);
   }
   ProgressDisplay display(progress_style(options.quiet), options.progress_file);
-  const auto task = understand(options);
-  if (!task) return give_up(task.error(), options, exit_usage, display);
+  const auto campaign = understand(options);
+  if (!campaign) return give_up(campaign.error(), options, exit_usage, display);
   if (!options.quiet) {
-    for (const std::string& text : task->notes) note(text);
-    tell_jobs(task->campaign.jobs, task->campaign.rooms);
+    for (const std::string& text : campaign->notes) note(text);
+    tell_jobs(campaign->jobs, campaign->rooms);
+    if (!options.json) print(warmup::derivation_text(campaign->derivation));
   }
-  share_one_arena(task->campaign.jobs);
+  share_one_arena(campaign->jobs);
   Shown shown(display, options.quiet);
-  const auto report = warmup::run(task->campaign, shown, stop);
+  const auto report = warmup::run(*campaign, shown, stop);
   if (!report.refused) return say(report, options, display);
   if (!options.quiet) remark(report);
   return give_up(*report.refused, options, exit_failed, display);
@@ -237,7 +235,7 @@ void add_warmup(Command root) {
   command.action([options] { return run_watched(*options); });
 }
 
-void tell_refused_warmup(const WarmupPaths& paths, const std::string& message) {
+void tell_failed_warmup(const WarmupPaths& paths, const std::string& message) {
   if (!check_progress_file(paths)) return;
   ProgressDisplay(ProgressStyle::none, paths.progress_file).end(ProgressState::failed, message);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cache/layout.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "tools/execution.hpp"
 #include "tools/output.hpp"
 #include "tools/table.hpp"
@@ -22,13 +23,17 @@ std::string execution_line(const warmup::CampaignReport& outcome) {
 }  // namespace
 
 const char* const warmup_fields_help =
-    "JSON: {unique_kernels, compiled, stored, hits, shared, failed, failures[] {key, family, code,\n"
+    "JSON: {unique_kernels, compiled, stored, replaced, hits, shared, failed, failures[] {key, family, code,\n"
     "message, log}, remaining, executed, execution_failures[] {key, family, n, k, config, message},\n"
     "not_executed[] {key, family, n, k, config, state (compiled, not executed|not compiled), reason},\n"
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
-    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache, jobs,\n"
-    "jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job}; stored says how many of compiled the\n"
-    "cabinet holds now, shared how many of hits another process made meanwhile, launches and\n"
+    "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache,\n"
+    "cache_notice, jobs, jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job,\n"
+    "compiler, compilers[] {compiler, kernels, accepted}, derivation[], notes[]}; stored says how many of\n"
+    "compiled the cabinet holds now, replaced how many of these took the place of a kernel of a compiler\n"
+    "that this build was not tested with; compiler is the one that was opened (empty: none), compilers\n"
+    "those that made the plan's kernels; derivation and notes are those of cubinet plan; shared says how\n"
+    "many of hits another process made meanwhile, launches and\n"
     "peak_device_bytes (the most device memory in use beyond that at the start) are those of executing;\n"
     "without --execute they are 0. persist off: something could not be stored or was evicted again, and\n"
     "persist_problem why, which is exit code 1. seconds are those of the whole command. damaged entries were found "
@@ -42,27 +47,32 @@ const char* const warmup_fields_help =
     "coverage_problem: all of it is done, and why that could not be recorded; empty otherwise.\n";
 
 const char* const progress_fields_help =
-    "--progress-file: {pid, state (compiling|executing|done|failed|interrupted), done, total, compiled,\n"
-    "hits, failed, seconds, rate, eta_seconds, heartbeat, current, current_seconds, message}, replaced\n"
-    "whole at each change, but at most four times a second, and at least once a second. heartbeat is the\n"
-    "time of day in seconds since 1970: where it is old and state says compiling or executing, the\n"
-    "process hangs or is gone. rate is kernels per second, and it and eta_seconds are null until known;\n"
-    "current is in work, or says for which process this one is waiting, for current_seconds. A state\n"
-    "that is neither of the two is final, and eta_seconds is null then. FILE lies outside the cabinet, one\n"
-    "for each process: one that another keeps gets a note, and is left to it. A file with anything else in\n"
-    "it is refused.\n";
+    "--progress-file: {pid, run, host, pid_namespace, state (compiling|executing|done|failed|interrupted),\n"
+    "done, total, compiled, hits, failed, seconds, rate, eta_seconds, heartbeat, current, current_seconds,\n"
+    "message}, replaced whole at each change, but at most four times a second, and at least once a second.\n"
+    "heartbeat is the time of day in seconds since 1970: where it is old and state says compiling or\n"
+    "executing, the process hangs or is gone. run is a number of this run alone; pid counts in pid_namespace\n"
+    "and on host. rate is kernels per second, and it and eta_seconds are null until known; current is in\n"
+    "work, or says for which process this one is waiting, for current_seconds. A state that is neither of\n"
+    "the two is final, and eta_seconds is null then. FILE lies outside the cabinet, one for each process:\n"
+    "one that another run keeps gets a note, and is left to it until that run ends or its heartbeat is old.\n"
+    "A file with anything else in it is refused.\n";
 
 std::string warmup_text(const warmup::CampaignReport& outcome) {
   const warmup::Report& report = outcome.report;
   std::string text =
       fmt::format("{}: {} compiled", count_text(static_cast<std::int64_t>(outcome.kernels), "kernel"), report.compiled);
+  if (report.replaced > 0)
+    text += fmt::format(" ({} of them in the place of an unaccepted compiler's)", report.replaced);
   if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
   text += fmt::format(", {} were there", report.hits);
   if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
-  return fmt::format("{}; {}\ncache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
-                     one_line(outcome.root), cache::persistence_name(report.persist), execution_line(outcome));
+  const std::string makers = jit::makers_text(report.compilers);
+  return fmt::format("{}; {}\n{}cache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
+                     makers.empty() ? "" : "made by " + one_line(makers) + "\n", one_line(outcome.root),
+                     cache::persistence_name(report.persist), execution_line(outcome));
 }
 
 void explain(const warmup::Report& report) {
@@ -87,6 +97,8 @@ void remark(const warmup::CampaignReport& outcome) {
                      outcome.damaged == 1 ? "entry was" : "entries were",
                      cache::Layout{outcome.root}.quarantine().string()));
   }
+  if (const std::string text = jit::unaccepted_text(outcome.report.compilers); !text.empty()) note(text);
+  if (!outcome.root_notice.empty()) note(outcome.root_notice);
   if (outcome.coverage_problem.empty()) return;
   const bool unknown = outcome.coverage == warmup::CoverageState::unknown;
   note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +

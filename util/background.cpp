@@ -6,7 +6,7 @@
 namespace cubinet::util {
 
 BackgroundThread::~BackgroundThread() {
-  std::deque<std::function<void()>> dropped;
+  std::list<std::function<void()>> dropped;
   {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -14,14 +14,14 @@ BackgroundThread::~BackgroundThread() {
   }
   dropped.clear();  // without the lock: what a task holds may post in its turn when it goes
   changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  thread_ = StackThread();  // waits for it
 }
 
 bool BackgroundThread::post(std::function<void()> task) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (over_) return false;
-    if (!started_) thread_ = std::thread([this] { run(); });
+    if (!started_) thread_ = StackThread(work_stack_bytes, [this] { run(); });
     started_ = true;
     tasks_.push_back(std::move(task));
   } catch (const std::exception&) {

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <mutex>
-#include <thread>
+
+#include "util/stack_thread.hpp"
 
 namespace cubinet::util {
 
@@ -27,10 +28,10 @@ class BackgroundThread {
 
   std::mutex mutex_;  // guards the rest but for the thread itself
   std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
+  std::list<std::function<void()>> tasks_;
   bool over_ = false;
   bool started_ = false;
-  std::thread thread_;
+  StackThread thread_;
 };
 
 }  // namespace cubinet::util

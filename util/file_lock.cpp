@@ -54,9 +54,12 @@ Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path&
   return std::optional<FileLock>(FileLock(std::move(file)));
 }
 
-bool is_locked(const std::filesystem::path& path) {
+LockState lock_state(const std::filesystem::path& path) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), system_calls());
-  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!file || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return LockState::free;
+  return errno == EWOULDBLOCK ? LockState::held : LockState::unknown;
 }
+
+bool is_locked(const std::filesystem::path& path) { return lock_state(path) == LockState::held; }
 
 }  // namespace cubinet::util

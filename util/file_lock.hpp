@@ -37,7 +37,11 @@ class FileLock {
   pid_t owner_;
 };
 
-// Whether somebody holds a lock on the file. False, too, where it cannot be opened.
+// unknown: the file system keeps no locks. A file that cannot be opened is free.
+enum class LockState { free, held, unknown };
+LockState lock_state(const std::filesystem::path& path);
+
+// Whether somebody is known to hold a lock on the file.
 bool is_locked(const std::filesystem::path& path);
 
 }  // namespace cubinet::util

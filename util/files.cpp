@@ -54,7 +54,10 @@ Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std:
   return file;
 }
 
-bool links_unsupported(int error) { return error == EPERM || error == EOPNOTSUPP || error == ENOSYS; }
+// What file systems say that know no hard links, or allow none here; where it has another reason the rename fails, too.
+bool links_unsupported(int error) {
+  return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EACCES || error == EMLINK;
+}
 
 // Why a staged file got no name. not_found, with its own name, when it is not there any more; never because of the
 // folder that it was to go into.
@@ -185,14 +188,35 @@ Expected<std::string> read_at(const File& file, std::uint64_t offset, std::size_
   return content;
 }
 
-Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links) {
-  const auto opened = open_file(path, follow_links);
-  if (!opened) return tl::make_unexpected(opened.error());
-  if (opened->bytes > max_bytes) {
+namespace {
+
+Expected<std::string> read_opened(const OpenedFile& opened, const std::filesystem::path& path,
+                                  std::uint64_t max_bytes) {
+  if (opened.bytes > max_bytes) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("{} holds {} bytes, more than the {} allowed", path.native(), opened->bytes, max_bytes));
+                fmt::format("{} holds {} bytes, more than the {} allowed", path.native(), opened.bytes, max_bytes));
   }
-  return read_at(opened->file, 0, static_cast<std::size_t>(opened->bytes), path);
+  return read_at(opened.file, 0, static_cast<std::size_t>(opened.bytes), path);
+}
+
+}  // namespace
+
+Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links) {
+  return open_file(path, follow_links).and_then([&](const OpenedFile& opened) {
+    return read_opened(opened, path, max_bytes);
+  });
+}
+
+Expected<std::string> read_own_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
+  const auto opened = open_file(path, false);
+  if (!opened) return tl::make_unexpected(opened.error());
+  struct stat status {};
+  if (::fstat(opened->file.get(), &status) != 0) return fail_system("examine", path, errno);
+  if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fail(ErrorCode::io, fmt::format("{} is not this user's alone: it belongs to user {}, mode {:o}",
+                                           path.native(), status.st_uid, status.st_mode & 07777));
+  }
+  return read_opened(*opened, path, max_bytes);
 }
 
 Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name) {

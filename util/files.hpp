@@ -50,6 +50,10 @@ Expected<std::string> read_at(const File& file, std::uint64_t offset, std::size_
 // unless `follow_links`.
 Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t max_bytes, bool follow_links = true);
 
+// The same without following links, of a file that belongs to the calling user and that nobody else may write; io when
+// it is another's.
+Expected<std::string> read_own_file(const std::filesystem::path& path, std::uint64_t max_bytes);
+
 // Writes all the bytes: goes on after a short write or a signal. io or no_room on failure.
 Expected<void> write_all(SystemCalls& calls, int file, std::string_view bytes, const std::filesystem::path& name);
 

@@ -25,6 +25,7 @@ class GivingCalls final : public SystemCalls {
   int unlink(const std::string& path) override { return calls_.unlink(path); }
   int rmdir(const std::string& path) override { return calls_.rmdir(path); }
   int fchown(int file, uid_t user, gid_t group) override { return calls_.fchown(file, user, group); }
+  int try_record_lock(int file) override { return calls_.try_record_lock(file); }
 
  private:
   SystemCalls& calls_;

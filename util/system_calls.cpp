@@ -90,6 +90,15 @@ int SystemCalls::rmdir(const std::string& path) {
 int SystemCalls::mkdir(const std::string& path, mode_t mode) {
   return Folder(path).with([&](int folder, const char* name) { return ::mkdirat(folder, name, mode); });
 }
+int SystemCalls::try_record_lock(int file) {
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_len = 1;
+  if (::fcntl(file, F_SETLK, &lock) != 0) return -1;
+  lock.l_type = F_UNLCK;
+  return ::fcntl(file, F_SETLK, &lock);
+}
 int SystemCalls::fchown(int file, uid_t user, gid_t group) { return ::fchown(file, user, group); }
 
 SystemCalls& system_calls() {

@@ -25,6 +25,8 @@ class SystemCalls {
   virtual int rmdir(const std::string& path);
   virtual int mkdir(const std::string& path, mode_t mode);
   virtual int fchown(int file, uid_t user, gid_t group);
+  // Takes a shared POSIX lock (fcntl) on the first byte and gives it back: whether the file system keeps such locks.
+  virtual int try_record_lock(int file);
 };
 
 // The calls of this machine. Lives as long as the process.

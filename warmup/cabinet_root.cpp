@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "cache/root.hpp"
+
 namespace cubinet::warmup {
 
 Expected<std::string> cabinet_root(const std::string& folder, const OptionNames& names) {
@@ -14,6 +16,7 @@ Expected<std::string> cabinet_root(const std::string& folder, const OptionNames&
                             "absolute path",
                             names.cache_value));
   }
+  if (folder.starts_with('~')) return fail(ErrorCode::invalid_argument, cache::unexpanded_home(folder));
   std::error_code trouble;  // where the current folder is gone, the name stays as it is
   const std::filesystem::path absolute = std::filesystem::absolute(folder, trouble);
   return trouble ? folder : absolute.string();

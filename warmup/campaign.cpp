@@ -9,10 +9,13 @@
 #include <fmt/format.h>
 
 #include "cache/layout.hpp"
+#include "jit/accepted_compilers.hpp"
+#include "jit/driver_limit.hpp"
 #include "util/elapsed.hpp"
 #include "util/text.hpp"
 #include "warmup/coverage.hpp"
 #include "warmup/device_identity.hpp"
+#include "warmup/driver_here.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -83,15 +86,18 @@ class CampaignRun {
         stop_(stop),
         device_(campaign.execution.execute ? identify_device(campaign.execution.device)
                                            : fail(ErrorCode::driver_missing, "")),
-        cabinet_(cache::Cabinet::open(campaign.root, false, {.limits = campaign.limits})) {
+        cabinet_(cache::Cabinet::open(campaign.root, false, surroundings(0))) {
     report_.kernels = campaign.plan.kernels.size();
+    report_.derivation = campaign.derivation;
+    report_.notes = campaign.notes;
     report_.jobs = campaign.jobs;
     report_.asked = campaign.execution;
   }
 
   CampaignReport run() {
     if (auto done = work(); !done) report_.refused = std::move(done).error();
-    if (cabinet_) report_.damaged = cabinet_->set_aside();
+    if (cabinet_) report_.damaged += cabinet_->set_aside();
+    if (cabinet_) report_.root_notice = cabinet_->notice();
     report_.seconds = util::seconds_since(begin_);
     return std::move(report_);
   }
@@ -103,9 +109,12 @@ class CampaignRun {
     // Before anything is opened that takes time.
     if (cabinet_ && look_up()) return tell_found();
     Toolchain toolchain = open_toolchain(campaign_.nvrtc_folders, room());
-    if (!cabinet_) cabinet_ = open_root(toolchain);
+    const int limit = jit::loads(driver_, toolchain.compiler->version()) ? driver_ : 0;
+    if (cabinet_ && limit != 0) report_.damaged += cabinet_->set_aside();
+    if (!cabinet_ || limit != 0) cabinet_ = open_root(toolchain, limit);
     if (!cabinet_) return tl::make_unexpected(cabinet_.error());
     report_.root = cabinet_->root().string();
+    report_.compiler = jit::compiler_name(toolchain.compiler->version());
     observer_.opened(toolchain);
     if (auto ready = check_ready(campaign_, toolchain, *cabinet_); !ready) return ready;
     if (report_.coverage == CoverageState::found) {
@@ -128,9 +137,17 @@ class CampaignRun {
     return given ? Expected<void>() : jit::check_memory(campaign_.rooms);
   }
 
+  // Entries that a driver does not load are replaced; see jit::rank for `driver`.
+  [[nodiscard]] cache::Surroundings surroundings(int driver) const {
+    cache::Surroundings surroundings;
+    surroundings.limits = campaign_.limits;
+    surroundings.preference = jit::preference_for(driver);
+    return surroundings;
+  }
+
   // Makes the cabinet, if something could be put into it.
-  [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain) const {
-    auto opened = cache::Cabinet::open(campaign_.root, !toolchain.missing, {.limits = campaign_.limits});
+  [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain, int driver) const {
+    auto opened = cache::Cabinet::open(campaign_.root, !toolchain.missing, surroundings(driver));
     const bool absent = !opened && opened.error().code == ErrorCode::not_found;
     if (!absent || !toolchain.missing) return opened;
     const Missing all{static_cast<std::int64_t>(report_.kernels), {}};
@@ -143,8 +160,9 @@ class CampaignRun {
     const auto covered = [&](const Device& executed) {
       const auto subject = subject_of(campaign_.request, executed);
       auto report = warm_from_coverage(*cabinet_, campaign_.plan, subject);
-      if (report) report_.report = std::move(*report);
-      return report.has_value();
+      if (!report || !jit::loads_all(driver_, report->compilers)) return false;
+      report_.report = std::move(*report);
+      return true;
     };
     report_.root = cabinet_->root().string();
     const bool executes = report_.asked.execute;
@@ -215,6 +233,7 @@ class CampaignRun {
   const Campaign& campaign_;
   Observer& observer_;
   const std::atomic<bool>& stop_;
+  const int driver_ = driver_here();
   Expected<Executed> device_;  // where kernels are to be executed
   Expected<cache::Cabinet> cabinet_;
   CampaignReport report_;

@@ -13,6 +13,7 @@
 #include "jit/jobs.hpp"
 #include "util/expected.hpp"
 #include "util/memory.hpp"
+#include "warmup/derivation.hpp"
 #include "warmup/execution.hpp"
 #include "warmup/observer.hpp"
 #include "warmup/option_names.hpp"
@@ -32,8 +33,10 @@ struct ExecutionRequest {
 // What is to be done.
 struct Campaign {
   PlanRequest request;
-  Plan plan;         // of the request
-  std::string root;  // of the cabinet
+  Plan plan;                           // of the request
+  std::vector<Derivation> derivation;  // of the request's problems
+  std::vector<std::string> notes;      // what the user should know of them
+  std::string root;                    // of the cabinet
   cache::Limits limits;
   std::vector<std::string> nvrtc_folders;
   std::vector<util::MemoryRoom> rooms;  // before NVRTC took its part
@@ -53,9 +56,13 @@ struct HostMemory {
 };
 
 struct CampaignReport {
-  std::size_t kernels = 0;  // of the plan
+  std::size_t kernels = 0;             // of the plan
+  std::vector<Derivation> derivation;  // as the campaign has them
+  std::vector<std::string> notes;
   std::string root;
+  std::string root_notice;  // see cache::Cabinet::notice
   jit::Jobs jobs;
+  std::string compiler;  // the one that was opened, "NVRTC 13.0.88"; empty: none was, for want of one or of any need
   // Why nothing was begun, if so; then nothing but `damaged` says more.
   std::optional<Error> refused;
   Report report;

@@ -44,6 +44,16 @@ std::string failures_json(const Report& report) {
   return json_array(failures);
 }
 
+std::string compilers_json(const jit::Makers& makers) {
+  std::vector<std::string> compilers;
+  for (const auto& [compiler, kernels] : makers) {
+    compilers.push_back(json_object({{"compiler", json_string(compiler)},
+                                     {"kernels", std::to_string(kernels)},
+                                     {"accepted", jit::is_accepted(compiler) ? "true" : "false"}}));
+  }
+  return json_array(compilers);
+}
+
 Members note_members(const KernelNote& note) {
   return {{"key", json_string(note.key)},
           {"family", json_string(note.spec.family)},
@@ -78,6 +88,7 @@ Members compilation_members(const CampaignReport& report) {
   return {{"unique_kernels", std::to_string(report.kernels)},
           {"compiled", std::to_string(done.compiled)},
           {"stored", std::to_string(done.stored)},
+          {"replaced", std::to_string(done.replaced)},
           {"hits", std::to_string(done.hits)},
           {"shared", std::to_string(done.shared)},
           {"failed", std::to_string(done.failed.size())},
@@ -104,10 +115,15 @@ Members circumstances(const CampaignReport& report) {
           {"coverage", json_string(coverage_name(report.coverage))},
           {"coverage_problem", json_string(report.coverage_problem)},
           {"cache", json_string(report.root)},
+          {"cache_notice", json_string(report.root_notice)},
           {"jobs", std::to_string(report.jobs.count)},
           {"jobs_reason", json_string(jit::reason_name(report.jobs.reason))},
           {"host_peak_bytes", std::to_string(report.memory.peak)},
-          {"host_bytes_per_job", std::to_string(report.memory.per_job)}};
+          {"host_bytes_per_job", std::to_string(report.memory.per_job)},
+          {"compiler", json_string(report.compiler)},
+          {"compilers", compilers_json(report.report.compilers)},
+          {"derivation", derivation_json(report.derivation)},
+          {"notes", notes_json(report.notes)}};
 }
 
 }  // namespace

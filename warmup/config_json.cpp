@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -40,12 +42,54 @@ std::string reason(const json::exception& error) {
   return clipped(what);
 }
 
+// A text whose words of Python are JSON, and where it has become longer by it.
+struct Plain {
+  std::string text;
+  std::vector<std::size_t> grown;  // offsets in `text`, each by one byte
+};
+
+bool belongs_to_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
+
+// The word of Python that begins there, or nothing.
+std::string_view word_at(std::string_view text, std::size_t at) {
+  if (at > 0 && belongs_to_a_word(text[at - 1])) return {};
+  for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
+    const std::size_t end = at + word.size();
+    if (text.substr(at, word.size()) == word && (end >= text.size() || !belongs_to_a_word(text[end]))) return word;
+  }
+  return {};
+}
+
+// With "null" in the place of each such word outside of texts, blanks behind it up to the word's length.
+Plain without_words_of_python(std::string_view text) {
+  Plain plain;
+  plain.text.reserve(text.size());
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const std::string_view word =
+        !quoted && (c == 'N' || c == 'I' || c == '-') ? word_at(text, at) : std::string_view();
+    if (!word.empty()) {
+      plain.text += "null";
+      if (word.size() < 4) plain.grown.push_back(plain.text.size());
+      if (word.size() > 4) plain.text.append(word.size() - 4, ' ');
+      at += word.size() - 1;
+      continue;
+    }
+    plain.text += c;
+    if (quoted && c == '\\' && at + 1 < text.size()) plain.text += text[++at];
+    if (c == '"') quoted = !quoted;
+  }
+  return plain;
+}
+
 // Goes over a text without building a value, and keeps the first thing that is wrong with it. (The parser's callback
 // could see keys too, but then the parser looks through the enclosing array at the end of each object in it.)
 class Examiner final : public json::json_sax_t {
  public:
-  Examiner(std::string_view text, const std::string& origin, const Members& once)
-      : text_(text), origin_(origin), once_(once) {}
+  // `text` is what the parser's was made of, for positions.
+  Examiner(std::string_view text, const Plain& plain, const std::string& origin, const Members& once)
+      : text_(text), plain_(plain), origin_(origin), once_(once) {}
 
   [[nodiscard]] const std::string& complaint() const { return complaint_; }
 
@@ -77,14 +121,18 @@ class Examiner final : public json::json_sax_t {
   bool parse_error(std::size_t offset, const std::string& token, const json::exception& error) override {
     if (dynamic_cast<const json::out_of_range*>(&error) != nullptr) {
       const std::size_t start = offset >= token.size() ? offset - token.size() + 1 : offset;
-      complaint_ = fmt::format("{}:{}: the number {} is out of range", origin_, position(text_, start), clipped(token));
+      complaint_ = fmt::format("{}:{}: the number {} is out of range", origin_, place(start), clipped(token));
     } else {
-      complaint_ = fmt::format("{}:{}: not JSON: {}", origin_, position(text_, offset), reason(error));
+      complaint_ = fmt::format("{}:{}: not JSON: {}", origin_, place(offset), reason(error));
     }
     return false;
   }
 
  private:
+  [[nodiscard]] std::string place(std::size_t offset) const {
+    const auto grown = std::lower_bound(plain_.grown.begin(), plain_.grown.end(), offset) - plain_.grown.begin();
+    return position(text_, offset - static_cast<std::size_t>(grown));
+  }
   bool enter() {
     ++depth_;
     return true;
@@ -95,10 +143,11 @@ class Examiner final : public json::json_sax_t {
   }
 
   std::string_view text_;
+  const Plain& plain_;
   const std::string& origin_;
   const Members& once_;
   Members seen_;
-  std::array<std::string, 3> path_;  // the keys that lead to where the parser is, as deep as `once_` goes
+  std::array<std::string, 5> path_;  // the keys that lead to where the parser is, as deep as `once_` goes
   std::size_t depth_ = 0;            // objects and arrays around it
   std::string complaint_;
 };
@@ -106,14 +155,15 @@ class Examiner final : public json::json_sax_t {
 }  // namespace
 
 Expected<json> parse_config(std::string_view text, const std::string& origin, const Members& once) {
-  Examiner examiner(text, origin, once);
-  if (!json::sax_parse(text, &examiner)) return fail(ErrorCode::invalid_argument, examiner.complaint());
+  const Plain plain = without_words_of_python(text);
+  Examiner examiner(text, plain, origin, once);
+  if (!json::sax_parse(plain.text, &examiner)) return fail(ErrorCode::invalid_argument, examiner.complaint());
   // The parser takes a NUL for the end of its input; nothing of what JSON allows holds one.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}:{}: not JSON: a NUL byte, expected end of input", origin, position(text, nul + 1)));
   }
-  json parsed = json::parse(text);
+  json parsed = json::parse(plain.text);
   if (parsed.is_object()) return parsed;
   return fail(ErrorCode::invalid_argument,
               fmt::format("{}: expected a JSON object, found {}", origin, parsed.type_name()));

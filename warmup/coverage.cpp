@@ -1,11 +1,14 @@
 #include "warmup/coverage.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "jit/provide.hpp"
 #include "util/digest.hpp"
 #include "util/elapsed.hpp"
 
@@ -72,8 +75,23 @@ bool includes(const std::vector<cache::Key>& all, const std::vector<cache::Key>&
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
-bool holds_all(const cache::Cabinet& cabinet, const std::vector<cache::Key>& keys) {
-  return std::all_of(keys.begin(), keys.end(), [&](const cache::Key& key) { return cabinet.holds(key); });
+// What made the plan's kernels, where all of them and the entries `others` are there and whole.
+std::optional<jit::Makers> makers_of(const cache::Cabinet& cabinet, const Plan& plan,
+                                     const std::vector<cache::Key>& others) {
+  jit::Makers makers;
+  for (const PlannedKernel& kernel : plan.kernels) {
+    const auto found = jit::find(kernel.spec, cabinet);
+    if (!found) return std::nullopt;
+    ++makers[found->object.facts.compiler];
+  }
+  const auto holds = [&](const cache::Key& key) { return cabinet.holds(key); };
+  return std::all_of(others.begin(), others.end(), holds) ? std::optional(std::move(makers)) : std::nullopt;
+}
+
+std::vector<cache::Key> without(const std::vector<cache::Key>& all, const std::vector<cache::Key>& some) {
+  std::vector<cache::Key> rest;
+  std::set_difference(all.begin(), all.end(), some.begin(), some.end(), std::back_inserter(rest));
+  return rest;
 }
 
 bool is_complete(const Report& report, const Plan& plan) {
@@ -129,14 +147,21 @@ std::optional<Subject> subject_from_json(std::string_view json) {
   }
 }
 
-std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages) {
+std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages,
+                                         const std::vector<cache::Entry>& entries) {
   const std::string templates = templates_digest();
+  std::map<cache::Key, std::string> compilers;
+  for (const cache::Entry& entry : entries) compilers[entry.key] = entry.facts.compiler;
   std::vector<CoverageRecord> records;
   for (const cache::Coverage& one : coverages) {
     auto subject = subject_from_json(one.subject);
     if (!subject) continue;
     const bool current = subject->templates == templates;
-    records.push_back({std::move(*subject), current, one.keys.size(), one.recorded});
+    jit::Makers makers;
+    for (const cache::Key& key : one.keys) {
+      if (const auto found = compilers.find(key); found != compilers.end()) ++makers[found->second];
+    }
+    records.push_back({std::move(*subject), current, one.keys.size(), std::move(makers), one.recorded});
   }
   return records;
 }
@@ -155,17 +180,17 @@ std::vector<cache::Key> keys_of(const Plan& plan) {
   return keys;
 }
 
-bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
+std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
   const auto recorded = cabinet.coverage();
-  if (!recorded || recorded->empty()) return false;
+  if (!recorded || recorded->empty()) return std::nullopt;
   const std::vector<cache::Key> keys = ascending(keys_of(plan));
   std::vector<cache::Coverage> untrue;
-  bool found = false;
+  std::optional<jit::Makers> found;
   for (const cache::Coverage& one : *recorded) {
     const auto subject = subject_from_json(one.subject);
     // A build that selects otherwise has other kernels for the same subject.
     if (!subject || !covers(*subject, wanted) || !includes(one.keys, keys)) continue;
-    if (found = holds_all(cabinet, one.keys); found) break;
+    if (found = makers_of(cabinet, plan, without(one.keys, keys)); found) break;
     untrue.push_back(one);
   }
   cabinet.drop_coverage(untrue);
@@ -174,8 +199,10 @@ bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wan
 
 std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
   const util::Moment begin = util::now();
-  if (!find_coverage(cabinet, plan, wanted)) return std::nullopt;
+  auto makers = find_coverage(cabinet, plan, wanted);
+  if (!makers || jit::unaccepted_of(*makers) > 0) return std::nullopt;
   Report report;
+  report.compilers = std::move(*makers);
   report.hits = static_cast<std::int64_t>(plan.kernels.size());
   report.hit_keys = keys_of(plan);
   cabinet.record_hits(report.hit_keys);

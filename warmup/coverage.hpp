@@ -9,6 +9,7 @@
 
 #include "cache/cabinet.hpp"
 #include "cubinet/problem.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "jit/templates.hpp"
 #include "util/expected.hpp"
 #include "warmup/plan.hpp"
@@ -52,11 +53,13 @@ struct CoverageRecord {
   Subject subject;
   bool current = false;  // made from the templates of this build
   std::size_t kernels = 0;
+  jit::Makers compilers;      // of those of its kernels that are among the entries
   std::int64_t recorded = 0;  // seconds since 1970
 };
 
-// Those whose subject this build can read, in the same order.
-std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages);
+// Those whose subject this build can read, in the same order. `entries` are the cabinet's.
+std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& coverages,
+                                         const std::vector<cache::Entry>& entries);
 
 // Whether who has what `recorded` takes has what `wanted` takes: its problems, each with all of its M, are among the
 // recorded ones, all else is the same, and where execution is wanted the recorded one was on a device of that name.
@@ -67,11 +70,11 @@ std::vector<cache::Key> keys_of(const Plan& plan);
 
 // Whether the cabinet is known to be complete for `wanted`, of which `plan` is the plan: a recorded subject covers it,
 // every kernel of the plan is among the recorded entries, and every recorded entry is there and whole at this moment. A
-// record of which an entry is not is dropped, as far as the cabinet can be written.
-bool find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
+// record of which an entry is not is dropped, as far as the cabinet can be written. Then: what made the plan's kernels.
+std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
 
-// As warm() on a cabinet for which find_coverage holds: every kernel is a hit and recorded as such. Nothing where it
-// does not hold. Opens no compiler.
+// As warm() on a cabinet for which find_coverage holds, and accepted compilers made all of the plan's kernels: every
+// kernel is a hit and recorded as such. Nothing where that does not hold. Opens no compiler.
 std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
 
 // Records that the cabinet is complete for `subject`, in the place of records that this one covers, if `report` says so

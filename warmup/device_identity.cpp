@@ -5,9 +5,8 @@
 #include <string>
 #include <system_error>
 
-#include <fmt/format.h>
-
 #include "jit/driver.hpp"
+#include "jit/driver_limit.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -58,7 +57,7 @@ Expected<Executed> identify_device(int ordinal) {
   int version = 0;
   const auto told = (*driver)->check((*driver)->cuDriverGetVersion(&version), "cuDriverGetVersion");
   if (!told) return tl::make_unexpected(told.error());
-  return Executed{device->name, fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10)};
+  return Executed{device->name, "CUDA " + jit::cuda_version_text(version)};
 }
 
 }  // namespace cubinet::warmup

@@ -132,7 +132,9 @@ class Run {
     // Nothing is loaded for a kernel that will not fit: that would take memory, too.
     if (auto short_of = shortage(kernel)) return *std::move(short_of);
     if (const auto open = open_workshop(); !open) {
-      return lose(watch_->hung() ? failed(open.error().message) : not_executed(open.error().message));
+      // The device is of the right architecture: wrong_device is a driver that loads no kernel of the plan either.
+      const bool obstacle = watch_->hung() || open.error().code == ErrorCode::wrong_device;
+      return lose(obstacle ? failed(open.error().message) : not_executed(open.error().message));
     }
     if (auto short_of = shortage(kernel)) return *std::move(short_of);
     const auto code = code_for(kernel);

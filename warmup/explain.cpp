@@ -8,6 +8,8 @@
 
 #include "cache/layout.hpp"
 #include "cache/quarantine.hpp"
+#include "jit/accepted_compilers.hpp"
+#include "jit/driver_limit.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -51,23 +53,50 @@ std::string list_of(const std::vector<std::string>& names) {
   return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
-std::string why_not(const cache::Cabinet& cabinet, const std::vector<cache::Key>& evicted, const cache::Key& key,
-                    Presence& presence) {
-  const auto whole = cabinet.check(key);
-  if (whole) {
-    presence = Presence::hit;
-  } else if (whole.error().code != ErrorCode::not_found) {
-    presence = whole.error().code == ErrorCode::io ? Presence::unreadable : Presence::damaged;
-    return whole.error().message;
-  } else if (std::binary_search(evicted.begin(), evicted.end(), key)) {
-    presence = Presence::evicted;
-    return fmt::format("it was made, and evicted from {} since, to keep it within limits", cabinet.root().native());
-  } else if (cache::was_set_aside(cache::Layout{cabinet.root()}, key)) {
-    presence = Presence::set_aside;
-    return fmt::format("it was damaged and is set aside in {}; it was not made again, or was removed since",
-                       (cabinet.root() / "quarantine").native());
+// What one cabinet has of a kernel.
+struct Finding {
+  Presence presence = Presence::absent;
+  std::string why;       // for all but a hit
+  std::string compiler;  // of a hit, or of what is unusable
+  int rank = 0;          // of a hit
+};
+
+Finding found_in(const std::string& compiler, int driver) {
+  if (const auto rank = jit::rank(compiler, driver)) return {Presence::hit, {}, compiler, *rank};
+  return {Presence::unusable,
+          fmt::format("made by {}, this driver takes CUDA {} at most", compiler, jit::cuda_version_text(driver)),
+          compiler, 0};
+}
+
+Finding look_in(const cache::Cabinet& cabinet, const std::vector<cache::Key>& evicted, const cache::Key& key,
+                int driver) {
+  const auto whole = cabinet.load(key);
+  if (whole) return found_in(whole->facts.compiler, driver);
+  if (whole.error().code != ErrorCode::not_found) {
+    const bool unreadable = whole.error().code == ErrorCode::io;
+    return {unreadable ? Presence::unreadable : Presence::damaged, whole.error().message, {}, 0};
+  }
+  if (std::binary_search(evicted.begin(), evicted.end(), key)) {
+    return {Presence::evicted,
+            fmt::format("it was made, and evicted from {} since, to keep it within limits", cabinet.root().native()),
+            {},
+            0};
+  }
+  if (cache::was_set_aside(cache::Layout{cabinet.root()}, key)) {
+    return {Presence::set_aside,
+            fmt::format("it was damaged and is set aside in {}; it was not made again, or was removed since",
+                        (cabinet.root() / "quarantine").native()),
+            {},
+            0};
   }
   return {};
+}
+
+// Whether a finding tells more than the one before it: a hit of a better compiler, a hit at all, or the first of the
+// others.
+bool tells_more(const Finding& next, const Finding& before) {
+  if (next.presence == Presence::hit) return before.presence != Presence::hit || next.rank < before.rank;
+  return before.presence == Presence::absent;
 }
 
 }  // namespace
@@ -76,6 +105,8 @@ const char* name(Presence presence) {
   switch (presence) {
     case Presence::hit:
       return "hit";
+    case Presence::unusable:
+      return "unusable";
     case Presence::damaged:
       return "damaged";
     case Presence::unreadable:
@@ -118,7 +149,7 @@ std::string describe(const std::vector<jit::Difference>& differences) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-Explainer::Explainer(const std::vector<cache::Cabinet*>& cabinets) : cabinets_(cabinets) {
+Explainer::Explainer(const std::vector<cache::Cabinet*>& cabinets, int driver) : cabinets_(cabinets), driver_(driver) {
   for (const cache::Cabinet* cabinet : cabinets_) {
     entries_.push_back(cabinet->survey_unchanged().value_or(cache::Survey()).entries);
     evicted_.push_back(cabinet->evicted().value_or(std::vector<cache::Key>()));
@@ -141,16 +172,18 @@ Explanation Explainer::explain(const jit::KernelSpec& spec) const {
   const std::string record = jit::record_of(spec);
   Explanation result;
   result.key = jit::key_of(record);
+  Finding best;
   for (std::size_t i = 0; i < cabinets_.size(); ++i) {
-    const cache::Cabinet* const cabinet = cabinets_[i];
-    Presence presence = Presence::absent;
-    const std::string why = why_not(*cabinet, evicted_[i], result.key, presence);
-    if (presence == Presence::absent || (presence != Presence::hit && !result.why.empty())) continue;
-    result.presence = presence;
-    result.where = cabinet->root().native();
-    result.why = why;
-    if (presence == Presence::hit) return result;
+    Finding found = look_in(*cabinets_[i], evicted_[i], result.key, driver_);
+    if (!tells_more(found, best)) continue;
+    best = std::move(found);
+    result.where = cabinets_[i]->root().native();
+    if (best.presence == Presence::hit && best.rank == 0) break;
   }
+  result.presence = best.presence;
+  result.why = std::move(best.why);
+  result.accepted = jit::is_accepted(best.compiler);
+  result.compiler = std::move(best.compiler);
   if (result.presence != Presence::absent) return result;
   result.nearest = nearest(spec, record);
   if (!result.nearest) {

@@ -13,6 +13,7 @@ namespace cubinet::warmup {
 
 enum class Presence {
   hit,
+  unusable,    // it is there, and the driver does not load what its compiler made
   damaged,     // it is there, and a look-up would set it aside
   unreadable,  // it is there, and cannot be read
   set_aside,   // it was there, damaged, and has not been made again, or was removed since
@@ -33,15 +34,18 @@ struct Explanation {
   cache::Key key;
   Presence presence = Presence::absent;
   std::string where;                 // the root or layer that has it; empty where none has
+  std::string compiler;              // what made it, "NVRTC 13.0.88"; empty where it is not there, or not known
+  bool accepted = false;             // that compiler is among jit::accepted_compilers()
   std::string why;                   // a line for people, for all but a hit
   std::optional<Neighbour> nearest;  // where it is stale or absent, of the first root that has any of the family
 };
 
-// Looks for kernels in cabinets, in the order of a look-up, and changes nothing in them. The cabinets must outlive it.
+// Looks for kernels in cabinets as a look-up does, and changes nothing in them. The cabinets must outlive it.
 class Explainer {
  public:
-  // Reads the listings and what was evicted, as far as they can be read; `damaged` files are no entries.
-  explicit Explainer(const std::vector<cache::Cabinet*>& cabinets);
+  // Reads the listings and what was evicted, as far as they can be read; `damaged` files are no entries. `driver`: as
+  // cuDriverGetVersion answers, 0: no limit.
+  explicit Explainer(const std::vector<cache::Cabinet*>& cabinets, int driver = 0);
 
   [[nodiscard]] Explanation explain(const jit::KernelSpec& spec) const;
 
@@ -49,6 +53,7 @@ class Explainer {
   [[nodiscard]] std::optional<Neighbour> nearest(const jit::KernelSpec& spec, const std::string& record) const;
 
   std::vector<cache::Cabinet*> cabinets_;
+  int driver_;
   // Of each cabinet.
   std::vector<std::vector<cache::Entry>> entries_;
   std::vector<std::vector<cache::Key>> evicted_;

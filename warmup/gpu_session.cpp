@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "jit/accepted_compilers.hpp"
 #include "warmup/toolchain.hpp"
 
 namespace cubinet::warmup {
@@ -12,7 +13,8 @@ Expected<GpuSession> GpuSession::open(const std::string& cache_root, const std::
   if (!device) return tl::make_unexpected(device.error());
   GpuSession session{std::move(*device), open_toolchain(nvrtc_folders).compiler, {}};
   if (!cache_root.empty()) {
-    auto cabinet = cache::Cabinet::open(cache_root, true);
+    const int driver = session.device->driver().version();
+    auto cabinet = cache::Cabinet::open(cache_root, true, {.preference = jit::preference_for(driver)});
     if (!cabinet) return tl::make_unexpected(cabinet.error());
     session.cabinet = std::move(*cabinet);
   }

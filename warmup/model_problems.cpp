@@ -35,51 +35,141 @@ Expected<void> check_numbers(const Parallelism& parallelism) {
       .and_then([&] { return check_number(parallelism.padded_hidden, 0, "the padded hidden size"); });
 }
 
+// The sizes that the two GEMMs of some layers have on some ranks.
+struct RankShape {
+  Derivation groups, n1, k1, n2, k2;
+};
+
+// "n_routed_experts 256 / ep 8", with what is added before and after the deal.
+std::string deal_text(const KeyedNumber& experts, const Parallelism& ranks, const char* rounded) {
+  std::string all = fmt::format("{} {}", experts.key, experts.value);
+  if (ranks.redundant > 0) all = fmt::format("({} + redundant {})", all, ranks.redundant);
+  all += fmt::format(" / ep {}{}", ranks.expert, rounded);
+  return ranks.fused_shared > 0 ? fmt::format("{} + fused shared {}", all, ranks.fused_shared) : all;
+}
+
 // The groups that ranks have: one number, or where the experts do not divide evenly two, the larger one first.
-Expected<std::vector<std::int32_t>> groups_of(const MoeShape& shape, const Parallelism& parallelism) {
-  const std::int64_t experts = shape.experts + parallelism.redundant;
-  const std::int64_t fewest = experts / parallelism.expert;
+Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Parallelism& ranks) {
+  const std::int64_t all = experts.value + ranks.redundant;
+  const std::int64_t fewest = all / ranks.expert;
   if (fewest == 0) {
     return refuse(fmt::format("the number of experts, {}, is below expert parallelism {}: some ranks would have none",
-                              experts, parallelism.expert));
+                              all, ranks.expert));
   }
-  const auto with_shared = [&](std::int64_t groups) {
-    return static_cast<std::int32_t>(groups + parallelism.fused_shared);
+  const auto groups = [&](std::int64_t dealt, const char* rounded) {
+    return Derivation{"groups", dealt + ranks.fused_shared, deal_text(experts, ranks, rounded)};
   };
-  if (experts % parallelism.expert == 0) return std::vector{with_shared(fewest)};
-  return std::vector{with_shared(fewest + 1), with_shared(fewest)};
+  if (all % ranks.expert == 0) return std::vector{groups(fewest, "")};
+  return std::vector{groups(fewest + 1, ", rounded up"), groups(fewest, ", rounded down")};
 }
 
-// The part of an expert's width on a rank.
-Expected<std::int64_t> width_of(const MoeShape& shape, const Parallelism& parallelism) {
-  if (shape.expert_width % parallelism.tensor == 0) return shape.expert_width / parallelism.tensor;
-  return refuse(fmt::format("the width of an expert, {}, cannot be split evenly over tensor parallelism {}",
-                            shape.expert_width, parallelism.tensor));
+// N of GEMM1, and K of GEMM2: the part of an expert's width on a rank, once for the up projection and once for the
+// gate.
+Expected<std::pair<Derivation, Derivation>> widths_of(const MoeShape& shape, const KeyedNumber& width,
+                                                      const Parallelism& ranks) {
+  if (width.value % ranks.tensor != 0) {
+    return refuse(fmt::format("the width of an expert, {}, cannot be split evenly over tensor parallelism {}",
+                              width.value, ranks.tensor));
+  }
+  const std::int64_t part = width.value / ranks.tensor;
+  const std::string how = fmt::format("{} {} / {}", width.key, width.value, ranks.tensor);
+  const bool gated = shape.ungated.empty();
+  Derivation n = gated ? Derivation{"GEMM1 N", 2 * part, "2 x " + how}
+                       : Derivation{"GEMM1 N", part, fmt::format("{}, no gate: {}", how, shape.ungated)};
+  return std::pair{std::move(n), Derivation{"GEMM2 K", part, how}};
 }
 
-Expected<std::int64_t> hidden_of(const MoeShape& shape, const Parallelism& parallelism) {
-  if (parallelism.padded_hidden == 0) return shape.hidden_size;
-  if (parallelism.padded_hidden >= shape.hidden_size) return parallelism.padded_hidden;
-  return refuse(fmt::format("the padded hidden size, {}, is below the hidden size, {}", parallelism.padded_hidden,
-                            shape.hidden_size));
+Expected<KeyedNumber> hidden_of(const KeyedNumber& hidden, const Parallelism& ranks) {
+  if (ranks.padded_hidden == 0) return hidden;
+  if (ranks.padded_hidden < hidden.value) {
+    return refuse(
+        fmt::format("the padded hidden size, {}, is below the hidden size, {}", ranks.padded_hidden, hidden.value));
+  }
+  return KeyedNumber{ranks.padded_hidden, fmt::format("{} {}, padded", hidden.key, hidden.value)};
 }
 
-// Whether the kernels of `type` take what a rank's part of an expert's width comes to as N and as K. The hidden size is
-// not looked at: no parallelism changes it.
-Expected<void> check_width(const MoeShape& shape, std::int64_t tensor, std::int64_t width, DataType type,
+// Whether the kernels of `type` take a size as N, or as K.
+Expected<void> check_size(DataType type, std::int64_t size, bool as_n) {
+  return jit::can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
+}
+
+// Whether they take what a rank's part of an expert's width comes to as N and as K. The error says what to pad it to.
+Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std::int64_t tensor, DataType type,
                            const OptionNames& names) {
+  const std::int64_t part = rank.k2.value;
+  const std::int64_t projections = rank.n1.value / part;
   for (const bool as_n : {true, false}) {
-    const std::int64_t size = as_n ? 2 * width : width;
-    auto allowed = jit::can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
+    const std::int64_t size = as_n ? rank.n1.value : part;
+    auto allowed = check_size(type, size, as_n);
     if (allowed) continue;
     Error error = std::move(allowed).error();
-    error.message = fmt::format("expert width {} over {} {} gives {} = {}: {}", shape.expert_width,
-                                names.tensor_parallel, tensor, as_n ? "N" : "K", size, error.message);
-    const auto padded = padded_size(type, width);
-    if (padded && *padded > width && jit::can_run({type, Layout::masked, 2 * *padded, *padded, 1})) {
+    error.message = fmt::format("expert width {} over {} {} gives {} = {}: {}", width.value, names.tensor_parallel,
+                                tensor, as_n ? "N" : "K", size, error.message);
+    const auto padded = padded_size(type, part);
+    if (padded && *padded > part && jit::can_run({type, Layout::masked, projections * *padded, *padded, 1})) {
       error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
     }
     return tl::make_unexpected(std::move(error));
+  }
+  return {};
+}
+
+// Whether they take the hidden size as K and as N. can_run speaks of N and K; the user gave a file, so the error names
+// the key that leads there.
+Expected<void> check_hidden(const KeyedNumber& hidden, const RankShape& rank, DataType type) {
+  const std::int64_t size = rank.k1.value;
+  const auto taken = jit::can_run({type, Layout::masked, size, size, 1});
+  if (taken) return {};
+  const auto padded = padded_size(type, size);
+  const std::string mend = padded && *padded > size ? fmt::format("; padding it to {} mends it", *padded) : "";
+  return fail(taken.error().code, fmt::format("{} {}: {}{}", hidden.key, size, taken.error().message, mend));
+}
+
+Expected<std::vector<RankShape>> rank_shapes_of(const MoeShape& shape, const ExpertShape& layer,
+                                                const Parallelism& ranks) {
+  const auto groups = groups_of(layer.experts, ranks);
+  if (!groups) return tl::make_unexpected(groups.error());
+  const auto widths = widths_of(shape, layer.width, ranks);
+  if (!widths) return tl::make_unexpected(widths.error());
+  const auto hidden = hidden_of(layer.hidden, ranks);
+  if (!hidden) return tl::make_unexpected(hidden.error());
+  std::vector<RankShape> shapes;
+  for (const Derivation& one : *groups) {
+    shapes.push_back({one,
+                      widths->first,
+                      {"GEMM1 K", hidden->value, hidden->key},
+                      {"GEMM2 N", hidden->value, hidden->key},
+                      widths->second});
+  }
+  return shapes;
+}
+
+// Every kernel takes the sizes of `rank`; but for its groups, with which a problem may be too large.
+Expected<void> check_sizes(const ExpertShape& layer, const RankShape& rank, const Parallelism& ranks, DataType type,
+                           const OptionNames& names) {
+  return check_hidden(layer.hidden, rank, type).and_then([&] {
+    return check_width(layer.width, rank, ranks.tensor, type, names);
+  });
+}
+
+void add(std::vector<Problem>& problems, const RankShape& rank, DataType type, Layout layout) {
+  const auto groups = static_cast<std::int32_t>(rank.groups.value);
+  problems.push_back({type, layout, rank.n1.value, rank.k1.value, groups});
+  problems.push_back({type, layout, rank.n2.value, rank.k2.value, groups});
+}
+
+// The same for one layer of the model.
+Expected<void> add_layer(std::vector<Problem>& problems, const MoeShape& shape, const ExpertShape& layer,
+                         const Parallelism& ranks, const std::vector<Layout>& layouts,
+                         const std::vector<DataType>& types, const OptionNames& names) {
+  const auto of_ranks = rank_shapes_of(shape, layer, ranks);
+  if (!of_ranks) return tl::make_unexpected(of_ranks.error());
+  for (const DataType type : types) {
+    const auto sound = check_sizes(layer, of_ranks->front(), ranks, type, names);
+    if (!sound) return sound;
+    for (const Layout layout : layouts) {
+      for (const RankShape& rank : *of_ranks) add(problems, rank, type, layout);
+    }
   }
   return {};
 }
@@ -97,25 +187,26 @@ Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallel
                                            const std::vector<Layout>& layouts, const std::vector<DataType>& types,
                                            const OptionNames& names) {
   if (auto sound = check_numbers(parallelism); !sound) return tl::make_unexpected(sound.error());
-  const auto groups = groups_of(shape, parallelism);
-  if (!groups) return tl::make_unexpected(groups.error());
-  const auto width = width_of(shape, parallelism);
-  if (!width) return tl::make_unexpected(width.error());
-  const auto hidden = hidden_of(shape, parallelism);
-  if (!hidden) return tl::make_unexpected(hidden.error());
-
   std::vector<Problem> problems;
-  for (const DataType type : types) {
-    const auto sound = check_width(shape, parallelism.tensor, *width, type, names);
-    if (!sound) return tl::make_unexpected(sound.error());
-    for (const Layout layout : layouts) {
-      for (const std::int32_t on_rank : *groups) {
-        problems.push_back({type, layout, 2 * *width, *hidden, on_rank});
-        problems.push_back({type, layout, *hidden, *width, on_rank});
-      }
-    }
+  for (const ExpertShape& layer : shape.layers) {
+    auto added = add_layer(problems, shape, layer, parallelism, layouts, types, names);
+    if (!added) return tl::make_unexpected(added.error());
   }
   return problems;
+}
+
+std::vector<Derivation> derivation_of(const MoeShape& shape, const Parallelism& parallelism) {
+  std::vector<Derivation> lines;
+  const auto add_once = [&](const Derivation& line) {
+    if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+  };
+  for (const ExpertShape& layer : shape.layers) {
+    const auto of_ranks = rank_shapes_of(shape, layer, parallelism).value();
+    for (const RankShape& rank : of_ranks) {
+      for (const Derivation& line : {rank.groups, rank.n1, rank.k1, rank.n2, rank.k2}) add_once(line);
+    }
+  }
+  return lines;
 }
 
 }  // namespace cubinet::warmup

@@ -7,6 +7,7 @@
 
 #include "cubinet/problem.hpp"
 #include "util/expected.hpp"
+#include "warmup/derivation.hpp"
 #include "warmup/model.hpp"
 #include "warmup/option_names.hpp"
 
@@ -27,14 +28,18 @@ struct Parallelism {
 // take can be padded to. nullopt: there is none.
 std::optional<std::int64_t> padded_size(DataType type, std::int64_t size);
 
-// GEMM1 (N = 2I, K = H) and GEMM2 (N = H, K = I) in each of `types` and `layouts`. Experts that do not divide evenly
-// give some ranks one group more than others: both numbers are planned, the larger one first. Errors (invalid_argument):
-// a number below its least, more ranks than experts, a width that does not divide (naming both numbers), and a padded
-// hidden size below the model's. unsupported: an I of which the kernels do not take 2I as N or I as K; it names the
-// width, the ranks, what they gave, and the width that would do.
+// GEMM1 (N = 2I, or I where the experts have no gate; K = H) and GEMM2 (N = H, K = I) of each distinct layer, in each
+// of `types` and `layouts`. Experts that do not divide evenly give some ranks one group more than others: both numbers
+// are planned, the larger one first. Errors (invalid_argument): a number below its least, more ranks than experts, a
+// width that does not divide (naming both numbers), and a padded hidden size below the model's. unsupported: a hidden
+// size or a width that the kernels do not take; it names the key, the ranks, what they gave, and the size that would
+// do.
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
                                            const std::vector<Layout>& layouts,
                                            const std::vector<DataType>& types = {DataType::bf16},
                                            const OptionNames& names = command_options);
+
+// How the sizes of these problems come about, each line once. Precondition: problems_of() holds for them.
+std::vector<Derivation> derivation_of(const MoeShape& shape, const Parallelism& parallelism);
 
 }  // namespace cubinet::warmup

@@ -66,13 +66,15 @@ std::string kernel_json(const PlannedKernel& kernel) {
 
 }  // namespace
 
-std::string plan_json(const PlanRequest& request, const Plan& plan) {
+std::string plan_json(const Request& request, const Plan& plan) {
   std::vector<std::string> kernels;
   for (const PlannedKernel& kernel : plan.kernels) kernels.push_back(kernel_json(kernel));
   return json_object({{"unique_kernels", std::to_string(plan.kernels.size())},
-                      {"arch", json_string(request.architecture)},
+                      {"arch", json_string(request.plan.architecture)},
                       {"nvrtc", json_string(jit::accepted_compilers().front())},
-                      {"m_range", range_json(whole_range(request.problems))},
+                      {"m_range", range_json(whole_range(request.plan.problems))},
+                      {"derivation", derivation_json(request.derivation)},
+                      {"notes", notes_json(request.notes)},
                       {"kernels", json_array(kernels)}});
 }
 

@@ -4,10 +4,11 @@
 #include <string>
 
 #include "warmup/plan.hpp"
+#include "warmup/request.hpp"
 
 namespace cubinet::warmup {
 
 // The fields are told in the command's --help. `plan` is that of `request`. Throws std::bad_alloc alone.
-std::string plan_json(const PlanRequest& request, const Plan& plan);
+std::string plan_json(const Request& request, const Plan& plan);
 
 }  // namespace cubinet::warmup

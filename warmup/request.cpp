@@ -48,40 +48,37 @@ Expected<std::vector<DataType>> parse_types(const std::string& text, const Optio
   return types;
 }
 
-// Whether kernels of each type take the model's hidden size, which no parallelism changes. can_run speaks of N and K;
-// the user gave a file, so the error names the field that leads there.
-Expected<void> check_hidden(std::int64_t hidden, const std::vector<DataType>& types) {
-  for (const DataType type : types) {
-    const auto taken = jit::can_run({type, Layout::masked, hidden, hidden, 1});
-    if (taken) continue;
-    return fail(taken.error().code, fmt::format("hidden_size {}: {}{}", hidden, taken.error().message,
-                                                padding_mend(type, hidden, "padding it")));
-  }
-  return {};
-}
-
-// The same for the groups, which the number of ranks leads to.
+// The number of groups, which the number of ranks leads to, may be more than a kernel takes.
 Expected<void> check_groups(const MoeShape& shape, std::int64_t ranks, const std::vector<Problem>& problems,
                             const OptionNames& names) {
   for (const Problem& problem : problems) {
     const auto taken = jit::can_run(problem);
     if (taken) continue;
-    return fail(taken.error().code, fmt::format("{} experts over {} {}: {}", shape.experts, names.expert_parallel,
-                                                ranks, taken.error().message));
+    return fail(taken.error().code, fmt::format("{} experts over {} {}: {}", shape.layers.front().experts.value,
+                                                names.expert_parallel, ranks, taken.error().message));
   }
   return {};
 }
 
-// What the user should know of quantized weights where kernels are planned for another type; empty otherwise.
-std::string remark_on(const MoeShape& shape, const std::vector<DataType>& types) {
-  if (shape.quantization.empty()) return {};
-  const auto stored = weight_type(shape);
-  const auto has = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
-  if (stored && *stored == DataType::fp8 && has(DataType::fp8)) return {};
-  const char* planned = !has(DataType::fp8) ? "bf16" : has(DataType::bf16) ? "bf16 and fp8" : "fp8";
-  const std::string blocks =
-      shape.weight_block.empty() ? std::string() : " with weight_block_size " + shape.weight_block;
-  return fmt::format("is quantized ({}{}); planning {} kernels of its shapes", shape.quantization, blocks, planned);
+std::string types_text(const std::vector<DataType>& types) {
+  std::vector<std::string> names;
+  for (const DataType type : types) names.emplace_back(jit::data_type_name(type));
+  std::sort(names.begin(), names.end());
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+// What the user should know of weights for which no kernel of these types is; empty otherwise.
+std::string remark_on(const ExpertWeights& weights, const std::vector<DataType>& types) {
+  if (weights.stored.empty()) return {};
+  const auto planned = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
+  if (weights.served && std::all_of(weights.types.begin(), weights.types.end(), planned)) return {};
+  return fmt::format("the experts are stored as {} ({}){}; planning {} kernels of their shapes", weights.stored,
+                     weights.reason, weights.served ? "" : ", which no kernel here takes", types_text(types));
+}
+
+// The type of the operands as a number: the bits of an element.
+Derivation derivation_of_type(DataType type, const std::string& reason) {
+  return {"bits", 8 * jit::element_bytes(type), fmt::format("{}: {}", jit::data_type_name(type), reason)};
 }
 
 // The options, understood as far as they are lists.
@@ -110,37 +107,42 @@ Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, Reque
   return wanted;
 }
 
-// The problems of a model and the types of its operands: those asked for, else that of its weights.
-Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Understood& wanted,
-                                                 std::vector<DataType>& types) {
-  if (types.empty()) {
-    const auto stored = weight_type(shape, wanted.names);
-    if (!stored) return tl::make_unexpected(stored.error());
-    types = {*stored};
-  }
-  if (auto taken = check_hidden(shape.hidden_size, types); !taken) return tl::make_unexpected(taken.error());
-  auto problems = problems_of(shape, wanted.parallelism, wanted.layouts, types, wanted.names);
+// The problems of a model in the types asked for, else that of its weights.
+Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Understood& wanted) {
+  auto problems = problems_of(shape, wanted.parallelism, wanted.layouts, wanted.types, wanted.names);
   if (!problems) return problems;
   auto taken = check_groups(shape, wanted.parallelism.expert, *problems, wanted.names);
   if (!taken) return tl::make_unexpected(taken.error());
   return problems;
 }
 
+// How these problems came about, and what the user should know of the model. `type_reason`: who chose the types.
+void explain(const MoeShape& shape, const Understood& wanted, const std::string& type_reason, Request& request) {
+  for (Derivation& line : derivation_of(shape, wanted.parallelism)) request.derivation.push_back(std::move(line));
+  for (const DataType type : wanted.types) request.derivation.push_back(derivation_of_type(type, type_reason));
+  const std::string& file = wanted.options.model;
+  for (const std::string& note : shape.notes) request.notes.push_back(file + ": " + note);
+  const std::string remark = remark_on(shape.weights, wanted.types);
+  if (!remark.empty()) request.notes.push_back(file + ": " + remark);
+}
+
 Expected<std::vector<Problem>> problems_of_model(const Understood& asked, Request& request) {
   const std::string& file = asked.options.model;
   const auto shape = read_model(file);
   if (!shape) return tl::make_unexpected(shape.error());
-  const auto wanted = as_launched(asked, *shape, request);
+  auto wanted = as_launched(asked, *shape, request);
   if (!wanted) return tl::make_unexpected(wanted.error());
-  std::vector<DataType> types = wanted->types;
-  auto problems = problems_of_shape(*shape, *wanted, types);
+  std::string type_reason = !asked.types.empty()     ? "asked for"
+                            : !wanted->types.empty() ? asked.launched->option
+                                                     : shape->weights.reason;
+  if (wanted->types.empty()) wanted->types = shape->weights.types;
+  auto problems = problems_of_shape(*shape, *wanted);
   if (!problems) {
     Error error = std::move(problems).error();
     error.message = file + ": " + error.message;
     return tl::make_unexpected(std::move(error));
   }
-  const std::string remark = remark_on(*shape, types);
-  if (!remark.empty()) request.notes.push_back(file + " " + remark);
+  explain(*shape, *wanted, type_reason, request);
   return problems;
 }
 
@@ -190,7 +192,7 @@ Expected<RequestOptions> with_launch(RequestOptions options, const std::optional
                               names.expert_parallel, names.tensor_parallel, names.redundant_experts));
   }
   if (!options.model.empty()) return options;
-  auto file = engines::model_file(*launched, names);
+  auto file = engines::model_of(*launched, names);
   if (!file) return tl::make_unexpected(file.error());
   options.model = *std::move(file);
   return options;

@@ -8,6 +8,7 @@
 
 #include "cubinet/problem.hpp"
 #include "util/expected.hpp"
+#include "warmup/derivation.hpp"
 #include "warmup/engines/launched.hpp"
 #include "warmup/model_problems.hpp"
 #include "warmup/option_names.hpp"
@@ -16,7 +17,7 @@
 namespace cubinet::warmup {
 
 struct RequestOptions {
-  std::string model;        // a config.json; empty: none
+  std::string model;        // a config.json, or the folder of one; empty: none
   bool recorded = false;    // what engines asked for; each problem has its own type, layout and M
   std::string recorded_in;  // where: a cabinet's root, or a file, see read_recorded
   bool generic_only = false;
@@ -26,7 +27,7 @@ struct RequestOptions {
   std::string dtype;            // "bf16,fp8"; empty: what the model's weights are, both for generic_only
   std::string layout;           // "contiguous,masked"; empty: those that the launch command leads to, else both
   std::int64_t m_min = 1;
-  std::int64_t m_max = 16384;
+  std::int64_t m_max = largest_m;  // to the end of each ladder of configurations
   std::string arch = "sm_90a";
   std::int64_t num_sms = 132;
 };

@@ -57,7 +57,10 @@ class Run {
  public:
   Run(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, const Progress& progress,
       const std::atomic<bool>* stop, const Sharing& sharing)
-      : plan_(plan), compiler_(compiler), cabinet_(cabinet), progress_(progress), stop_(stop), sharing_(sharing) {}
+      : plan_(plan), compiler_(compiler), cabinet_(cabinet), progress_(progress), stop_(stop), sharing_(sharing) {
+    const bool stores = cabinet != nullptr && cabinet->persistence() == cache::Persistence::on;
+    if (stores) standard_ = jit::Standard::accepted;
+  }
 
   // Books the kernel if the cabinet holds it. False: it is to be provided. Thread-safe.
   bool look_up(std::size_t index) noexcept {
@@ -65,7 +68,7 @@ class Run {
     if (cabinet_ == nullptr) return false;
     try {
       auto found = jit::find(plan_.kernels[index].spec, *cabinet_);
-      if (!found) return false;
+      if (!found || !jit::meets(standard_, found->object.facts, compiler_)) return false;
       settle(index, std::move(*found));
       return true;
     } catch (...) {  // no memory; perhaps there is some when it is its turn
@@ -119,10 +122,10 @@ class Run {
     // A task comes a second time when all the others have been begun: from then on it is waited for.
     if (task.deferred && !task.waited_since) task.waited_since = util::now();
     if (task.waited_since && util::now() - *task.waited_since >= sharing_.patience) {
-      settle(task.index, jit::provide(spec, compiler_, cabinet_, std::chrono::milliseconds(0)), true);
+      settle(task.index, jit::provide(spec, compiler_, cabinet_, std::chrono::milliseconds(0), standard_), true);
       return true;
     }
-    auto tried = jit::try_to_provide(spec, compiler_, cabinet_);
+    auto tried = jit::try_to_provide(spec, compiler_, cabinet_, standard_);
     if (!tried) {
       settle(task.index, tl::make_unexpected(std::move(tried.error())));
       return true;
@@ -152,6 +155,7 @@ class Run {
       failures_.emplace_back(index, Failure{key_of(index).hex(), family, std::move(provided).error()});
       return Outcome::failed;
     }
+    ++report_.compilers[provided->object.facts.compiler];
     if (!provided->compiled) {
       hit_keys_.push_back(provided->key);
       report_.hit_keys.push_back(provided->key);
@@ -161,6 +165,7 @@ class Run {
     if (cabinet_ != nullptr && provided->store_problem.empty()) {
       report_.stored_keys.push_back(provided->key);
       ++report_.stored;
+      if (provided->replaced) ++report_.replaced;
     }
     ++report_.compiled;
     // What ends the run says more than what a kernel met before.
@@ -200,6 +205,7 @@ class Run {
   const Progress& progress_;
   const std::atomic<bool>* stop_;
   const Sharing& sharing_;
+  jit::Standard standard_ = jit::Standard::usable;
   std::atomic<bool> no_room_{false};
 
   std::mutex mutex_;  // guards everything below
@@ -236,6 +242,23 @@ std::deque<Task> look_up_all(Run& run, const std::vector<std::size_t>& order, in
   return missing;
 }
 
+// Why entries that were there are not: the cabinet remembers what it evicted.
+std::string why_gone(const std::vector<cache::Key>& gone, const cache::Cabinet& cabinet) {
+  const auto evicted = cabinet.evicted();
+  if (!evicted) return "whether they were evicted is not known, " + evicted.error().message;
+  const auto was_evicted = [&](const cache::Key& key) {
+    return std::binary_search(evicted->begin(), evicted->end(), key);
+  };
+  const auto count = static_cast<std::size_t>(std::count_if(gone.begin(), gone.end(), was_evicted));
+  constexpr const char* limits =
+      "evicted to keep within the limits, which are too small for it: see CUBINET_CACHE_MAX_SIZE and "
+      "CUBINET_CACHE_MAX_ENTRIES";
+  constexpr const char* others =
+      "not evicted, but removed by somebody else, or not visible here yet (a network file system): run it again";
+  if (count == gone.size()) return limits;
+  return count == 0 ? others : fmt::format("{} {}; the others {}", count, limits, others);
+}
+
 }  // namespace
 
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
@@ -255,16 +278,20 @@ Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, 
 }
 
 void look_for_gone(Report& report, const cache::Cabinet& cabinet) {
-  const auto is_gone = [&](const cache::Key& key) { return !cabinet.holds(key); };
-  const auto gone = std::erase_if(report.stored_keys, is_gone) + std::erase_if(report.hit_keys, is_gone);
-  if (gone == 0) return;
+  std::vector<cache::Key> gone;
+  const auto is_gone = [&](const cache::Key& key) {
+    if (cabinet.holds(key)) return false;
+    gone.push_back(key);
+    return true;
+  };
+  std::erase_if(report.stored_keys, is_gone);
+  std::erase_if(report.hit_keys, is_gone);
+  if (gone.empty()) return;
   report.stored = static_cast<std::int64_t>(report.stored_keys.size());
   if (report.persist == cache::Persistence::on) report.persist = cache::Persistence::off;
   if (!report.persist_problem.empty()) return;
-  report.persist_problem = fmt::format(
-      "{} of {} kernels of the plan are gone again from {}, whose limits are perhaps too small for it: see "
-      "CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES",
-      gone, report.compiled + report.hits, cabinet.root().native());
+  report.persist_problem = fmt::format("{} of {} kernels of the plan are gone again from {}: {}", gone.size(),
+                                       report.compiled + report.hits, cabinet.root().native(), why_gone(gone, cabinet));
 }
 
 Missing look_for_missing(const Plan& plan, const cache::Cabinet& cabinet) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cache/cabinet.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "jit/compiler.hpp"
 #include "jit/provide.hpp"
 #include "util/expected.hpp"
@@ -24,11 +25,13 @@ struct Failure {
 
 struct Report {
   std::int64_t compiled = 0;
-  std::int64_t stored = 0;  // of `compiled`: what the cabinet holds now
+  std::int64_t stored = 0;    // of `compiled`: what the cabinet holds now
+  std::int64_t replaced = 0;  // of `stored`: in the place of one that no accepted compiler made
   std::int64_t hits = 0;
   std::vector<cache::Key> stored_keys;  // of `stored`
   std::vector<cache::Key> hit_keys;     // of `hits`
   std::int64_t shared = 0;              // of `hits`: what another process, or thread, made during this run
+  jit::Makers compilers;                // of those that were compiled or hit
   std::vector<Failure> failed;          // in the order of the plan
   // Keys of the kernels that were not begun, or not waited for, because `stop` was set or there was no room, and of
   // those that were not booked for want of memory; in the order of the plan.
@@ -66,17 +69,18 @@ struct Sharing {
 };
 
 // Compiles with `jobs` threads (>= 1), the longest compilations first. A kernel that fails is reported and the others
-// go on. Kernels that were already there count as hits, and are recorded as such. What another process is making comes
-// last, and is found then: processes that warm one cabinet at once share the work, whatever their order. `cabinet` may
-// be null: then nothing is looked up or stored (persist = off). Once `*stop` is set no further kernel is begun or
-// waited for, and those in work are finished; a signal handler may set it. `stop` may be null. The same happens once a
-// kernel finds no room: those that follow would be compiled in vain.
+// go on. Kernels that were already there count as hits, and are recorded as such; those
+// that no accepted compiler made are made again and replaced, where `compiler` is accepted and the cabinet can be
+// written. What another process is making comes last, and is found then: processes that warm one cabinet at once share
+// the work, whatever their order. `cabinet` may be null: then nothing is looked up or stored (persist = off). Once
+// `*stop` is set no further kernel is begun or waited for, and those in work are finished; a signal handler may set it.
+// `stop` may be null. The same happens once a kernel finds no room: those that follow would be compiled in vain.
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
 
-// Looks once more for all that the cabinet was found or made to hold. What is gone again, since more was stored than
-// the cabinet's limits allow, is stored no longer, and `persist` says so. warm() does that when it has compiled
-// something.
+// Looks once more for all that the cabinet was found or made to hold. What is gone again is stored no longer, and
+// `persist_problem` says whether the cabinet evicted it, to keep within its limits, or somebody removed it. warm() does
+// that when it has compiled something.
 void look_for_gone(Report& report, const cache::Cabinet& cabinet);
 
 // What of a plan a cabinet does not hold whole.

@@ -45,7 +45,7 @@ enum {
   CUBINET_COMPILER_MISSING = 6, /* NVRTC could not be opened */
   CUBINET_COMPILE_FAILED = 7,   /* cubinet_last_error_detail() is NVRTC's log */
   CUBINET_DRIVER_MISSING = 8,   /* no libcuda, or no device */
-  CUBINET_WRONG_DEVICE = 9,     /* a kernel for one architecture, a device of another */
+  CUBINET_WRONG_DEVICE = 9,     /* a kernel for another architecture than the device, or for a newer driver */
   CUBINET_DRIVER_FAILED = 10,
   CUBINET_NOT_PREPARED = 11,  /* CUBINET_MISS_ERROR: names the kernel's key, and the command that warms it */
   CUBINET_CAPTURING = 12,     /* a kernel would have to be loaded or compiled while the stream is captured */
@@ -99,10 +99,10 @@ typedef struct cubinet_problem {
   int64_t k;
   int64_t groups;
   int64_t m_first;
-  int64_t m_last;
+  int64_t m_last; /* _INIT: 16777216, the largest that is planned for */
 } cubinet_problem;
 #define CUBINET_PROBLEM_INIT \
-  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16384 }
+  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16777216 }
 
 /* A tensor of scales in device memory; scales.hpp: ScaleTensor, with the layouts that are taken. */
 typedef struct cubinet_scales {
@@ -149,8 +149,8 @@ typedef struct cubinet_masked_args {
 #define CUBINET_MASKED_ARGS_INIT \
   { sizeof(cubinet_masked_args), NULL, NULL, NULL, NULL, 0, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
 
-/* What a start or a preparation did; cubinet.hpp: StartReport. `warning` is never NULL and lives until this thread's
- * next call of a function that answers a status. */
+/* What a start or a preparation did; cubinet.hpp: StartReport. `warning` and `compilers` are never NULL and live
+ * until this thread's next call of a function that answers a status. */
 typedef struct cubinet_start_report {
   size_t size;
   int64_t loaded;
@@ -158,9 +158,10 @@ typedef struct cubinet_start_report {
   int64_t compiled;
   double milliseconds;
   const char* warning;
+  const char* compilers; /* what made the loaded kernels: "NVRTC 13.0.88" */
 } cubinet_start_report;
 #define CUBINET_START_REPORT_INIT \
-  { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL }
+  { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL, NULL }
 
 /* cubinet.hpp: BackgroundReport. `last_failure` as `warning` above. */
 typedef struct cubinet_background_report {
@@ -178,7 +179,7 @@ typedef struct cubinet_background_report {
  * the command `cubinet plan`. */
 typedef struct cubinet_request {
   size_t size;
-  const char* model;               /* path of a config.json; NULL: none */
+  const char* model;               /* path of a config.json, or of its folder; NULL: none */
   const cubinet_problem* problems; /* problem_count of them */
   size_t problem_count;
   int64_t expert_parallel; /* with a model: ranks over which its experts are dealt */
@@ -187,9 +188,9 @@ typedef struct cubinet_request {
   const char* layout;      /* with a model: "contiguous", "masked" or "contiguous,masked"; NULL: both */
   int64_t m_first;
   int64_t m_last;
-  const char* arch;     /* NULL: "sm_90a" */
-  int32_t generic_only; /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
-  int32_t no_generic;   /* leave these out */
+  const char* arch;          /* NULL: "sm_90a" */
+  int32_t generic_only;      /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
+  int32_t no_generic;        /* leave these out */
   int64_t redundant_experts; /* with a model: further copies of experts over all ranks, dealt with the model's */
   /* An engine's launch command as it is, of which at most one is given. It says how the experts are divided, in the place
    * of the ranks above, and names the model where none is given and it is a folder here. */
@@ -201,7 +202,7 @@ typedef struct cubinet_request {
   const char* recorded_from;
 } cubinet_request;
 #define CUBINET_REQUEST_INIT \
-  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16384, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
+  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16777216, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
 
 /* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
  * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. Where

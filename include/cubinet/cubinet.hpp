@@ -4,7 +4,8 @@
 //   auto engine = cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 16384}}});
 //   engine.value().gemms[0].launch(cubinet::MaskedArguments{...}, stream);
 //
-// The library never prints, exits or reads the environment, except in ServiceOptions::from_environment().
+// The library never prints, exits or reads the environment, except in ServiceOptions::from_environment(). What answers
+// with a Result or a Status throws nothing: want of memory is out_of_memory.
 #pragma once
 
 #include <cstdint>
@@ -166,7 +167,9 @@ struct StartReport {
   std::int64_t missing = 0;   // of all, those that no layer held: the coverage is whole when it is 0
   std::int64_t compiled = 0;  // of `missing`, those that were compiled; the others are being made in the background
   double milliseconds = 0;    // for finding, compiling and loading; of start(), all but the device's context as well
-  std::string warning;        // why a layer was not used, or new kernels were not stored; empty otherwise
+  std::string warning;    // why a layer was not used, or new kernels were not stored; kernels of compilers that this
+                          // build was not tested with, or that the driver does not load; empty otherwise
+  std::string compilers;  // what made the loaded kernels: "NVRTC 13.0.88", each with its kernels where it is several
 };
 
 // Kernels that were missed under MissPolicy::fallback and are made in the background.

@@ -16,7 +16,7 @@ enum class ErrorCode {
   compiler_missing,  // NVRTC could not be opened
   compile_failed,    // NVRTC refused the source; `detail` is its log
   driver_missing,    // libcuda could not be opened, or there is no device
-  wrong_device,      // a kernel for one architecture, a device of another
+  wrong_device,      // a kernel that the device does not run: it is for another architecture, or for a newer driver
   driver_failed,     // a CUDA driver call failed
   not_prepared,      // a kernel that is not ready, where nothing may be compiled; the message names its key, and the
                      // command that warms it

@@ -2,8 +2,8 @@
 
     import cubinet
 
-    cubinet.warmup(model="config.json", ep=8)      # compile what the model can ask for; needs no GPU
-    cubinet.start(model="config.json", ep=8)       # in the engine: load it
+    cubinet.warmup(model="config.json", sglang="--tp 8 --ep 8")      # compile what the server can ask for; needs no GPU
+    cubinet.start(model="config.json", sglang="--tp 8 --ep 8")       # in the engine: load it
     from cubinet import deep_gemm                  # and call it by DeepGEMM's names
     deep_gemm.m_grouped_bf16_gemm_nt_masked(a, b, d, masked_m, expected_m)
 
@@ -44,7 +44,7 @@ _DTYPES = ("bf16", "fp8")
 _LAYOUTS = ("contiguous", "masked")
 _MISSES = ("compile", "fallback", "error")
 _SHAPES = "a list of tuples (n, k, groups)"
-M_MAX = 16384
+M_MAX = 1 << 24  # the largest that is planned for
 
 _Path = _arguments.PathArgument
 _Command = str | Sequence[str]
@@ -90,7 +90,8 @@ class StartReport:
     """What a start did.
 
     loaded: kernels on the device now; missing: of all, those that no layer held; compiled: of these, those that were
-    compiled, the others being made in the background; warning: why a layer was not used, or nothing could be stored
+    compiled, the others being made in the background; warning: why a layer was not used, or nothing could be stored,
+    and kernels of compilers that this build was not tested with; compilers: what made the loaded kernels, "NVRTC 13.0.88"
     """
 
     loaded: int
@@ -98,6 +99,7 @@ class StartReport:
     compiled: int
     milliseconds: float
     warning: str
+    compilers: str = ""
 
 
 @dataclass(frozen=True)

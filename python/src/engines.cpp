@@ -120,8 +120,12 @@ cubinet_status prepare_with(cubinet_service* service, const std::vector<cubinet_
   if (problems.empty()) return CUBINET_OK;
   const cubinet_status status = cubinet_prepare(service, problems.data(), problems.size(), gemms.data(), &c_report);
   if (status != CUBINET_OK) return status;
-  report = {c_report.loaded, c_report.missing, c_report.compiled, c_report.milliseconds,
-            c_report.warning != nullptr ? c_report.warning : ""};
+  report = {c_report.loaded,
+            c_report.missing,
+            c_report.compiled,
+            c_report.milliseconds,
+            c_report.warning != nullptr ? c_report.warning : "",
+            c_report.compilers != nullptr ? c_report.compilers : ""};
   return CUBINET_OK;
 }
 

@@ -57,6 +57,7 @@ struct StartReport {
   std::int64_t compiled = 0;
   double milliseconds = 0;
   std::string warning;
+  std::string compilers;
 };
 
 // Prepares the problems on options.device. `reopen` opens a service with these options, which calls use from now on;

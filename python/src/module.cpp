@@ -227,12 +227,13 @@ std::tuple<const char*, nb::str, nb::str> warmup(const Request& request, EngineO
   return {cubinet_status_name(result.status), text_of(result.error), text_of(result.json)};
 }
 
-// loaded, missing, compiled, milliseconds, warning
-std::tuple<std::int64_t, std::int64_t, std::int64_t, double, nb::str> start(const std::vector<ProblemTuple>& problems,
-                                                                            EngineOptions options, bool reopen) {
+// loaded, missing, compiled, milliseconds, warning, compilers
+std::tuple<std::int64_t, std::int64_t, std::int64_t, double, nb::str, nb::str> start(
+    const std::vector<ProblemTuple>& problems, EngineOptions options, bool reopen) {
   StartReport report;
   if (!start_engine(options, reopen, problems_of(problems), report)) nb::raise_python_error();
-  return {report.loaded, report.missing, report.compiled, report.milliseconds, text_of(report.warning)};
+  return {report.loaded,       report.missing,          report.compiled,
+          report.milliseconds, text_of(report.warning), text_of(report.compilers)};
 }
 
 nb::dict cache_stats(EngineOptions options) {

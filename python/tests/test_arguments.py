@@ -40,7 +40,7 @@ WRONG: list[tuple[Callable[..., Any], dict[str, Any], type[Exception], str]] = [
     (cubinet.plan, {"ep": "8"}, TypeError, "ep: expected an int, got str"),
     (cubinet.plan, {"tp": 1.0}, TypeError, "tp: expected an int, got float"),
     (cubinet.plan, {"ep": True}, TypeError, "ep: expected an int, got bool"),
-    (cubinet.plan, {"ep": 2}, ValueError, "ep and tp divide a model; a problem is already what one rank sees"),
+    (cubinet.plan, {"ep": 2}, ValueError, "ep, tp and redundant_experts divide a model; a problem is already what one rank sees"),
     (cubinet.plan, {"m_max": None}, TypeError, "m_max: expected an int, got NoneType"),
     (cubinet.plan, {"m_min": 0}, ValueError, "m_min: expected an int of at least 1, got 0"),
     (cubinet.plan, {"m_min": 5, "m_max": 3}, ValueError, "m_max: expected an int from m_min, 5, got 3"),
@@ -210,7 +210,7 @@ def test_a_start_takes_odd_ints(monkeypatch: pytest.MonkeyPatch) -> None:
     reopened = []
     monkeypatch.setattr(_binding, "start", lambda _, __, reopen: reopened.append(reopen) or (0, 0, 0, 0.0, ""))
     for jobs in (0, 3):
-        cubinet.start(jobs=Odd(jobs), ep=Odd(1), tp=Odd(1), m_min=Odd(1), m_max=Odd(16384))  # type: ignore[arg-type]
+        cubinet.start(jobs=Odd(jobs), ep=Odd(1), tp=Odd(1), m_min=Odd(1), m_max=Odd(cubinet.M_MAX))  # type: ignore[arg-type]
     assert reopened == [False, True]
 
 

@@ -184,7 +184,7 @@ def test_no_rows_launch_nothing_and_open_nothing(engine: FakeEngine) -> None:
 def test_a_problem_is_prepared_once_over_what_a_warmup_covers(engine: FakeEngine) -> None:
     for m in (128, 256, 128):
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(m=m, n=80))
-    assert (engine.record.launches, engine.record.prepared, engine.record.m_last) == (3, 1, 16384)
+    assert (engine.record.launches, engine.record.prepared, engine.record.m_last) == (3, 1, 1 << 24)
 
 
 def test_many_problems_are_told_apart(engine: FakeEngine) -> None:

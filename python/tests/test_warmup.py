@@ -53,6 +53,25 @@ def test_a_path_need_not_be_utf_8(tmp_path: Path, qwen_config: Path, monkeypatch
     assert cubinet.plan(shapes=[SHAPE])["kernels"]
 
 
+def test_a_launch_command_says_how_experts_are_divided(qwen_config: Path) -> None:
+    expected = cubinet.plan(model=qwen_config, ep=8)["kernels"]
+    words = ["python3", "-m", "sglang.launch_server", "--tp", "8", "--ep", "8", "--served-model-name", "a b"]
+    assert cubinet.plan(model=qwen_config, sglang="--tp 8 --ep 8")["kernels"] == expected
+    assert cubinet.plan(model=qwen_config, sglang=words)["kernels"] == expected
+    assert cubinet.plan(sglang=[*words, "--model-path", str(qwen_config.parent)])["kernels"] == expected
+    assert cubinet.plan(model=qwen_config, layout="contiguous", vllm="-tp 8 -ep")["kernels"] == [
+        kernel for kernel in expected if "contiguous" in kernel["family"]
+    ]
+    with pytest.raises(ValueError, match="^sglang and vllm: give one launch command"):
+        cubinet.plan(model=qwen_config, sglang="--tp 8", vllm="-tp 8")
+    with pytest.raises(ValueError, match="^sglang: there is no folder 'Qwen/Qwen3'"):
+        cubinet.plan(sglang="--model-path Qwen/Qwen3 --tp 8")
+    with pytest.raises(TypeError, match="^vllm: expected a str, got int"):
+        cubinet.plan(model=qwen_config, vllm=8)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="^sglang: expected a text, got ''"):
+        cubinet.plan(model=qwen_config, sglang=[])
+
+
 def test_a_plan_is_the_command_s(qwen_config: Path) -> None:
     planned = cubinet.plan(model=str(qwen_config), ep=8, dtype="bf16,fp8", layout=["masked"], m_max=512)
     done = subprocess.run(

@@ -117,8 +117,7 @@ TEST_CASE("explain says of a key what this build asks for in its place, and of t
   CHECK(current.at("differences").empty());
   cubinet::cache::Object old = cubinet::test::object_of(0);
   auto record = object_of(sandbox.run({"cache", "show", key, "--json"})).at("record");
-  const std::string nvrtc = record.at("nvrtc");
-  record["nvrtc"] = "12.1";
+  record["nvrtc"] = "12.1";  // as builds wrote it whose keys depended on it
   old.record = record.dump();
   publish(sandbox, old);
   const std::string old_key = cubinet::test::key_of(old.record).hex();
@@ -127,7 +126,7 @@ TEST_CASE("explain says of a key what this build asks for in its place, and of t
   CHECK(stale.at("wanted") == key);
   CHECK(stale.at("wanted_state") == "hit");
   const Outcome text = sandbox.run({"cache", "explain", old_key});
-  CHECK(holds(text.out, "made by NVRTC 12.1, this is " + nvrtc));
+  CHECK(holds(text.out, "made by an earlier build, for NVRTC 12.1 alone"));
   const auto both = object_of(sandbox.run({"cache", "explain", old_key, key, "--json"}));
   REQUIRE(both.at("differences").size() == 1);
   CHECK(both.at("differences").at(0).at("field") == "nvrtc");

@@ -146,6 +146,28 @@ TEST_CASE("verify says why the index cannot be read, and --repair makes it anew"
   CHECK(object_of(sandbox.run({"cache", "verify", "--json"})).at("index_problem") == "");
 }
 
+TEST_CASE("verify names the keys that have no row and the rows that have no object") {
+  const Sandbox sandbox;
+  fill(sandbox);
+  const std::vector<std::string> all = keys(sandbox);
+  const std::filesystem::path objects = sandbox.path("home/.cache/cubinet/objects");
+  std::filesystem::remove(objects / all.front().substr(0, 2) / (all.front().substr(2) + ".cubin"));
+  const Outcome object = sandbox.run({"cache", "verify", "--json"});
+  CHECK(object.exit_code == 1);
+  CHECK(object_of(object).at("missing_keys") == nlohmann::json::array({all.front()}));
+  CHECK(object_of(object).at("orphan_keys").empty());
+  CHECK(sandbox.run({"cache", "verify"}).out.find("without an object: " + all.front() + "\n") != std::string::npos);
+}
+
+TEST_CASE("a folder whose ~ no shell expanded is refused with the mend, before any work") {
+  Sandbox sandbox;
+  const Outcome option = sandbox.run({"cache", "ls", "--cache=~/cubinet"});
+  CHECK(option.exit_code == 2);
+  CHECK(option.err.find("$HOME") != std::string::npos);
+  sandbox.environment["CUBINET_CACHE_DIR"] = "~/.cache";
+  CHECK(sandbox.run({"cache", "ls"}).err.find("~/.cache begins with ~") != std::string::npos);
+}
+
 TEST_CASE("verify finds a damaged index where there is no object, and none where nobody has made one yet") {
   const Sandbox sandbox;
   const std::string root = sandbox.path("root");

@@ -9,12 +9,15 @@
 
 #include "catch.hpp"
 #include "command.hpp"
+#include "jit/accepted_compilers.hpp"
+#include "synthetic_cabinet.hpp"
 
 namespace {
 
 using namespace cubinet;
 using namespace cubinet::cli;
 namespace fs = std::filesystem;
+using Json = nlohmann::json;
 
 constexpr const char* no_other_nvrtc = "the build has no NVRTC to make another of";
 
@@ -37,20 +40,39 @@ nlohmann::json warm(const Sandbox& sandbox, bool execute = false) {
 
 using Versions = std::set<std::string>;
 
-// The versions for which a cabinet says that it is complete.
-Versions covered_versions(const Sandbox& sandbox) {
+// The builds of NVRTC that made a cabinet's entries.
+Versions makers(const Sandbox& sandbox) {
   Versions versions;
-  const auto stats = object_of(sandbox.run({"cache", "stats", "--json"}));
-  for (const auto& one : stats.at("coverage")) versions.insert(one.at("nvrtc").get<std::string>());
+  const auto list = object_of(sandbox.run({"cache", "ls", "--json"}));
+  for (const auto& entry : list.at("entries")) versions.insert(entry.at("compiler").get<std::string>());
   return versions;
 }
 
-// A library that is named like NVRTC and has none of its functions.
+constexpr const char* own_compiler = "NVRTC " CUBINET_OWN_NVRTC_VERSION;
+constexpr const char* other_compiler = "NVRTC " CUBINET_OTHER_NVRTC_VERSION;
+
+bool own_is_accepted() { return jit::is_accepted(own_compiler); }
+
+bool mounts_work() { return std::system("unshare -m true >/dev/null 2>&1") == 0; }
+
+// The files of every NVRTC that the command could find.
+std::set<fs::path> nvrtc_files() {
+  std::set<fs::path> files;
+  for (const char* folder : {CUBINET_OWN_NVRTC_DIR, "/usr/local/cuda/lib64"}) {
+    std::error_code none_there;
+    for (const auto& file : fs::directory_iterator(folder, none_there)) {
+      if (file.path().filename().string().starts_with("libnvrtc.so")) files.insert(fs::canonical(file.path()));
+    }
+  }
+  return files;
+}
+
+// Has the command see a text in the place of each of them.
 void break_nvrtc(Sandbox& sandbox) {
-  fs::create_directory(sandbox.path("broken"));
-  fs::copy_file(fs::path(CUBINET_OTHER_NVRTC_DIR) / ("libnvrtc-builtins.so." CUBINET_OTHER_NVRTC_VERSION),
-                sandbox.path("broken/libnvrtc.so"));
-  sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("broken");
+  const std::string text = sandbox.file("broken", "no library");
+  std::string script;
+  for (const fs::path& file : nvrtc_files()) script += "mount --bind '" + text + "' '" + file.string() + "' && ";
+  sandbox.tracer = {"unshare", "-m", "sh", "-c", script + "exec \"$@\"", "sh"};
 }
 
 void check_missing(const Sandbox& sandbox, const std::string& how_many) {
@@ -61,7 +83,8 @@ void check_missing(const Sandbox& sandbox, const std::string& how_many) {
   CHECK(error.at("code") == "compiler_missing");
   const std::string message = error.at("message");
   CHECK(message.find("NVRTC is needed, since " + how_many + " kernels are not in ") == 0);
-  CHECK(message.find(sandbox.path("broken")) != std::string::npos);
+  CHECK(message.find("libnvrtc.so") != std::string::npos);
+  CHECK(message.find("not a shared library for this machine") != std::string::npos);
 }
 
 bool strace_works() { return std::system("strace -f -o /dev/null true >/dev/null 2>&1") == 0; }
@@ -87,42 +110,54 @@ std::vector<std::string> forks(const Sandbox& sandbox) {
 
 }  // namespace
 
-TEST_CASE("What was warmed under one version of NVRTC is not taken for another's, executed or not") {
-  if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
-  for (const bool execute : {false, true}) {
-    INFO("execute " << execute);
-    Sandbox sandbox;
-    sandbox.environment["CUBINET_NVRTC_DIR"] = CUBINET_OTHER_NVRTC_DIR;
-    CHECK(warm(sandbox, execute).at("compiled") == 3);
-    CHECK(warm(sandbox, execute).at("hits") == 3);
-    CHECK((covered_versions(sandbox) == Versions{CUBINET_OTHER_NVRTC_VERSION}));
-
-    sandbox.environment.clear();
-    const auto own = warm(sandbox, execute);
-    CHECK(own.at("compiled") == 3);
-    CHECK(own.at("hits") == 0);
-    CHECK(own.at("coverage") == "recorded");
-    CHECK((covered_versions(sandbox) == Versions{CUBINET_OTHER_NVRTC_VERSION, CUBINET_OWN_NVRTC_VERSION}));
-  }
+TEST_CASE("What one NVRTC made is found by a warmup that has another, and the other is not opened") {
+  if (!has_other_nvrtc() || !own_is_accepted()) CUBINET_SKIP(no_other_nvrtc);
+  Sandbox sandbox;
+  const auto first = warm(sandbox);
+  CHECK(first.at("compiled") == 3);
+  CHECK(first.at("compiler") == own_compiler);
+  CHECK(first.at("compilers") == Json::array({{{"compiler", own_compiler}, {"kernels", 3}, {"accepted", true}}}));
+  sandbox.environment["CUBINET_NVRTC_DIR"] = CUBINET_OTHER_NVRTC_DIR;
+  const auto found = warm(sandbox);
+  CHECK(found.at("coverage") == "found");
+  CHECK(found.at("hits") == 3);
+  CHECK(found.at("compiler") == "");
+  CHECK(found.at("compilers") == first.at("compilers"));
+  CHECK((makers(sandbox) == Versions{own_compiler}));
 }
 
-TEST_CASE("The build's own version, which engines ask for first, answers a look-up, and is none for another's") {
-  if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
+TEST_CASE("What an unaccepted NVRTC made is used and said, and replaced by a warmup that has an accepted one") {
+  if (!has_other_nvrtc() || !own_is_accepted()) CUBINET_SKIP(no_other_nvrtc);
   Sandbox sandbox;
-  sandbox.environment["CUDA_VISIBLE_DEVICES"] = "-1";
-  CHECK(warm(sandbox).at("compiled") == 3);
   sandbox.environment["CUBINET_NVRTC_DIR"] = CUBINET_OTHER_NVRTC_DIR;
+  const Outcome unaccepted = sandbox.run(warmup());
+  CHECK(unaccepted.exit_code == 0);
+  CHECK(object_of(unaccepted).at("compiled") == 3);
+  CHECK(object_of(unaccepted).at("compilers").at(0).at("accepted") == false);
+  CHECK(unaccepted.err.find("3 kernels were made by " + std::string(other_compiler) +
+                            ", which this build of Cubinet was not tested with") != std::string::npos);
+  CHECK(unaccepted.err.find("13.0.88") != std::string::npos);
+  const auto again = warm(sandbox);
+  CHECK(again.at("hits") == 3);
+  CHECK(again.at("replaced") == 0);
+  CHECK((makers(sandbox) == Versions{other_compiler}));
+  const Outcome doctor = sandbox.run({"doctor"});
+  CHECK(doctor.out.find("this build was not tested with it") != std::string::npos);
+
+  sandbox.environment.clear();
+  const auto replaced = warm(sandbox);
+  CHECK(replaced.at("compiled") == 3);
+  CHECK(replaced.at("replaced") == 3);
+  CHECK(replaced.at("coverage") == "recorded");
+  CHECK((makers(sandbox) == Versions{own_compiler}));
   CHECK(warm(sandbox).at("coverage") == "found");
-  CHECK((covered_versions(sandbox) == Versions{CUBINET_OWN_NVRTC_VERSION}));
-  // To execute takes a compiler. What it compiles has its version, and what was recorded of the other is no hit.
-  const auto executed = warm(sandbox, true);
-  CHECK(executed.at("compiled") == 3);
-  CHECK(executed.at("hits") == 0);
-  CHECK((covered_versions(sandbox) == Versions{CUBINET_OTHER_NVRTC_VERSION, CUBINET_OWN_NVRTC_VERSION}));
+  const auto stats = object_of(sandbox.run({"cache", "stats", "--json"}));
+  CHECK(stats.at("compilers") == Json::array({{{"compiler", own_compiler}, {"entries", 3}}}));
+  CHECK(stats.at("coverage").at(0).at("nvrtc") == CUBINET_OWN_NVRTC_VERSION);
 }
 
 TEST_CASE("Without NVRTC the error says how many of the kernels are missing, and what is wrong with NVRTC") {
-  if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
+  if (!mounts_work()) CUBINET_SKIP("no mount can be made here");
   Sandbox sandbox;
   warm(sandbox);
   break_nvrtc(sandbox);
@@ -150,4 +185,69 @@ TEST_CASE("A second warmup is a look-up: it opens neither NVRTC nor the driver, 
   CHECK(lines_with(sandbox, {"libnvrtc", "libcuda"}).empty());
   CHECK(lines_with(sandbox, {"execve("}).size() == 1);
   CHECK(forks(sandbox).empty());
+}
+
+TEST_CASE("A root whose entries an earlier build keyed by its NVRTC misses once, says why, and stays whole") {
+  const Sandbox sandbox;
+  CHECK(warm(sandbox).at("compiled") == 3);
+  const auto list = object_of(sandbox.run({"cache", "ls", "--json"}));
+  for (const auto& entry : list.at("entries")) {
+    const std::string key = entry.at("key");
+    const auto shown = object_of(sandbox.run({"cache", "show", key, "--json"}));
+    cache::Object earlier = test::object_of(0);
+    auto record = shown.at("record");
+    record["nvrtc"] = "13.0";
+    earlier.record = record.dump();
+    earlier.facts.family = entry.at("family");
+    earlier.facts.n = entry.at("n");
+    earlier.facts.k = entry.at("k");
+    earlier.facts.config = entry.at("config");
+    publish(sandbox, earlier);
+    REQUIRE(sandbox.run({"cache", "rm", key}).exit_code == 0);
+  }
+  const Arguments explain{"cache",    "explain", "--shape", "128,128,2", "256,128,2",   "384,128,2",
+                          "--layout", "masked",  "--m-max", "8",         "--no-generic"};
+  const std::string told = sandbox.run(explain).out;
+  CHECK(told.find("stale: made by an earlier build, for NVRTC 13.0 alone; a warmup makes it again") !=
+        std::string::npos);
+  CHECK(told.find("0 hits, 3 misses") != std::string::npos);
+  CHECK(warm(sandbox).at("compiled") == 3);
+  CHECK(warm(sandbox).at("coverage") == "found");
+  CHECK(object_of(sandbox.run({"cache", "ls", "--json"})).at("total") == 6);
+  CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
+}
+
+TEST_CASE("An NVRTC that is cut short is named, and the next one compiles") {
+  if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
+  Sandbox sandbox;
+  fs::create_directory(sandbox.path("short"));
+  const std::string library = sandbox.path("short/libnvrtc.so.13");
+  fs::copy_file(*nvrtc_files().begin(), library);
+  fs::resize_file(library, 1'000'000);
+  sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("short");
+  const Outcome outcome = sandbox.run(warmup());
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.err.find("not to be used (" + library + ": cut short") != std::string::npos);
+  CHECK(object_of(outcome).at("compiled") == 3);
+}
+
+TEST_CASE("A stack of 64 KiB is enough for a warmup") {
+  Sandbox sandbox;
+  sandbox.tracer = {"sh", "-c", "ulimit -s 64; exec \"$@\"", "sh"};
+  CHECK(warm(sandbox).at("compiled") == 3);
+}
+
+TEST_CASE("The command alone, without its worker, compiles in its own process and says so") {
+  const Sandbox sandbox;
+  const std::string alone = sandbox.path("cubinet");
+  fs::copy_file(CUBINET_COMMAND, alone);
+  Sandbox other;
+  other.tracer = {"sh", "-c", "shift; exec " + alone + " \"$@\"", "sh"};
+  const Outcome outcome = other.run(warmup());
+  CHECK(outcome.exit_code == 0);
+  CHECK(object_of(outcome).at("compiled") == 3);
+  CHECK(outcome.err.find("compiles in this process") != std::string::npos);
+  const Outcome doctor = other.run({"doctor"});
+  CHECK(doctor.exit_code == 0);
+  CHECK(doctor.out.find("cubinet-compile-worker is not installed beside") != std::string::npos);
 }

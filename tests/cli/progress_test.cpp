@@ -19,9 +19,10 @@ using namespace cubinet::cli;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// What a run of another process leaves.
-std::string progress_text(std::int64_t process, const std::string& state, double heartbeat) {
-  return R"({"pid":)" + std::to_string(process) + R"(,"state":")" + state +
+// What a run of another process leaves; `identity` is the fields that say which run it was, of an earlier build none.
+std::string progress_text(std::int64_t process, const std::string& state, double heartbeat,
+                          const std::string& identity = {}) {
+  return R"({"pid":)" + std::to_string(process) + identity + R"(,"state":")" + state +
          R"(","done":1,"total":9,"compiled":1,"hits":0,"failed":0,"seconds":1.0,"rate":1.0,"eta_seconds":null,"heartbeat":)" +
          std::to_string(heartbeat) + R"(,"current":"","current_seconds":0.0,"message":""})" + "\n";
 }
@@ -261,32 +262,91 @@ TEST_CASE("The model is refused as a progress file under each of its names, ther
   }
 }
 
-TEST_CASE("A progress file that another living process keeps is left to it with one note, and the warmup goes on") {
+TEST_CASE("A progress file that another living run keeps is left to it with one note, and the warmup goes on") {
   const Sandbox sandbox;
-  const std::string kept = sandbox.file("p", progress_text(getpid(), "compiling", time_of_day()));
-  const std::string text = cubinet::test::contents(kept);
-  const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
-  INFO(outcome.err);
-  CHECK(outcome.exit_code == 0);
-  const std::size_t note =
-      outcome.err.find("note: progress cannot be told: p is kept by process " + std::to_string(getpid()));
-  CHECK(note != std::string::npos);
-  CHECK(outcome.err.find("note: ", note + 1) == std::string::npos);
-  CHECK(cubinet::test::contents(kept) == text);
-  CHECK(sandbox.run(with(small, {"--progress-file", "p", "--bogus"})).exit_code == 2);
-  CHECK(cubinet::test::contents(kept) == text);
+  const std::string identity = R"(,"run":"4567","host":"node-2","pid_namespace":"x")";
+  const auto keep = [&](std::int64_t process) {
+    const std::string text = progress_text(process, "compiling", time_of_day(), identity);
+    cubinet::test::write_file(sandbox.path("new"), text);
+    fs::rename(sandbox.path("new"), sandbox.path("p"));
+  };
+  for (const std::int64_t process : {std::int64_t{1}, std::int64_t{getpid()}, std::int64_t{1} << 30}) {
+    for (const Arguments& more : {Arguments{}, Arguments{"--bogus"}}) {
+      keep(process);
+      std::jthread beats([&](const std::stop_token& over) {
+        while (!over.stop_requested()) {
+          std::this_thread::sleep_for(200ms);
+          keep(process);
+        }
+      });
+      const Outcome outcome = sandbox.run(with(small, with({"--progress-file", "p", "--quiet"}, more)));
+      INFO(outcome.err);
+      CHECK(outcome.exit_code == (more.empty() ? 0 : 2));
+      const std::string kept = "note: progress cannot be told: p is kept by process " + std::to_string(process);
+      const std::size_t note = outcome.err.find(kept + " on node-2");
+      CHECK(note != std::string::npos);
+      CHECK(outcome.err.find("note: ", note + 1) == std::string::npos);
+      CHECK(progress_of(sandbox, "p").at("run") == "4567");
+    }
+  }
 }
 
-TEST_CASE("A progress file whose process has ended, is gone or hangs is taken over") {
+TEST_CASE("Two runs that are both process 1, in containers on one volume: one keeps the file, whole, to its end") {
+  Sandbox first;
+  Sandbox second;
+  for (Sandbox* sandbox : {&first, &second})
+    sandbox->tracer = {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc"};
+  if (first.run({"--version"}).exit_code != 0) CUBINET_SKIP("no namespaces can be made here");
+  const std::string file = first.path("p");
+  const pid_t process = first.start(
+      {"warmup", "--model", example_model("deepseek-v3"), "--jobs", "1", "--progress-file", file, "--quiet"});
+  REQUIRE(await_progress(first, "p", [](const auto& object) { return object.at("current") != ""; }));
+  const auto kept = progress_of(first, "p");
+  CHECK(kept.at("pid") == 1);
+  const Outcome other = second.run(with(small, {"--progress-file", file, "--quiet"}));
+  CHECK(other.exit_code == 0);
+  CHECK(other.err.find("is kept by process 1") != std::string::npos);
+  CHECK(progress_of(first, "p").at("run") == kept.at("run"));
+  CHECK(progress_of(first, "p").at("state") == "compiling");
+  REQUIRE(kill(process, SIGTERM) == 0);
+  static_cast<void>(first.finish(process));
+}
+
+TEST_CASE("A progress file whose run has ended, is gone or hangs is taken over") {
   const Sandbox sandbox;
-  const pid_t gone = sandbox.start({"--version"});
+  const pid_t gone = sandbox.start(with(small, {"--progress-file", "of gone", "--quiet"}));
   REQUIRE(sandbox.finish(gone).exit_code == 0);
+  const std::string same = progress_of(sandbox, "of gone").at("pid_namespace").get<std::string>();
+  const std::string identity = R"(,"run":"4567","host":"node-2","pid_namespace":")" + same + '"';
   for (const std::string& text :
-       {progress_text(getpid(), "done", time_of_day()), progress_text(getpid(), "interrupted", time_of_day()),
-        progress_text(gone, "compiling", time_of_day()), progress_text(getpid(), "executing", time_of_day() - 11)}) {
+       {progress_text(getpid(), "done", time_of_day()), progress_text(getpid(), "interrupted", time_of_day(), identity),
+        progress_text(gone, "compiling", time_of_day(), identity),
+        progress_text(getpid(), "executing", time_of_day() - 11, identity)}) {
     sandbox.file("p", text);
     const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
     CHECK(outcome.err.empty());
     CHECK(progress_of(sandbox, "p").at("state") == "done");
   }
+}
+
+TEST_CASE("A warmup that gets no thread, no descriptor or no memory does not leave the state of an earlier run") {
+  Sandbox sandbox;
+  sandbox.unprivileged = true;  // root has as many threads as it likes
+  const auto ends = [&](const std::string& limit, bool can_write) {
+    fs::remove_all(sandbox.path("home"));
+    fs::permissions(sandbox.file("p", progress_text(1, "done", 1e9)), fs::perms::all);
+    sandbox.tracer = {"prlimit", limit};
+    const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
+    INFO(limit << ": " << outcome.err);
+    CHECK(outcome.exit_code == 1);
+    const auto progress = progress_of(sandbox, "p");
+    if (can_write || !progress.empty()) {
+      CHECK(progress.at("state") == "failed");
+      CHECK(progress.at("message") != "");
+    }
+  };
+  ends("--nproc=0", true);
+  ends("--as=60000000", true);
+  // How many are open already depends on who runs the tests.
+  for (const char* few : {"--nofile=9", "--nofile=8", "--nofile=7"}) ends(few, false);
 }

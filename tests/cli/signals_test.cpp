@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP, at any moment of a warmup with the real NVRTC, which puts handlers of its own in place.
+// SIGINT, SIGTERM and SIGHUP, at any moment of a warmup with the real NVRTC, and the end of its workers.
 #include <signal.h>
 
 #include <chrono>
@@ -51,9 +51,15 @@ bool blocks(pid_t process, int signal) {
   return false;
 }
 
-// Whether a library whose name begins so is loaded into `process`.
-bool maps(pid_t process, const std::string& library) {
-  return cubinet::test::contents("/proc/" + std::to_string(process) + "/maps").find('/' + library) != std::string::npos;
+// The workers in which `process` compiles.
+std::vector<pid_t> workers_of(pid_t process) {
+  std::vector<pid_t> workers;
+  std::error_code ended;
+  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(process) + "/task", ended)) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child = 0; children >> child;) workers.push_back(child);
+  }
+  return workers;
 }
 
 // Waits until the command has said that its first kernel is done: the next one has begun, and takes long.
@@ -127,6 +133,52 @@ TEST_CASE("A signal at any moment, also while NVRTC is being loaded, ends in a r
   }
 }
 
+TEST_CASE("Ctrl-C in a terminal, which comes to all its processes, lets the kernels in work finish") {
+  const Sandbox sandbox;
+  const pid_t process = sandbox.start(several);
+  wait_for_first_kernel(sandbox);
+  for (const pid_t worker : workers_of(process)) CHECK(kill(worker, SIGINT) == 0);
+  REQUIRE(kill(process, SIGINT) == 0);
+  const auto report = object_of(sandbox.finish(process));
+  CHECK(report.at("failed") == 0);
+  CHECK(report.at("compiled").get<int>() + report.at("remaining").get<int>() == 4);
+}
+
+TEST_CASE("A worker that is killed in the middle is one kernel that failed, and the others are compiled") {
+  const Sandbox sandbox;
+  const pid_t process = sandbox.start(several);
+  wait_for_first_kernel(sandbox);
+  const auto workers = workers_of(process);
+  REQUIRE(workers.size() == 1);
+  REQUIRE(kill(workers.front(), SIGKILL) == 0);
+  const Outcome outcome = sandbox.finish(process);
+  CHECK(outcome.exit_code == 1);
+  const auto report = object_of(outcome);
+  CHECK(report.at("failed") == 1);
+  CHECK(report.at("compiled") == 3);
+  const std::string message = report.at("failures").front().at("message");
+  CHECK(message.find("libnvrtc") != std::string::npos);
+  CHECK(message.find("SIGKILL") != std::string::npos);
+}
+
+TEST_CASE("The workers of a command that is killed end with it") {
+  const Sandbox sandbox;
+  const pid_t process = sandbox.start(several);
+  wait_for_first_kernel(sandbox);
+  const auto workers = workers_of(process);
+  REQUIRE_FALSE(workers.empty());
+  REQUIRE(kill(process, SIGKILL) == 0);
+  CHECK(sandbox.finish(process).signal == SIGKILL);
+  for (const pid_t worker : workers) {
+    const std::string stat = "/proc/" + std::to_string(worker) + "/stat";
+    // Whoever adopts it may leave it a zombie.
+    wait_until([&] {
+      const std::string text = cubinet::test::contents(stat);
+      return text.empty() || text.find(" Z ") != std::string::npos;
+    });
+  }
+}
+
 TEST_CASE("A second signal ends the command at once, as that signal does by default") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     for (const bool while_loading : {true, false}) {
@@ -170,7 +222,7 @@ TEST_CASE("A signal that the command was started to ignore stays ignored") {
 TEST_CASE("One signal ends doctor at once, also while it compiles its probe") {
   const Sandbox sandbox;
   const pid_t process = sandbox.start({"doctor"});
-  wait_until([&] { return maps(process, "libnvrtc"); });  // the probe is next
+  wait_until([&] { return !workers_of(process).empty(); });  // the probe is next
   REQUIRE(kill(process, SIGINT) == 0);
   CHECK(sandbox.finish(process).signal == SIGINT);
 }

@@ -52,6 +52,27 @@ void set_writable(const std::string& cabinet, bool writable) {
 
 }  // namespace
 
+TEST_CASE("warmup says how each number was derived, and what is not understood, as plan does") {
+  const Sandbox sandbox;
+  const std::string model = sandbox.file("m.json", R"({"model_type": "a_new_moe", "num_experts": 4, "hidden_size": 128,
+                                                       "moe_intermediate_size": 128, "mlp_hidden_act": "relu2"})");
+  const Arguments arguments{"warmup",   "--model", model,     "--ep", "2",
+                            "--layout", "masked",  "--m-max", "8",    "--no-generic"};
+  const Outcome text = sandbox.run(arguments);
+  INFO(text.err);
+  REQUIRE(text.exit_code == 0);
+  CHECK(text.out.find("groups 2    = num_experts 4 / ep 2\n"
+                      "GEMM1 N 128 = moe_intermediate_size 128 / 1, no gate: mlp_hidden_act relu2\n") == 0);
+  CHECK(text.err.find("note: " + model + ": model_type a_new_moe is not known here") != std::string::npos);
+  const auto report = object_of(sandbox.run(with(arguments, {"--json"})));
+  const auto plan = object_of(sandbox.run(with({"plan", "--json"}, {arguments.begin() + 1, arguments.end()})));
+  CHECK(report.at("derivation").size() == 6);
+  CHECK(report.at("derivation") == plan.at("derivation"));
+  CHECK(report.at("notes").size() == 1);
+  CHECK(report.at("notes") == plan.at("notes"));
+  CHECK(sandbox.run(with(arguments, {"--quiet"})).out.find("groups") == std::string::npos);
+}
+
 TEST_CASE("A second warmup compiles nothing, and the kernels are those of the plan") {
   Sandbox sandbox;
   const Outcome first = sandbox.run(small);

@@ -17,6 +17,10 @@ constexpr std::int64_t largest_number = std::int64_t{1} << 30;
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 
+// vLLM takes --disable-x for --no-enable-x, and the other way round.
+constexpr std::array<std::pair<std::string_view, const char*>, 2> inverse_prefixes{
+    {{"enable-", "disable-"}, {"disable-", "enable-"}}};
+
 std::string with_dashes(const std::string& name) { return name.starts_with('-') ? name : "--" + name; }
 
 // The option's name with dashes for underscores, up to the first dot: the keys of a JSON value keep theirs.
@@ -62,8 +66,11 @@ void FlagTable::add(const std::string& names, FlagKind kind) {
     options_.insert_or_assign(with_dashes(name), Option{own, kind, false});
     if (kind != FlagKind::toggle || name.starts_with('-')) continue;
     options_.insert_or_assign("--no-" + name, Option{own, kind, true});
-    if (spelling_ != Spelling::flexible || !name.starts_with("enable-")) continue;
-    options_.insert_or_assign("--disable-" + name.substr(7), Option{own, kind, true});
+    if (spelling_ != Spelling::flexible) continue;
+    for (const auto& [prefix, inverse] : inverse_prefixes) {
+      if (!name.starts_with(prefix)) continue;
+      options_.insert_or_assign(std::string("--") + inverse + name.substr(prefix.size()), Option{own, kind, true});
+    }
   }
 }
 

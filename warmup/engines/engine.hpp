@@ -15,7 +15,7 @@
 #include "util/expected.hpp"
 #include "warmup/derivation.hpp"
 #include "warmup/engines/arguments.hpp"
-#include "warmup/model.hpp"
+#include "warmup/engines/model_facts.hpp"
 #include "warmup/model_problems.hpp"
 
 namespace cubinet::warmup::engines {
@@ -55,7 +55,7 @@ struct Engine {
   std::size_t (*program)(std::span<const std::string> words);
   std::span<const Unfollowed> unfollowed;
   std::string (*model)(const Arguments& arguments);
-  Expected<LaunchPlan> (*plan)(const LaunchCommand& command, const MoeShape& shape);
+  Expected<LaunchPlan> (*plan)(const LaunchCommand& command, const ModelFacts& facts);
 };
 
 // All of them, in the order of their names.

@@ -13,6 +13,9 @@ namespace cubinet::warmup::engines {
 // Rows in a group are padded to a multiple of this in the contiguous layout (DeepGEMM's alignment on sm_90).
 inline constexpr std::int64_t row_alignment = 128;
 
+// a x b, or 2^60 where it is more: a command may say any numbers. Precondition: none is negative.
+std::int64_t bounded_product(std::int64_t a, std::int64_t b);
+
 // The most groups that one rank has.
 std::int64_t groups_per_rank(std::int64_t experts, const Parallelism& parallelism);
 

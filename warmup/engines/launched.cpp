@@ -33,7 +33,7 @@ Expected<std::optional<Launched>> read_launch(const LaunchTexts& texts, const Op
   return found;
 }
 
-Expected<std::string> model_file(const Launched& launched, const OptionNames& names) {
+Expected<std::string> model_of(const Launched& launched, const OptionNames& names) {
   const auto refuse = [&](const std::string& what) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}: {}; give the model's config.json with {}", launched.option, what, names.model));
@@ -48,7 +48,7 @@ Expected<std::string> model_file(const Launched& launched, const OptionNames& na
 }
 
 Expected<LaunchPlan> launch_plan(const Launched& launched, const MoeShape& shape) {
-  auto plan = launched.engine->plan(launched.command, shape);
+  auto plan = launched.engine->plan(launched.command, facts_of(shape));
   if (!plan) return with_option(std::move(plan).error(), launched.option);
   const auto& notes = launched.command.notes;
   plan->notes.insert(plan->notes.begin(), notes.begin(), notes.end());

@@ -21,12 +21,13 @@ struct Launched {
   LaunchCommand command;
 };
 
-// nullopt: none is given. invalid_argument: more than one, and what parse_command says. All errors begin with the option.
+// nullopt: none is given. invalid_argument: more than one, and what parse_command says. All errors begin with the
+// option.
 Expected<std::optional<Launched>> read_launch(const LaunchTexts& texts, const OptionNames& names);
 
 // The model's config.json, where the command names a folder that holds one, or the file itself. invalid_argument, and
 // what to do, where it names no model or one on a hub.
-Expected<std::string> model_file(const Launched& launched, const OptionNames& names);
+Expected<std::string> model_of(const Launched& launched, const OptionNames& names);
 
 // The engine's plan for a model, with all notes, each of which begins with the option.
 Expected<LaunchPlan> launch_plan(const Launched& launched, const MoeShape& shape);

@@ -51,8 +51,9 @@ struct Settings {
   std::int64_t attention_dp = 1;
   std::int64_t redundant = 0;
   std::int64_t chunk = default_chunk;  // -1: prefill is not chunked
-  std::int64_t graph = 0;              // requests of the largest decode graph on one rank
-  std::int64_t draft_tokens = 1;       // per request
+  std::string chunk_source;
+  std::int64_t graph = 0;         // requests of the largest decode graph on one rank
+  std::int64_t draft_tokens = 1;  // per request
   std::int64_t dispatch = default_dispatch;
   std::string a2a;
   std::string runner;
@@ -119,6 +120,8 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
   if (arguments.has("enable-dp-attention") && settings.attention_dp == 1) settings.attention_dp = dp;
   settings.redundant = number("ep-num-redundant-experts", 0, 0);
   settings.chunk = number("chunked-prefill-size", -1, default_chunk);
+  settings.chunk_source =
+      arguments.has("chunked-prefill-size") ? "chunked_prefill_size" : "chunked_prefill_size by default";
   const std::int64_t graph = settings.tp < 4 ? default_graph_of_few_ranks : default_graph;
   settings.graph = number("cuda-graph-max-bs-decode", 1, number("cuda-graph-max-bs", 1, graph));
   if (arguments.has("speculative-algorithm")) settings.draft_tokens = number("speculative-num-draft-tokens", 1, 4);
@@ -134,20 +137,20 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
 }
 
 // What SGLang refuses to start with.
-Expected<void> check(const Settings& settings, const MoeShape& shape) {
+Expected<void> check(const Settings& settings, const ModelFacts& facts) {
   const auto refuse = [](std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); };
   if (settings.tp % (settings.ep * settings.moe_dp) != 0) {
     return refuse(fmt::format("tp_size {} is not a multiple of ep_size {} x moe_dp_size {}", settings.tp, settings.ep,
                               settings.moe_dp));
   }
-  const std::int64_t experts = shape.experts + settings.redundant;
+  const std::int64_t experts = facts.experts + settings.redundant;
   if (experts % settings.ep == 0) return {};
   return refuse(
       fmt::format("{} experts and {} redundant ones cannot be dealt evenly over ep_size {}, as SGLang demands",
-                  shape.experts, settings.redundant, settings.ep));
+                  facts.experts, settings.redundant, settings.ep));
 }
 
-FusedShared shared_of(const LaunchCommand& command, const Settings& settings, const MoeShape& shape) {
+FusedShared shared_of(const LaunchCommand& command, const Settings& settings, const ModelFacts& facts) {
   const Arguments& arguments = command.arguments;
   FusionSettings fusion;
   fusion.expert_ranks = settings.ep;
@@ -157,7 +160,7 @@ FusedShared shared_of(const LaunchCommand& command, const Settings& settings, co
   fusion.disabled = arguments.has("disable-shared-experts-fusion") && !waterfill;
   fusion.enforced = arguments.has("enforce-shared-experts-fusion") || waterfill;
   fusion.overlapped = arguments.has("enable-two-batch-overlap") || arguments.has("enable-single-batch-overlap");
-  return fused_shared(shape, fusion);
+  return fused_shared(facts, fusion);
 }
 
 void derive_ranks(const Settings& settings, const FusedShared& shared, LaunchPlan& plan) {
@@ -189,22 +192,23 @@ void choose_layouts(const LaunchCommand& command, const Settings& settings, Laun
   if (settings.a2a == "deepep" && mode == "normal") return only(Layout::contiguous, "contiguous: deepep_mode normal");
 }
 
-void derive_rows(const Settings& settings, const MoeShape& shape, LaunchPlan& plan) {
-  if (shape.experts_per_token == 0) return;
-  const std::int64_t copies = shape.experts_per_token + plan.parallelism.fused_shared;
-  const std::int64_t decode = settings.graph * settings.attention_dp * settings.draft_tokens;
+void derive_rows(const Settings& settings, const ModelFacts& facts, LaunchPlan& plan) {
+  if (facts.experts_per_token == 0) return;
+  const std::int64_t copies = facts.experts_per_token + plan.parallelism.fused_shared;
+  const std::int64_t decode =
+      bounded_product(bounded_product(settings.graph, settings.attention_dp), settings.draft_tokens);
   const std::int64_t tokens = std::max(settings.chunk, decode);
   const std::string how = tokens == settings.chunk
-                              ? std::string("chunked_prefill_size")
+                              ? settings.chunk_source
                               : fmt::format("decode graphs of {} requests x attn_dp_size {} x {} tokens",
                                             settings.graph, settings.attention_dp, settings.draft_tokens);
   if (settings.chunk > 0) {
-    plan.derivation.push_back(contiguous_rows(tokens, copies, groups_per_rank(shape.experts, plan.parallelism), how));
+    plan.derivation.push_back(contiguous_rows(tokens, copies, groups_per_rank(facts.experts, plan.parallelism), how));
   }
-  const std::int64_t experts = shape.experts + settings.redundant + plan.parallelism.fused_shared;
+  const std::int64_t experts = facts.experts + settings.redundant + plan.parallelism.fused_shared;
   const bool dispatched = settings.a2a == "deepep" || settings.a2a == "nixl" || settings.a2a == "pplx";
   plan.derivation.push_back(
-      dispatched ? expected_rows(settings.dispatch * settings.ep, copies, experts,
+      dispatched ? expected_rows(bounded_product(settings.dispatch, settings.ep), copies, experts,
                                  fmt::format("dispatch capacity {} x ep_size {}", settings.dispatch, settings.ep))
                  : expected_rows(tokens, copies, experts, how));
 }
@@ -222,11 +226,11 @@ void note_runner(const Settings& settings, DataType type, LaunchPlan& plan) {
 }
 
 // The type that --quantization and --dtype lead to, where they do not leave it to the model.
-void choose_type(const Arguments& arguments, const MoeShape& shape, LaunchPlan& plan) {
-  const std::string quantization = arguments.text_or("quantization", shape.quantization);
+void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan& plan) {
+  const std::string quantization = arguments.text_or("quantization", facts.quantization);
   if (quantization == "unquant") {
     plan.type = DataType::bf16;
-  } else if (quantization != shape.quantization) {
+  } else if (quantization != facts.quantization) {
     plan.type = DataType::bf16;
     plan.notes.push_back(
         fmt::format("--quantization {}: there are no kernels for experts that are quantized so when "
@@ -238,17 +242,16 @@ void choose_type(const Arguments& arguments, const MoeShape& shape, LaunchPlan& 
   plan.notes.push_back(fmt::format("--dtype {}: there are kernels for bfloat16 alone", dtype));
 }
 
-Expected<LaunchPlan> plan_of(const LaunchCommand& command, const MoeShape& shape) {
+Expected<LaunchPlan> plan_of(const LaunchCommand& command, const ModelFacts& facts) {
   const auto settings = settings_of(command);
   if (!settings) return tl::make_unexpected(settings.error());
-  if (auto sound = check(*settings, shape); !sound) return tl::make_unexpected(sound.error());
+  if (auto sound = check(*settings, facts); !sound) return tl::make_unexpected(sound.error());
   LaunchPlan plan;
-  derive_ranks(*settings, shared_of(command, *settings, shape), plan);
+  derive_ranks(*settings, shared_of(command, *settings, facts), plan);
   choose_layouts(command, *settings, plan);
-  choose_type(command.arguments, shape, plan);
-  const auto stored = weight_type(shape);
-  note_runner(*settings, plan.type.value_or(stored.value_or(DataType::bf16)), plan);
-  derive_rows(*settings, shape, plan);
+  choose_type(command.arguments, facts, plan);
+  note_runner(*settings, plan.type.value_or(facts.type), plan);
+  derive_rows(*settings, facts, plan);
   return plan;
 }
 
@@ -256,7 +259,10 @@ std::string_view base_name(std::string_view path) { return path.substr(path.rfin
 
 std::size_t program(std::span<const std::string> words) {
   const std::string_view name = base_name(words.front());
-  if (name == "sglang.launch_server" || name == "launch_server.py") return 1;
+  // The last takes the server's options, to compile DeepGEMM's kernels.
+  constexpr std::array<std::string_view, 4> modules{"sglang.launch_server", "launch_server.py",
+                                                    "sglang_router.launch_server", "sglang.compile_deep_gemm"};
+  if (std::find(modules.begin(), modules.end(), name) != modules.end()) return 1;
   return name == "sglang" && words.size() > 1 && words[1] == "serve" ? 2 : 0;
 }
 

@@ -29,6 +29,6 @@ struct FusionSettings {
 };
 
 // As the models' shared_experts_fusion_disable_reason and num_fusable_shared_experts answer, on CUDA.
-FusedShared fused_shared(const MoeShape& shape, const FusionSettings& settings);
+FusedShared fused_shared(const ModelFacts& facts, const FusionSettings& settings);
 
 }  // namespace cubinet::warmup::engines

@@ -27,7 +27,7 @@ bool deepep_class(const FusionSettings& settings) {
 }
 
 // Each answers why the shared experts are not fused; empty: they are.
-using Reason = std::string (*)(const MoeShape& shape, const FusionSettings& settings);
+using Reason = std::string (*)(const ModelFacts& facts, const FusionSettings& settings);
 
 std::string over_ranks(const FusionSettings& settings) {
   return settings.expert_ranks > 1 ? fmt::format("with ep_size {}", settings.expert_ranks) : std::string();
@@ -37,45 +37,44 @@ std::string dispatched(const FusionSettings& settings) {
   return fmt::format("with moe_a2a_backend {}", settings.a2a_backend);
 }
 
-std::string deepseek(const MoeShape& shape, const FusionSettings& settings) {
+std::string deepseek(const ModelFacts& facts, const FusionSettings& settings) {
   if (settings.enforced) return {};
   if (settings.overlapped) return "where batches overlap";
   if (deepep_class(settings)) return dispatched(settings);
-  const bool named = shape.architecture == "DeepseekV3ForCausalLM" || shape.architecture == "GlmMoeDsaForCausalLM";
-  const bool known = shape.experts == 256 || (shape.experts == 384 && shape.quantization == "quark");
-  if (!named || !known || shape.shared_experts != 1) return "for this model";
-  if (shape.quantization == "w4afp8") return "with w4afp8";
+  const bool named = facts.architecture == "DeepseekV3ForCausalLM" || facts.architecture == "GlmMoeDsaForCausalLM";
+  const bool known = facts.experts == 256 || (facts.experts == 384 && facts.quantization == "quark");
+  if (!named || !known || facts.shared_experts != 1) return "for this model";
+  if (facts.quantization == "w4afp8") return "with w4afp8";
   return over_ranks(settings);
 }
 
-std::string deepseek_v4(const MoeShape& /*shape*/, const FusionSettings& settings) {
+std::string deepseek_v4(const ModelFacts& /*facts*/, const FusionSettings& settings) {
   if (!settings.enforced) return "unless enforced";
   return is_one_of(settings.a2a_backend, slots_per_rank) ? std::string() : over_ranks(settings);
 }
 
-std::string glm4(const MoeShape& shape, const FusionSettings& settings) {
+std::string glm4(const ModelFacts& facts, const FusionSettings& settings) {
   if (settings.a2a_backend == "deepep" || settings.a2a_backend == "mori") return dispatched(settings);
-  if (shape.quantization == "w4afp8") return "with w4afp8";
+  if (facts.quantization == "w4afp8") return "with w4afp8";
   return over_ranks(settings);
 }
 
-std::string one_on_one_rank(const MoeShape& shape, const FusionSettings& settings) {
+std::string one_on_one_rank(const ModelFacts& facts, const FusionSettings& settings) {
   if (settings.a2a_backend == "deepep") return dispatched(settings);
-  if (shape.shared_experts != 1) return "but one";
+  if (facts.shared_experts != 1) return "but one";
   return over_ranks(settings);
 }
 
-std::string qwen3_next(const MoeShape& shape, const FusionSettings& settings) {
-  if (shape.shared_width != shape.expert_width) return "of another width than the routed ones";
+std::string qwen3_next(const ModelFacts& facts, const FusionSettings& settings) {
+  if (facts.shared_width != facts.width) return "of another width than the routed ones";
   if (settings.a2a_backend == "deepep" || settings.a2a_backend == "mori") return dispatched(settings);
   return is_one_of(settings.a2a_backend, slots_per_rank) ? over_ranks(settings) : std::string();
 }
 
-std::string bailing(const MoeShape& shape, const FusionSettings& settings) {
+std::string bailing(const ModelFacts& facts, const FusionSettings& settings) {
   if (settings.a2a_backend != "none") return dispatched(settings);
-  if (shape.shared_width != 0 && shape.shared_width != shape.expert_width)
-    return "of another width than the routed ones";
-  return shape.quantization == "w4afp8" ? "with w4afp8" : "";
+  if (facts.shared_width != 0 && facts.shared_width != facts.width) return "of another width than the routed ones";
+  return facts.quantization == "w4afp8" ? "with w4afp8" : "";
 }
 
 struct Rule {
@@ -107,16 +106,16 @@ std::string switched_off(const FusionSettings& settings) {
 
 }  // namespace
 
-FusedShared fused_shared(const MoeShape& shape, const FusionSettings& settings) {
-  const std::int64_t shared = shape.shared_experts > 0 ? shape.shared_experts : shape.shared_width > 0 ? 1 : 0;
+FusedShared fused_shared(const ModelFacts& facts, const FusionSettings& settings) {
+  const std::int64_t shared = facts.shared_experts > 0 ? facts.shared_experts : facts.shared_width > 0 ? 1 : 0;
   if (shared == 0) return {0, "the model has no shared expert"};
   const auto rule =
-      std::find_if(rules.begin(), rules.end(), [&](const Rule& one) { return shape.architecture == one.architecture; });
-  if (rule == rules.end()) return {0, fmt::format("SGLang fuses no shared expert of {}", shape.architecture)};
+      std::find_if(rules.begin(), rules.end(), [&](const Rule& one) { return facts.architecture == one.architecture; });
+  if (rule == rules.end()) return {0, fmt::format("SGLang fuses no shared expert of {}", facts.architecture)};
   std::string reason = switched_off(settings);
-  if (reason.empty()) reason = rule->reason(shape, settings);
+  if (reason.empty()) reason = rule->reason(facts, settings);
   if (!reason.empty()) return {0, fmt::format("SGLang fuses no shared expert {}", reason)};
-  return {shared, fmt::format("SGLang fuses shared experts of {} with these options", shape.architecture)};
+  return {shared, fmt::format("SGLang fuses shared experts of {} with these options", facts.architecture)};
 }
 
 }  // namespace cubinet::warmup::engines

@@ -46,7 +46,7 @@ struct Settings {
   std::int64_t tokens = 0;
   std::string tokens_source;
 
-  [[nodiscard]] std::int64_t ranks() const { return tp * dp * pcp; }
+  [[nodiscard]] std::int64_t ranks() const { return bounded_product(bounded_product(tp, dp), pcp); }
   // Tokens go to the ranks of their experts: else every rank computes what it has.
   [[nodiscard]] bool dispatches() const { return expert_parallel && (dp > 1 || pcp > 1); }
   [[nodiscard]] bool batches_by_expert() const {
@@ -107,16 +107,16 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
 }
 
 // What vLLM refuses to start with.
-Expected<void> check(const Settings& settings, const MoeShape& shape) {
+Expected<void> check(const Settings& settings, const ModelFacts& facts) {
   if (settings.redundant > 0 && !settings.balanced) {
     return refuse("num_redundant_experts needs --enable-eplb");
   }
-  const std::int64_t experts = shape.experts + settings.redundant;
+  const std::int64_t experts = facts.experts + settings.redundant;
   if (!settings.balanced || !settings.expert_parallel || experts % settings.ranks() == 0) return {};
   return refuse(
       fmt::format("{} experts and {} redundant ones cannot be dealt evenly over {} ranks, as --enable-eplb "
                   "demands",
-                  shape.experts, settings.redundant, settings.ranks()));
+                  facts.experts, settings.redundant, settings.ranks()));
 }
 
 void derive_ranks(const Settings& settings, LaunchPlan& plan) {
@@ -136,9 +136,9 @@ void derive_ranks(const Settings& settings, LaunchPlan& plan) {
   }
 }
 
-Expected<void> pad_hidden(const Settings& settings, const MoeShape& shape, LaunchPlan& plan) {
+Expected<void> pad_hidden(const Settings& settings, const ModelFacts& facts, LaunchPlan& plan) {
   if (!settings.dispatches()) return {};
-  std::int64_t padded = shape.hidden_size;
+  std::int64_t padded = facts.hidden;
   std::string how;
   if (settings.batches_by_expert()) {
     const auto fits = std::lower_bound(fixed_hidden_sizes.begin(), fixed_hidden_sizes.end(), padded);
@@ -152,10 +152,10 @@ Expected<void> pad_hidden(const Settings& settings, const MoeShape& shape, Launc
     padded = (padded + row_elements - 1) / row_elements * row_elements;
     how = "takes rows of multiples of 512 bytes";
   }
-  if (padded == shape.hidden_size) return {};
+  if (padded == facts.hidden) return {};
   plan.parallelism.padded_hidden = padded;
-  plan.derivation.push_back({"padded hidden size", padded,
-                             fmt::format("hidden_size {}; {} {}", shape.hidden_size, settings.dispatcher, how)});
+  plan.derivation.push_back(
+      {"padded hidden size", padded, fmt::format("hidden_size {}; {} {}", facts.hidden, settings.dispatcher, how)});
   return {};
 }
 
@@ -170,26 +170,25 @@ void choose_layout(const Settings& settings, LaunchPlan& plan) {
               : fmt::format("contiguous: {}", settings.dispatches() ? settings.dispatcher : "no dispatcher")});
 }
 
-void derive_rows(const Settings& settings, const MoeShape& shape, LaunchPlan& plan) {
-  if (shape.experts_per_token == 0) return;
-  const std::int64_t experts = shape.experts + settings.redundant;
-  const std::int64_t tokens = settings.tokens * settings.dp;
+void derive_rows(const Settings& settings, const ModelFacts& facts, LaunchPlan& plan) {
+  if (facts.experts_per_token == 0) return;
+  const std::int64_t experts = facts.experts + settings.redundant;
+  const std::int64_t tokens = bounded_product(settings.tokens, settings.dp);
   const std::string how = fmt::format("{} x data_parallel_size {}", settings.tokens_source, settings.dp);
   if (settings.batches_by_expert()) {
-    plan.derivation.push_back(expected_rows(tokens, shape.experts_per_token, experts, how));
+    plan.derivation.push_back(expected_rows(tokens, facts.experts_per_token, experts, how));
   } else {
     plan.derivation.push_back(
-        contiguous_rows(tokens, shape.experts_per_token, groups_per_rank(shape.experts, plan.parallelism), how));
+        contiguous_rows(tokens, facts.experts_per_token, groups_per_rank(facts.experts, plan.parallelism), how));
   }
 }
 
 // Where vLLM runs the experts on kernels of other kinds.
-void note_runner(const Settings& settings, const Arguments& arguments, const MoeShape& shape, LaunchPlan& plan) {
+void note_runner(const Settings& settings, const Arguments& arguments, const ModelFacts& facts, LaunchPlan& plan) {
   constexpr std::int64_t widest_of_triton = 512;
-  const auto stored = weight_type(shape);
   const std::string backend = arguments.text_or("moe-backend", "auto");
-  const std::int64_t width = shape.expert_width / plan.parallelism.tensor;
-  if (plan.type.value_or(stored.value_or(DataType::bf16)) == DataType::bf16) {
+  const std::int64_t width = facts.width / plan.parallelism.tensor;
+  if (plan.type.value_or(facts.type) == DataType::bf16) {
     plan.notes.push_back("vLLM runs experts in bf16 on Triton or FlashInfer, and on grouped GEMMs in fp8 alone");
   } else if (backend != "auto" && backend != "deep_gemm") {
     plan.notes.push_back(
@@ -201,11 +200,11 @@ void note_runner(const Settings& settings, const Arguments& arguments, const Moe
 }
 
 // The type that --quantization and --dtype lead to, where they do not leave it to the model.
-void choose_type(const Arguments& arguments, const MoeShape& shape, LaunchPlan& plan) {
-  const std::string quantization = arguments.text_or("quantization", shape.quantization);
-  if (quantization == "fp8_per_block" && shape.quantization.empty()) {
+void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan& plan) {
+  const std::string quantization = arguments.text_or("quantization", facts.quantization);
+  if (quantization == "fp8_per_block" && facts.quantization.empty()) {
     plan.type = DataType::fp8;
-  } else if (quantization != shape.quantization) {
+  } else if (quantization != facts.quantization) {
     plan.type = DataType::bf16;
     plan.notes.push_back(
         fmt::format("--quantization {}: there are no kernels for experts that are quantized so when "
@@ -218,24 +217,26 @@ void choose_type(const Arguments& arguments, const MoeShape& shape, LaunchPlan& 
   }
 }
 
-Expected<LaunchPlan> plan_of(const LaunchCommand& command, const MoeShape& shape) {
+Expected<LaunchPlan> plan_of(const LaunchCommand& command, const ModelFacts& facts) {
   const auto settings = settings_of(command);
   if (!settings) return tl::make_unexpected(settings.error());
-  if (auto sound = check(*settings, shape); !sound) return tl::make_unexpected(sound.error());
+  if (auto sound = check(*settings, facts); !sound) return tl::make_unexpected(sound.error());
   LaunchPlan plan;
   derive_ranks(*settings, plan);
-  if (auto padded = pad_hidden(*settings, shape, plan); !padded) return tl::make_unexpected(padded.error());
+  if (auto padded = pad_hidden(*settings, facts, plan); !padded) return tl::make_unexpected(padded.error());
   choose_layout(*settings, plan);
-  choose_type(command.arguments, shape, plan);
-  note_runner(*settings, command.arguments, shape, plan);
-  derive_rows(*settings, shape, plan);
+  choose_type(command.arguments, facts, plan);
+  note_runner(*settings, command.arguments, facts, plan);
+  derive_rows(*settings, facts, plan);
   return plan;
 }
 
 std::size_t program(std::span<const std::string> words) {
   const std::string_view path = words.front();
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  if (name == "vllm.entrypoints.openai.api_server" || name == "api_server.py") return 1;
+  // The last is an image that starts the server: docker run ... vllm/vllm-openai:latest --model ...
+  const bool server = name == "vllm.entrypoints.openai.api_server" || name == "api_server.py";
+  if (server || name.starts_with("vllm-openai")) return 1;
   return name == "vllm" && words.size() > 1 && words[1] == "serve" ? 2 : 0;
 }
 

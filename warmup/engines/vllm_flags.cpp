@@ -83,7 +83,7 @@ constexpr std::string_view optional_names = R"(
 hf-token)";
 
 // Of versions before it.
-constexpr std::string_view earlier_switches = "disable-log-requests enable-reasoning";
+constexpr std::string_view earlier_switches = "enable-reasoning";
 constexpr std::string_view earlier_values =
     "swap-space task guided-decoding-backend num-redundant-experts rope-scaling";
 

@@ -49,8 +49,8 @@ TEST_CASE("a miss of what was evicted is counted as such once, and of what was r
 
 TEST_CASE("so many evicted keys are remembered and no more, the latest") {
   test::Filled root(0);
-  auto database = test::open_index(root.layout);
   REQUIRE(root.cabinet.list());
+  auto database = test::open_index(root.layout);
   std::vector<cache::Key> keys;
   for (int i = 0; i < cache::max_evicted + 5; ++i) keys.push_back(test::key_of(i));
   auto transaction = cache::Transaction::begin(database);  // else each of 10,000 is synced

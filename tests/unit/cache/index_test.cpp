@@ -94,7 +94,7 @@ TEST_CASE("the listing comes back after something else takes the index's place")
 
 TEST_CASE("the listing comes back after a schema of another version or make") {
   test::Filled root(entries);
-  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 99"); });
+  comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 1734570"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 0"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DROP TABLE entries"); });
   comes_back_after(root,

@@ -50,6 +50,30 @@ std::string stored(const test::Filled& root) {
   return Cabinet::open(root.layout.root, false)->load(test::key_of(0)).value().facts.compiler;
 }
 
+// Ends the process in the place of the call numbered `last` (from 0) after it was armed, as a kill would.
+class DyingCalls final : public util::SystemCalls {
+ public:
+  static constexpr int killed = 77;
+  explicit DyingCalls(int last) : last_(last) {}
+  bool armed = false;
+
+  int open(const std::string& path, int flags, mode_t mode) override {
+    return live(), SystemCalls::open(path, flags, mode);
+  }
+  ssize_t write(int file, const char* bytes, std::size_t count) override {
+    return live(), SystemCalls::write(file, bytes, count);
+  }
+  int fsync(int file) override { return live(), SystemCalls::fsync(file); }
+  int close(int file) override { return live(), SystemCalls::close(file); }
+  int rename(const std::string& from, const std::string& to) override { return live(), SystemCalls::rename(from, to); }
+
+ private:
+  void live() {
+    if (armed && last_-- == 0) ::_exit(killed);
+  }
+  int last_;
+};
+
 std::string listed(test::Filled& root) { return root.cabinet.list().value().front().facts.compiler; }
 
 }  // namespace
@@ -176,6 +200,30 @@ TEST_CASE("a replacement that fails or is cut short leaves the old entry or the 
   }
 }
 
+TEST_CASE("a writer that is killed at any system call of a replacement leaves the old entry or the new one, whole") {
+  for (int last = 0;; ++last) {
+    INFO("call " << last);
+    test::Filled root(0);
+    put(root, "fair");
+    const int status = test::in_child([&] {
+      DyingCalls calls(last);
+      auto cabinet = Cabinet::open(root.layout.root, false, {.calls = calls, .preference = ranked}).value();
+      calls.armed = true;
+      return cabinet.publish(test::key_of(0), made_by("best")) ? 0 : 1;
+    });
+    auto cabinet = Cabinet::open(root.layout.root, false, ranking()).value();
+    const std::string left = found(cabinet);
+    CHECK((left == "fair" || left == "best"));
+    CHECK(cabinet.list()->front().facts.compiler == left);
+    CHECK(cabinet.verify(false)->damaged.empty());
+    if (status == 0) {
+      CHECK(last >= 6);
+      return;
+    }
+    REQUIRE(status == DyingCalls::killed);
+  }
+}
+
 TEST_CASE("a reader beside a replacement finds the old entry or the new one, never none") {
   test::Filled root(0, ranking());
   put(root, "fair");
@@ -191,4 +239,14 @@ TEST_CASE("a reader beside a replacement finds the old entry or the new one, nev
   ::usleep(5'000);
   REQUIRE(root.cabinet.publish(test::key_of(0), made_by("best")));
   CHECK(test::wait_for(child) == 0);
+}
+
+TEST_CASE("who asks why a look-up misses is answered with what is there and of no use, too") {
+  test::Filled root(0, ranking());
+  put(root, "none");
+  CHECK(found(root.cabinet).empty());
+  const auto unusable = root.cabinet.find_any(test::key_of(0), test::record_of(0));
+  REQUIRE(unusable);
+  CHECK(unusable->facts.compiler == "none");
+  CHECK_FALSE(root.cabinet.find_any(test::key_of(1), test::record_of(1)));
 }

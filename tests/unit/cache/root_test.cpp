@@ -174,9 +174,9 @@ TEST_CASE("a root that was removed under a writer is not made again, and says th
   CHECK_FALSE(fs::exists(folder / "root"));
 }
 
-TEST_CASE("a root that has lost its mark is refused with what puts it back") {
+TEST_CASE("a root with entries that has lost its mark is refused with what puts it back") {
   const test::TempFolder folder;
-  REQUIRE(Cabinet::open(folder / "root", true));
+  REQUIRE(Cabinet::open(folder / "root", true)->publish(test::key_of(0), test::object_of(0)));
   fs::remove(folder / "root/FORMAT");
   const std::string message = refusal(folder / "root").message;
   const std::size_t begin = message.find('`') + 1;

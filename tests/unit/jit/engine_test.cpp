@@ -254,6 +254,21 @@ TEST_CASE("A cabinet that cannot be used is a warning in the report") {
   CHECK(report.compiled > 0);
 }
 
+TEST_CASE("Damaged entries that a start finds are told in its warning, and a later start has none to tell") {
+  const test::TempFolder folder;
+  World world;
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
+  const auto root = cache::Cabinet::open(folder / "root", false)->root();
+  const auto key = cache::Cabinet::open(root, false)->list()->front().key;
+  test::write_file(cache::Layout{root}.object(key), "damaged");
+  PrepareReport report;
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, &report)); }
+  CHECK(report.warning.find("1 damaged entry was set aside") != std::string::npos);
+  CHECK(report.compiled == 1);
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, &report)); }
+  CHECK(report.warning.empty());
+}
+
 TEST_CASE("An FP8 problem is prepared with the kernels that quantise, which are counted and found like the others") {
   const test::TempFolder folder;
   World world;

@@ -38,6 +38,7 @@ void answer_questions(jit::Driver& driver) {
                                                                          : device.num_sms;
     return CUDA_SUCCESS;
   };
+  driver.cuDriverGetVersion = [](int* version) { return *version = fake_device().driver_version, CUDA_SUCCESS; };
   driver.cuGetErrorName = [](CUresult, const char** name) { return *name = "CUDA_ERROR_FAKE", CUDA_SUCCESS; };
   driver.cuGetErrorString = [](CUresult, const char** text) { return *text = "made up", CUDA_SUCCESS; };
 }

@@ -35,6 +35,7 @@ struct FakeDevice {
   int compute_major = 9;
   int compute_minor = 0;
   int num_sms = 132;
+  int driver_version = 13000;  // as cuDriverGetVersion answers
   static inline thread_local CUcontext current = nullptr;
   int pushes = 0;
   int pops = 0;

@@ -13,6 +13,7 @@
 
 #include "catch.hpp"
 #include "fake_compiler.hpp"
+#include "jit/accepted_compilers.hpp"
 #include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
@@ -122,6 +123,29 @@ TEST_CASE("A kernel of one NVRTC is found by whoever has another") {
   CHECK_FALSE(second->compiled);
   CHECK(first->key == second->key);
   CHECK(other_one.calls == 0);
+}
+
+TEST_CASE(
+    "Who makes kernels for others replaces what no accepted compiler made, once, and who only uses them does not") {
+  const test::TempFolder folder;
+  auto cabinet = cache::Cabinet::open(folder / "root", true, {.preference = jit::preference_for(0)}).value();
+  test::FakeCompiler unaccepted("13.5.37");
+  test::FakeCompiler accepted("13.0.88");
+  REQUIRE(jit::provide(some_spec(), unaccepted, &cabinet));
+  CHECK(jit::find(some_spec(), cabinet)->object.facts.compiler == "NVRTC 13.5.37");
+  CHECK_FALSE(jit::provide(some_spec(), accepted, &cabinet)->compiled);
+  const auto replaced = jit::provide(some_spec(), accepted, &cabinet, 1s, jit::Standard::accepted);
+  REQUIRE(replaced);
+  CHECK(replaced->compiled);
+  CHECK(replaced->replaced);
+  CHECK(jit::find(some_spec(), cabinet)->object.facts.compiler == "NVRTC 13.0.88");
+  for (test::FakeCompiler* later : {&accepted, &unaccepted}) {
+    const auto found = jit::provide(some_spec(), *later, &cabinet, 1s, jit::Standard::accepted);
+    REQUIRE(found);
+    CHECK_FALSE(found->compiled);
+    CHECK(found->object.facts.compiler == "NVRTC 13.0.88");
+  }
+  CHECK(cabinet.list()->size() == 1);
 }
 
 TEST_CASE("A kernel that cannot be stored is returned all the same, with the reason") {

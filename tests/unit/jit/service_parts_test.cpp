@@ -15,8 +15,9 @@ const std::vector<ProblemRange> problems{{{.layout = Layout::masked, .n = 512, .
 
 // A bundle of what the problems need, and no root beside it. How many kernels.
 std::int64_t make_bundle(const test::TempFolder& folder, const fs::path& file,
-                         const std::optional<cache::SigningKey>& key = {}) {
+                         const std::optional<cache::SigningKey>& key = {}, const std::string& nvrtc = "13.0.88") {
   test::World world;
+  world.version = nvrtc;
   StartReport report;
   { REQUIRE(jit::Engine(test::parts_with_cabinet(world, folder)).prepare(problems, &report)); }
   auto cabinet = cache::Cabinet::open(folder / "root", false).value();
@@ -36,8 +37,10 @@ ServiceOptions options_with(const std::vector<std::string>& layers) {
   return options;
 }
 
-auto start(const ServiceOptions& options, StartReport& report) {
-  return jit::Engine(jit::parts_of(options, test::make_fake_context())).prepare(problems, &report);
+auto start(const ServiceOptions& options, StartReport& report, int driver_version = 13000) {
+  auto context = test::make_fake_context();
+  test::fake_device().driver_version = driver_version;
+  return jit::Engine(jit::parts_of(options, std::move(context))).prepare(problems, &report);
 }
 
 }  // namespace
@@ -57,6 +60,14 @@ TEST_CASE("A service starts from a bundle alone, with a root of its own beside i
   }
 }
 
+TEST_CASE("A service that compiles and is given no folder says that nothing is stored") {
+  ServiceOptions options;
+  options.miss = MissPolicy::compile;
+  CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.find("not stored") != std::string::npos);
+  options.miss = MissPolicy::error;
+  CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.empty());
+}
+
 TEST_CASE("A service takes a bundle that its key has signed, and says of another one why it is left out") {
   const test::Keys keys;
   const test::TempFolder folder;
@@ -72,4 +83,48 @@ TEST_CASE("A service takes a bundle that its key has signed, and says of another
   REQUIRE(start(options, report));
   CHECK(report.loaded == kernels);
   CHECK(report.warning.find((folder / "bare").native() + " is refused: it is not signed") != std::string::npos);
+}
+
+TEST_CASE("A start says what made its kernels, and takes those of a compiler that is not accepted, with a warning") {
+  const test::TempFolder folder;
+  const std::int64_t kernels = make_bundle(folder, folder / "accepted");
+  make_bundle(folder, folder / "other", {}, "13.5.37");
+  StartReport report;
+  REQUIRE(start(options_with({(folder / "accepted").string()}), report));
+  CHECK(report.compilers == "NVRTC 13.0.88");
+  CHECK(report.warning.empty());
+  ServiceOptions compiles = options_with({(folder / "other").string()});
+  compiles.miss = MissPolicy::compile;
+  REQUIRE(start(compiles, report));
+  CHECK(report.loaded == kernels);
+  CHECK(report.compiled == 0);
+  CHECK(report.compilers == "NVRTC 13.5.37");
+  CHECK(report.warning.find("made by NVRTC 13.5.37, which this build of Cubinet was not tested with") !=
+        std::string::npos);
+}
+
+TEST_CASE("Of two layers that have a kernel the one of the better compiler serves, whatever their order") {
+  const test::TempFolder folder;
+  make_bundle(folder, folder / "accepted");
+  make_bundle(folder, folder / "other", {}, "13.5.37");
+  StartReport report;
+  REQUIRE(start(options_with({(folder / "other").string(), (folder / "accepted").string()}), report));
+  CHECK(report.compilers == "NVRTC 13.0.88");
+  CHECK(report.warning.empty());
+}
+
+TEST_CASE("What the driver does not load is passed by, and said to be there") {
+  const test::TempFolder folder;
+  const std::int64_t kernels = make_bundle(folder, folder / "13");
+  make_bundle(folder, folder / "12", {}, "12.9.86");
+  StartReport report;
+  const auto refused = start(options_with({(folder / "13").string()}), report, 12040);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::not_prepared);
+  CHECK(refused.error().message.find("made by NVRTC 13.0.88, and this driver takes CUDA 12.4 at most") !=
+        std::string::npos);
+  REQUIRE(start(options_with({(folder / "13").string(), (folder / "12").string()}), report, 12040));
+  CHECK(report.loaded == kernels);
+  CHECK(report.compilers == "NVRTC 12.9.86");
+  CHECK(report.warning.empty());
 }

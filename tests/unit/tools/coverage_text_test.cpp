@@ -8,7 +8,6 @@ namespace {
 
 using namespace cubinet;
 using tools::count_text;
-using tools::problems_text;
 using tools::target_text;
 
 constexpr auto bf16 = DataType::bf16;
@@ -21,6 +20,11 @@ warmup::CoverageRecord on(const std::string& architecture, std::int32_t num_sms)
   record.subject.architecture = architecture;
   record.subject.num_sms = num_sms;
   return record;
+}
+
+// With the same M.
+std::string problems_text(const std::vector<Problem>& problems) {
+  return tools::problems_text(warmup::over_range(problems, {1, 8}));
 }
 
 }  // namespace
@@ -46,6 +50,17 @@ TEST_CASE("Problems without sizes are the generic kernels of their types and lay
   CHECK(problems_text({{bf16, contiguous}, {bf16, masked}, {fp8, contiguous}, {fp8, masked}}) ==
         "the generic kernels (bf16 contiguous, bf16 masked, fp8 contiguous, fp8 masked)");
   CHECK(problems_text({{fp8, masked}}) == "the generic kernels (fp8 masked)");
+}
+
+TEST_CASE("Each problem has its M where they differ in it") {
+  const Problem one{bf16, masked, 8, 64, 2};
+  const Problem other{bf16, contiguous, 8, 64, 2};
+  const std::vector<ProblemRange> alike{{one, {1, 8}}, {other, {1, 8}}};
+  CHECK(tools::range_text(alike) == "1 to 8");
+  const std::vector<ProblemRange> different{{one, {1, 8}}, {other, {1, 512}}};
+  CHECK(tools::range_text(different) == "by problem");
+  CHECK(tools::problems_text(different) ==
+        "bf16 masked 8 x 64 in 2 groups (M 1 to 8), bf16 contiguous 8 x 64 in 2 groups (M 1 to 512)");
 }
 
 TEST_CASE("The number of SMs is said where records differ in it alone") {

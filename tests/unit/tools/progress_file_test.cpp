@@ -1,6 +1,9 @@
 #include "tools/progress_file.hpp"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <limits>
 #include <new>
@@ -18,6 +21,12 @@ using namespace cubinet;
 using namespace cubinet::tools;
 namespace fs = std::filesystem;
 
+const RunIdentity run{42, "0123", "node-1", "boot pid:[1]"};
+
+ProgressMark mark_of(const RunIdentity& writer, double heartbeat, bool is_final = false) {
+  return {writer, is_final, heartbeat};
+}
+
 }  // namespace
 
 TEST_CASE("The object has every field, on one line, and null for what is not known yet") {
@@ -30,10 +39,13 @@ TEST_CASE("The object has every field, on one line, and null for what is not kno
   counts.seconds = 2;
   counts.current = "gemm";
   counts.current_seconds = 0.5;
-  const std::string text = progress_object(counts, ProgressState::compiling, "a\nb", 42, 1234567890.25);
+  const std::string text = progress_object(counts, ProgressState::compiling, "a\nb", run, 1234567890.25);
   CHECK(text.find('\n') == text.size() - 1);
   const auto object = nlohmann::json::parse(text);
   const nlohmann::json unknown{{"pid", 42},
+                               {"run", "0123"},
+                               {"host", "node-1"},
+                               {"pid_namespace", "boot pid:[1]"},
                                {"state", "compiling"},
                                {"done", 3},
                                {"total", 9},
@@ -49,7 +61,7 @@ TEST_CASE("The object has every field, on one line, and null for what is not kno
                                {"message", "a\nb"}};
   CHECK(object == unknown);
   counts.worked = 2;
-  const auto known = nlohmann::json::parse(progress_object(counts, ProgressState::executing, "\xff", 42, 0));
+  const auto known = nlohmann::json::parse(progress_object(counts, ProgressState::executing, "\xff", run, 0));
   CHECK(known.at("rate") == 1.0);
   CHECK(known.at("eta_seconds") == 6.0);
   CHECK(known.at("state") == "executing");
@@ -63,7 +75,7 @@ TEST_CASE("In a state that is final no time is left to tell, and the rate stays"
   for (const ProgressState state : {ProgressState::done, ProgressState::failed, ProgressState::interrupted}) {
     for (const int done : {4, 9}) {
       counts.done = done;
-      const auto object = nlohmann::json::parse(progress_object(counts, state, "", 42, 0));
+      const auto object = nlohmann::json::parse(progress_object(counts, state, "", run, 0));
       INFO(object.dump());
       CHECK(object.at("eta_seconds").is_null());
       CHECK(object.at("rate") == 2.0);
@@ -76,7 +88,7 @@ TEST_CASE("The object is JSON whatever the names and numbers are") {
   counts.current = "\"a\\\x01\xe2\x82";
   counts.current_seconds = std::numeric_limits<double>::infinity();
   counts.seconds = 1e-7;
-  const auto object = nlohmann::json::parse(progress_object(counts, ProgressState::failed, "\xff\n", 42, 1e18));
+  const auto object = nlohmann::json::parse(progress_object(counts, ProgressState::failed, "\xff\n", run, 1e18));
   CHECK(object.at("current") == "\"a\\\x01\ufffd\ufffd");
   CHECK(object.at("current_seconds").is_null());
   CHECK(object.at("seconds") == 1e-7);
@@ -89,7 +101,7 @@ TEST_CASE("Memory that runs out at any moment of writing the text is an exceptio
   counts.current = "a kernel whose name is too long to be kept without memory of its own";
   const std::string message = "a message that is \"too long\" for that, too\n";
   const int failures = test::failures_for_want_of_memory(
-      [&] { static_cast<void>(progress_object(counts, ProgressState::compiling, message, 42, 1e9)); });
+      [&] { static_cast<void>(progress_object(counts, ProgressState::compiling, message, run, 1e9)); });
   CHECK(failures > 3);
 }
 
@@ -168,4 +180,78 @@ TEST_CASE("A folder that is not there is an error that names it") {
   const auto replaced = replace_progress(util::system_calls(), folder / "absent/p", "text");
   REQUIRE_FALSE(replaced);
   CHECK(replaced.error().message.find((folder / "absent/p").native() + ": No such") != std::string::npos);
+}
+
+TEST_CASE("What a run wrote is read back, whatever its host is called") {
+  const test::TempFolder folder;
+  for (const char* host : {"node-1", "", "a\"b\\", "\"heartbeat\":1,\"run\":\"x\""}) {
+    const RunIdentity writer{7, "abcd", host, "boot pid:[2]"};
+    test::write_file(folder / "p", progress_object({}, ProgressState::executing, "\"run\":\"y\"", writer, 1e9));
+    const auto mark = read_progress(folder / "p");
+    REQUIRE(mark);
+    REQUIRE(*mark);
+    CHECK((*mark)->run.process == 7);
+    CHECK((*mark)->run.run == "abcd");
+    CHECK((*mark)->run.pid_namespace == "boot pid:[2]");
+    CHECK((*mark)->heartbeat == 1e9);
+    CHECK_FALSE((*mark)->is_final);
+  }
+}
+
+TEST_CASE("A progress file is its run's own, whatever the process's number") {
+  CHECK_FALSE(kept_by_another(mark_of(run, 1e9), run, 1e9));
+  RunIdentity same_number = run;  // process 42 in another container
+  same_number.run = "4567";
+  same_number.pid_namespace = "boot pid:[9]";
+  CHECK(kept_by_another(mark_of(same_number, 1e9), run, 1e9 + 9));
+}
+
+TEST_CASE(
+    "Of a run in another container, or of an earlier build, nothing but heartbeat and state tells that it ended") {
+  const std::int64_t alive = getpid();
+  const std::int64_t gone = std::numeric_limits<std::int32_t>::max();
+  for (const char* where : {"boot pid:[9]", "another boot pid:[1]", ""}) {
+    for (const std::int64_t process : {alive, gone, run.process}) {
+      const RunIdentity other{process, where[0] == '\0' ? "" : "4567", "node-2", where};
+      INFO(where << ", process " << process);
+      CHECK(kept_by_another(mark_of(other, 1e9), run, 1e9 + 9));
+      CHECK_FALSE(kept_by_another(mark_of(other, 1e9), run, 1e9 + 10));
+      CHECK_FALSE(kept_by_another(mark_of(other, 1e9, true), run, 1e9));
+    }
+  }
+}
+
+TEST_CASE("A run of our own namespace whose process is gone has ended, however young its heartbeat is") {
+  const RunIdentity own{getpid(), "0123", "node-1", "boot pid:[1]"};
+  const auto kept = [&](std::int64_t process) {
+    return kept_by_another(mark_of({process, "4567", "node-1", own.pid_namespace}, 1e9), own, 1e9);
+  };
+  CHECK(kept(getppid()));
+  CHECK_FALSE(kept(std::numeric_limits<std::int32_t>::max()));
+  CHECK_FALSE(kept(own.process));  // the number is ours now
+}
+
+TEST_CASE("Each run has an identity of its own, and the child of a fork is another run") {
+  const RunIdentity own = this_run();
+  CHECK(own.process == getpid());
+  CHECK(own.run.size() == 32);
+  CHECK(this_run().run == own.run);
+  CHECK(own.pid_namespace.find("pid:[") != std::string::npos);
+  const pid_t child = fork();
+  if (child == 0) _exit(this_run().run != own.run && this_run().process == getpid() ? 0 : 1);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("A file is taken away even where no descriptor is left for the folders on the way") {
+  const test::TempFolder folder;
+  test::write_file(folder / "p", "text");
+  struct rlimit before {};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit none{0, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  remove_progress(util::system_calls(), folder / "p");
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_FALSE(fs::exists(folder / "p"));
 }

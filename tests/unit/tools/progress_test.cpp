@@ -1,6 +1,7 @@
 #include "tools/progress.hpp"
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include <nlohmann/json.hpp>
@@ -35,12 +36,18 @@ class Shown {
 
   test::TempFolder folder;
   test::FaultyCalls calls;
+  std::function<void()> while_waiting;  // called each time that the display pauses
 
  private:
   ProgressSurroundings surroundings() {
     return {.now = [this] { return now_; },
             .time_of_day = [this] { return 1e9 + std::chrono::duration<double>(now_ - begin_).count(); },
             .print = [this](std::string_view text) { text_ += text; },
+            .pause =
+                [this](std::chrono::milliseconds time) {
+                  now_ += time;
+                  if (while_waiting) while_waiting();
+                },
             .calls = calls,
             .period = 0ms};
   }
@@ -377,17 +384,68 @@ TEST_CASE("While nothing can be done but wait, the rate stays as it was") {
   CHECK(shown.text().ends_with("compiling: 3/4 kernels, 0.5/s, 26.0 s elapsed\n"));
 }
 
-TEST_CASE("A file that another process or program writes meanwhile is left to it from then on") {
-  for (const bool progress : {true, false}) {
-    Shown shown(ProgressStyle::none, true);
-    shown.display.begin(Phase::compiling, 4);
-    const auto file = shown.folder / "p";
-    // The first process lives as long as the machine; its heartbeat is of this moment.
-    const std::string text = progress ? progress_object({}, ProgressState::compiling, "", 1, 1e9) : "precious";
-    test::write_file(file, text);
-    shown.pass(2);
-    CHECK(test::contents(file) == text);
-    shown.display.end(ProgressState::failed);
-    CHECK(test::contents(file) == text);
+namespace {
+
+// What a run in another container writes, 1e9 and so many seconds after 1970.
+void write_as_other(const Shown& shown, ProgressState state, double seconds) {
+  const RunIdentity other{1, "4567", "node-2", "another boot pid:[1]"};
+  test::write_file(shown.folder / "p", progress_object({}, state, "theirs", other, 1e9 + seconds));
+}
+
+}  // namespace
+
+TEST_CASE("A file that another program writes meanwhile is left to it from then on") {
+  Shown shown(ProgressStyle::none, true);
+  shown.display.begin(Phase::compiling, 4);
+  test::write_file(shown.folder / "p", "precious");
+  shown.pass(2);
+  CHECK(test::contents(shown.folder / "p") == "precious");
+  shown.display.end(ProgressState::failed);
+  CHECK(test::contents(shown.folder / "p") == "precious");
+}
+
+TEST_CASE("A file that a living run of another container writes is left to it, to the end") {
+  Shown shown(ProgressStyle::none, true);
+  shown.display.begin(Phase::compiling, 4);
+  for (int second = 0; second < 30; ++second) {
+    write_as_other(shown, ProgressState::compiling, second);
+    shown.pass(1);
+    CHECK(shown.object().at("run") == "4567");
   }
+  double heartbeat = 29;
+  shown.while_waiting = [&] { write_as_other(shown, ProgressState::compiling, heartbeat += 0.1); };
+  shown.display.end(ProgressState::done);
+  CHECK(shown.object().at("run") == "4567");
+  CHECK(heartbeat < 31);
+}
+
+TEST_CASE("A file whose run in another container was killed is taken over once its heartbeat is old") {
+  Shown shown(ProgressStyle::none, true);
+  write_as_other(shown, ProgressState::compiling, 0);
+  shown.display.begin(Phase::compiling, 4);
+  shown.pass(9);
+  CHECK(shown.object().at("run") == "4567");
+  shown.pass(2);
+  CHECK(shown.object().at("run") == this_run().run);
+  CHECK(shown.object().at("state") == "compiling");
+}
+
+TEST_CASE("A file whose run in another container ends is taken over, so that it says what is still under way") {
+  Shown shown(ProgressStyle::none, true);
+  write_as_other(shown, ProgressState::compiling, 0);
+  shown.display.begin(Phase::compiling, 4);
+  shown.pass(1);
+  write_as_other(shown, ProgressState::done, 1);
+  shown.pass(1);
+  CHECK(shown.object().at("run") == this_run().run);
+}
+
+TEST_CASE("The last word waits for the heartbeat of a run that may have been killed, and is written without one") {
+  Shown shown(ProgressStyle::none, true);
+  write_as_other(shown, ProgressState::compiling, 0);
+  shown.display.begin(Phase::compiling, 4);
+  shown.display.end(ProgressState::failed, "no room");
+  CHECK(shown.object().at("run") == this_run().run);
+  CHECK(shown.object().at("state") == "failed");
+  CHECK(shown.object().at("message") == "no room");
 }

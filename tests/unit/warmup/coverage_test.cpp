@@ -28,6 +28,13 @@ PlanRequest request_of(const std::vector<Problem>& problems, MRange range = {1, 
   return request;
 }
 
+cache::Entry entry_of(int number, const std::string& compiler) {
+  cache::Entry entry;
+  entry.key = test::key_of(number);
+  entry.facts.compiler = compiler;
+  return entry;
+}
+
 // A root, and what warms it.
 struct Warmed {
   Report warm(const PlanRequest& request) {
@@ -40,7 +47,7 @@ struct Warmed {
   bool record(const PlanRequest& request, const Report& report) { return try_to_record(request, report).value(); }
   bool warm_and_record(const PlanRequest& request) { return record(request, warm(request)); }
   bool is_covered(const PlanRequest& request) {
-    return find_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request));
+    return find_coverage(cabinet, warmup::make_plan(request).value(), subject_of(request)).has_value();
   }
   std::vector<cache::Key> keys(const PlanRequest& request) {
     return warmup::keys_of(warmup::make_plan(request).value());
@@ -48,7 +55,7 @@ struct Warmed {
 
   test::TempFolder folder;
   cache::Layout layout{folder / "root"};
-  cache::Cabinet cabinet = cache::Cabinet::open(layout.root, true).value();
+  cache::Cabinet cabinet = cache::Cabinet::open(layout.root, true, {.preference = jit::preference_for(0)}).value();
   test::FakeCompiler compiler;
 };
 
@@ -128,10 +135,9 @@ TEST_CASE("Each problem is covered over its own range of M") {
 }
 
 TEST_CASE("The record of a build that had one range of M for all problems is passed over") {
-  const std::string text =
-      R"({"arch":"sm_90a","executed":null,"m":[1,4096],"num_sms":132,"problems":[{"dtype":"bf16",)"
-      R"("groups":4,"k":512,"layout":"masked","n":1024}],"templates":")" +
-      warmup::templates_digest() + R"("})";
+  const std::string text = R"({"arch":"sm_90a","executed":null,"m":[1,4096],"num_sms":132,"problems":[{"dtype":"bf16",)"
+                           R"("groups":4,"k":512,"layout":"masked","n":1024}],"templates":")" +
+                           warmup::templates_digest() + R"("})";
   CHECK_FALSE(warmup::subject_from_json(text));
 }
 
@@ -188,11 +194,13 @@ TEST_CASE("Of a cabinet's records those are read that this build can read, and t
   const auto records = warmup::read_records({{warmup::to_json(other), keys, 30},
                                              {R"({"arch":"sm_90a"})", keys, 20},
                                              {"no JSON", keys, 15},
-                                             {warmup::to_json(own), {test::key_of(0)}, 10}});
+                                             {warmup::to_json(own), {test::key_of(0)}, 10}},
+                                            {entry_of(0, "NVRTC 13.0.88"), entry_of(2, "NVRTC 13.5.37")});
   REQUIRE(records.size() == 2);
   CHECK((records[0].subject == other));
   CHECK_FALSE(records[0].current);
   CHECK(records[0].kernels == 2);
+  CHECK((records[0].compilers == jit::Makers{{"NVRTC 13.0.88", 1}}));
   CHECK(records[0].recorded == 30);
   CHECK((records[1].subject == own));
   CHECK(records[1].current);
@@ -340,5 +348,45 @@ TEST_CASE("A rebuilt index covers nothing until the next complete warmup") {
   const Report again = root.warm(request);
   CHECK(again.compiled == 0);
   REQUIRE(root.record(request, again));
+  CHECK(root.is_covered(request));
+}
+
+TEST_CASE("A root that a compiler made which is not accepted is covered by no record, until it is made again") {
+  Warmed root;
+  const PlanRequest request = request_of({a, b});
+  const Plan plan = warmup::make_plan(request).value();
+  const auto kernels = static_cast<std::int64_t>(plan.kernels.size());
+  test::FakeCompiler unaccepted("13.5.37");
+  const Report first = warmup::warm(plan, unaccepted, &root.cabinet, 1, {});
+  CHECK(first.compiled == kernels);
+  CHECK((first.compilers == jit::Makers{{"NVRTC 13.5.37", kernels}}));
+  REQUIRE(root.record(request, first));
+  CHECK_FALSE(warmup::warm_from_coverage(root.cabinet, plan, subject_of(request)));
+  const Report again = warmup::warm(plan, unaccepted, &root.cabinet, 1, {});
+  CHECK(again.hits == kernels);
+  CHECK(again.replaced == 0);
+
+  const Report replaced = root.warm(request);
+  CHECK(replaced.compiled == kernels);
+  CHECK(replaced.replaced == kernels);
+  CHECK((replaced.compilers == jit::Makers{{"NVRTC 13.0.88", kernels}}));
+  REQUIRE(root.record(request, replaced));
+  const auto found = warmup::warm_from_coverage(root.cabinet, plan, subject_of(request));
+  REQUIRE(found);
+  CHECK((found->compilers == replaced.compilers));
+  CHECK(warmup::warm(plan, unaccepted, &root.cabinet, 1, {}).hits == kernels);
+}
+
+TEST_CASE("A record whose subject an earlier build keyed by its NVRTC covers nothing, and hides nothing") {
+  Warmed root;
+  const PlanRequest request = request_of({a});
+  const Plan plan = warmup::make_plan(request).value();
+  const Report report = root.warm(request);
+  std::string earlier = to_json(subject_of(request));
+  earlier.insert(earlier.find("\"problems\""), "\"nvrtc\":\"13.0\",");
+  REQUIRE(root.cabinet.record_coverage(earlier, root.keys(request)));
+  CHECK_FALSE(root.is_covered(request));
+  CHECK(warmup::read_records(root.cabinet.coverage().value(), {}).empty());
+  REQUIRE(root.record(request, report));
   CHECK(root.is_covered(request));
 }

@@ -28,7 +28,7 @@ std::vector<Problem> example_problems(const std::string& model, std::int64_t exp
                                       const std::vector<DataType>& types) {
   const auto shape = read_model(folder / model / "config.json");
   REQUIRE(shape);
-  if (shape->experts % expert_parallel != 0) return {};
+  if (shape->layers.front().experts.value % expert_parallel != 0) return {};
   const auto problems = problems_of(*shape, {expert_parallel, 1}, {Layout::contiguous, Layout::masked}, types);
   REQUIRE(problems);
   return *problems;

@@ -28,8 +28,10 @@ cache::Object object_of(const jit::KernelSpec& spec, const std::string& record) 
 // A root with the kernels that it is given.
 struct Root {
   void add(const jit::KernelSpec& spec) { add(spec, jit::record_of(spec)); }
-  void add(const jit::KernelSpec& spec, const std::string& record) {
-    REQUIRE(cabinet.publish(jit::key_of(record), object_of(spec, record)));
+  void add(const jit::KernelSpec& spec, const std::string& record, const std::string& compiler = "NVRTC 13.0.88") {
+    cache::Object object = object_of(spec, record);
+    object.facts.compiler = compiler;
+    REQUIRE(cabinet.publish(jit::key_of(record), object));
   }
   [[nodiscard]] warmup::Explanation explain(const jit::KernelSpec& spec) {
     return warmup::Explainer({&cabinet}).explain(spec);
@@ -182,4 +184,35 @@ TEST_CASE("An entry whose record is no object is of no kernel that could be stal
   const auto found = root.explain(spec_of(4096));
   CHECK(found.presence == Presence::absent);
   CHECK(found.why == "never made: the nearest has a record of another form");
+}
+
+TEST_CASE("A hit is told with its compiler, and whether this build was tested with it") {
+  Root root;
+  root.add(spec_of(4096));
+  root.add(spec_of(8192), jit::record_of(spec_of(8192)), "NVRTC 13.5.37");
+  const auto accepted = root.explain(spec_of(4096));
+  CHECK(accepted.compiler == "NVRTC 13.0.88");
+  CHECK(accepted.accepted);
+  const auto other = root.explain(spec_of(8192));
+  CHECK(other.presence == Presence::hit);
+  CHECK(other.compiler == "NVRTC 13.5.37");
+  CHECK_FALSE(other.accepted);
+}
+
+TEST_CASE("A kernel that this driver does not load is unusable, unless another place has one that it does") {
+  Root upper;
+  Root lower;
+  const auto spec = spec_of(4096);
+  upper.add(spec);
+  const warmup::Explainer alone({&upper.cabinet}, 12040);
+  const auto unusable = alone.explain(spec);
+  CHECK(unusable.presence == Presence::unusable);
+  CHECK(unusable.where == upper.layout.root.native());
+  CHECK(unusable.why == "made by NVRTC 13.0.88, this driver takes CUDA 12.4 at most");
+  CHECK_FALSE(unusable.nearest);
+  lower.add(spec, jit::record_of(spec), "NVRTC 12.9.86");
+  const auto found = warmup::Explainer({&upper.cabinet, &lower.cabinet}, 12040).explain(spec);
+  CHECK(found.presence == Presence::hit);
+  CHECK(found.where == lower.layout.root.native());
+  CHECK(found.compiler == "NVRTC 12.9.86");
 }

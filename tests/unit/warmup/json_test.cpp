@@ -12,10 +12,10 @@ namespace {
 using namespace cubinet;
 using Json = nlohmann::ordered_json;
 
-warmup::PlanRequest fp8_request() {
-  warmup::PlanRequest request;
-  request.problems = {{{DataType::fp8, Layout::masked, 256, 512, 4}, {1, 32}},
-                      {{DataType::fp8, Layout::masked, 256, 512, 8}, {1, 32}}};
+warmup::Request fp8_request() {
+  warmup::Request request;
+  request.plan.problems = {{{DataType::fp8, Layout::masked, 256, 512, 4}, {1, 32}},
+                           {{DataType::fp8, Layout::masked, 256, 512, 8}, {1, 32}}};
   return request;
 }
 
@@ -32,6 +32,8 @@ warmup::CampaignReport full_report() {
   report.execution.not_executed = {{"aa", spec, "no kernel"}, {"dd", spec, "no device"}};
   report.coverage = warmup::CoverageState::unknown;
   report.seconds = 1e-5;
+  report.derivation = {{"groups", 4, "num_experts 8 / ep 2"}};
+  report.notes = {"a note"};
   return report;
 }
 
@@ -39,7 +41,7 @@ warmup::CampaignReport full_report() {
 
 TEST_CASE("A plan is written with each kernel once, its uses, and the constants of those that have any") {
   const auto request = fp8_request();
-  const auto plan = warmup::make_plan(request);
+  const auto plan = warmup::make_plan(request.plan);
   REQUIRE(plan);
   const Json object = Json::parse(warmup::plan_json(request, *plan));
   CHECK(object.at("unique_kernels") == plan->kernels.size());
@@ -72,12 +74,14 @@ TEST_CASE("A campaign is written with what failed, what was not executed, and by
   CHECK(object.at("coverage") == "unknown");
   CHECK(object.at("cache") == "/root of \"all\"");
   CHECK(object.at("seconds") == 1e-5);
+  CHECK(object.at("derivation")[0].at("how") == "num_experts 8 / ep 2");
+  CHECK(object.at("notes") == Json{"a note"});
 }
 
 TEST_CASE("A report that there is no memory to write is std::bad_alloc, not the end of the process") {
   const auto report = full_report();
   const auto request = fp8_request();
-  const auto plan = warmup::make_plan(request);
+  const auto plan = warmup::make_plan(request.plan);
   REQUIRE(plan);
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(warmup::campaign_json(report)); }) > 10);
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(warmup::plan_json(request, *plan)); }) > 10);

@@ -2,18 +2,20 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "model_shape.hpp"
 #include "warmup/model_problems.hpp"
 
 namespace {
 
 using namespace cubinet;
 using Catch::Matchers::StartsWith;
+using test::shape_of;
 using warmup::MoeShape;
 
 }  // namespace
 
 TEST_CASE("A model's two GEMMs appear once per layout, divided over the ranks") {
-  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
+  const MoeShape shape = shape_of(7168, 2048, 256);
   const auto problems = warmup::problems_of(shape, {8, 2}, {Layout::masked, Layout::contiguous});
   REQUIRE(problems);
   const std::vector<Problem> expected{
@@ -26,7 +28,7 @@ TEST_CASE("A model's two GEMMs appear once per layout, divided over the ranks") 
 }
 
 TEST_CASE("A model's GEMMs appear once per type of operands") {
-  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
+  const MoeShape shape = shape_of(7168, 2048, 256);
   const auto problems =
       warmup::problems_of(shape, {8, 1}, {Layout::masked, Layout::contiguous}, {DataType::fp8, DataType::bf16});
   REQUIRE(problems);
@@ -40,7 +42,7 @@ TEST_CASE("A model's GEMMs appear once per type of operands") {
 }
 
 TEST_CASE("Numbers of ranks that a model cannot be divided over are refused with both numbers") {
-  const MoeShape shape{"mixtral", "", 4096, 14336, 8};
+  const MoeShape shape = shape_of(4096, 14336, 8);
   const auto message = [&](warmup::Parallelism parallelism) {
     const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
     REQUIRE_FALSE(problems);
@@ -51,11 +53,12 @@ TEST_CASE("Numbers of ranks that a model cannot be divided over are refused with
   CHECK(message({0, 1}) == "expert parallelism must be at least 1, not 0");
   CHECK(message({.redundant = -1}) == "the number of redundant experts must be at least 0, not -1");
   CHECK(message({.padded_hidden = 2048}) == "the padded hidden size, 2048, is below the hidden size, 4096");
-  CHECK_THAT(message({.redundant = std::int64_t{1} << 62}), StartsWith("the number of redundant experts must be at most"));
+  CHECK_THAT(message({.redundant = std::int64_t{1} << 62}),
+             StartsWith("the number of redundant experts must be at most"));
 }
 
 TEST_CASE("Experts that do not divide evenly are planned for the ranks with the most and the fewest") {
-  const MoeShape shape{"qwen2_moe", "", 2048, 1408, 60};
+  const MoeShape shape = shape_of(2048, 1408, 60);
   const auto problems = warmup::problems_of(shape, {.expert = 8}, {Layout::masked});
   REQUIRE(problems);
   const std::vector<Problem> expected{
@@ -68,7 +71,7 @@ TEST_CASE("Experts that do not divide evenly are planned for the ranks with the 
 }
 
 TEST_CASE("Redundant experts are dealt with the others, and each rank has fused shared ones besides") {
-  const MoeShape shape{"deepseek_v3", "", 7168, 2048, 256};
+  const MoeShape shape = shape_of(7168, 2048, 256);
   const auto groups = [&](const warmup::Parallelism& parallelism) {
     const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
     REQUIRE(problems);
@@ -86,7 +89,7 @@ TEST_CASE("Redundant experts are dealt with the others, and each rank has fused 
 
 TEST_CASE("A hidden size that the engine pads is K of the first GEMM and N of the second") {
   const auto problems =
-      warmup::problems_of({"gpt_oss", "", 2880, 2880, 128}, {.expert = 8, .padded_hidden = 3072}, {Layout::masked});
+      warmup::problems_of(shape_of(2880, 2880, 128), {.expert = 8, .padded_hidden = 3072}, {Layout::masked});
   REQUIRE(problems);
   const std::vector<Problem> expected{{DataType::bf16, Layout::masked, 5760, 3072, 16},
                                       {DataType::bf16, Layout::masked, 3072, 2880, 16}};
@@ -95,7 +98,7 @@ TEST_CASE("A hidden size that the engine pads is K of the first GEMM and N of th
 
 TEST_CASE("A width that the ranks split too finely for N or K is refused with the width, the ranks and the result") {
   const auto message = [](std::int64_t width, std::int64_t ranks) {
-    const auto problems = warmup::problems_of({"", "", 2048, width, 8}, {1, ranks}, {Layout::masked});
+    const auto problems = warmup::problems_of(shape_of(2048, width, 8), {1, ranks}, {Layout::masked});
     REQUIRE_FALSE(problems);
     CHECK(problems.error().code == ErrorCode::unsupported);
     CHECK(problems.error().message.find('\n') == std::string::npos);
@@ -105,12 +108,12 @@ TEST_CASE("A width that the ranks split too finely for N or K is refused with th
   CHECK_THAT(message(14336, 256),
              StartsWith("expert width 14336 over --tp 256 gives K = 56: K must be a multiple of 64"));
   CHECK_THAT(message(100, 1), StartsWith("expert width 100 over --tp 1 gives K = 100: K must be a multiple of 64"));
-  CHECK(warmup::problems_of({"", "", 2048, 512, 8}, {1, 8}, {Layout::masked}));
+  CHECK(warmup::problems_of(shape_of(2048, 512, 8), {1, 8}, {Layout::masked}));
 }
 
 TEST_CASE("A width that FP8 kernels do not take is refused with the width that it can be padded to") {
   const auto message = [](std::int64_t width, std::int64_t ranks, const std::vector<DataType>& types) {
-    const auto problems = warmup::problems_of({"", "", 2048, width, 8}, {1, ranks}, {Layout::masked}, types);
+    const auto problems = warmup::problems_of(shape_of(2048, width, 8), {1, ranks}, {Layout::masked}, types);
     REQUIRE_FALSE(problems);
     CHECK(problems.error().code == ErrorCode::unsupported);
     return problems.error().message;
@@ -124,7 +127,7 @@ TEST_CASE("A width that FP8 kernels do not take is refused with the width that i
   CHECK(message(100, 1, {DataType::bf16}).find("to 128 per rank") != std::string::npos);
   // Twice the next multiple would be an N beyond the limit.
   CHECK(message((std::int64_t{1} << 30) - 64, 1, {DataType::fp8}).find("padding") == std::string::npos);
-  CHECK(warmup::problems_of({"", "", 2048, 1536, 8}, {1, 8}, {Layout::masked}, {DataType::bf16}));
+  CHECK(warmup::problems_of(shape_of(2048, 1536, 8), {1, 8}, {Layout::masked}, {DataType::bf16}));
 }
 
 TEST_CASE("A width that is padded as the refusal says is taken") {
@@ -134,7 +137,7 @@ TEST_CASE("A width that is padded as the refusal says is taken") {
       REQUIRE(padded);
       const std::int64_t step = type == DataType::fp8 ? 128 : 64;
       REQUIRE(*padded == (width + step - 1) / step * step);
-      REQUIRE(warmup::problems_of({"", "", 2048, *padded, 8}, {1, 1}, {Layout::masked}, {type}));
+      REQUIRE(warmup::problems_of(shape_of(2048, *padded, 8), {1, 1}, {Layout::masked}, {type}));
     }
   }
   CHECK_FALSE(warmup::padded_size(DataType::fp8, std::int64_t{1} << 31));
@@ -142,7 +145,7 @@ TEST_CASE("A width that is padded as the refusal says is taken") {
 
 TEST_CASE("A width that is too large is not said to be mended by padding") {
   const auto problems =
-      warmup::problems_of({"", "", 2048, std::int64_t{1} << 30, 8}, {1, 1}, {Layout::masked}, {DataType::fp8});
+      warmup::problems_of(shape_of(2048, std::int64_t{1} << 30, 8), {1, 1}, {Layout::masked}, {DataType::fp8});
   REQUIRE_FALSE(problems);
   CHECK(problems.error().message.find("padding") == std::string::npos);
 }

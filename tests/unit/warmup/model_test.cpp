@@ -21,41 +21,29 @@ const fs::path models = fs::path(CUBINET_SOURCE_DIR) / "examples" / "models";
 
 struct Expectation {
   std::int64_t hidden_size, expert_width, experts;
-  const char* quantization;
   DataType type;  // of the plan that the model gets when none is asked for
 };
 
 // As the models' cards give them.
 const std::map<std::string, Expectation> expectations{
-    {"deepseek-v3", {7168, 2048, 256, "fp8", DataType::fp8}},
-    {"glm-4.5", {5120, 1536, 160, "", DataType::bf16}},
-    {"gpt-oss-120b", {2880, 2880, 128, "", DataType::bf16}},
-    {"kimi-k2", {7168, 2048, 384, "fp8", DataType::fp8}},
-    {"minimax-m2", {3072, 1536, 256, "fp8", DataType::fp8}},
-    {"mixtral-8x7b", {4096, 14336, 8, "", DataType::bf16}},
-    {"qwen3-235b-a22b", {4096, 1536, 128, "", DataType::bf16}},
-    {"qwen3-30b-a3b", {2048, 768, 128, "", DataType::bf16}},
-    {"qwen3-next-80b-a3b", {2048, 512, 512, "", DataType::bf16}},
-    {"qwen3.5-35b-a3b", {2048, 512, 256, "", DataType::bf16}},
+    {"deepseek-v3", {7168, 2048, 256, DataType::fp8}},        {"glm-4.5", {5120, 1536, 160, DataType::bf16}},
+    {"gpt-oss-120b", {2880, 2880, 128, DataType::bf16}},      {"kimi-k2", {7168, 2048, 384, DataType::fp8}},
+    {"minimax-m2", {3072, 1536, 256, DataType::fp8}},         {"mixtral-8x7b", {4096, 14336, 8, DataType::bf16}},
+    {"qwen3-235b-a22b", {4096, 1536, 128, DataType::bf16}},   {"qwen3-30b-a3b", {2048, 768, 128, DataType::bf16}},
+    {"qwen3-next-80b-a3b", {2048, 512, 512, DataType::bf16}}, {"qwen3.5-35b-a3b", {2048, 512, 256, DataType::bf16}},
 };
 
 std::string message_of(const std::string& text) {
-  const auto shape = warmup::parse_model(text, "m.json");
+  const auto shape = warmup::parse_model({text, "m.json"});
   REQUIRE_FALSE(shape);
   return shape.error().message;
 }
 
 MoeShape parsed(const std::string& text) {
-  const auto shape = warmup::parse_model(text, "m.json");
+  const auto shape = warmup::parse_model({text, "m.json"});
   INFO((shape ? std::string() : shape.error().message));
   REQUIRE(shape);
   return *shape;
-}
-
-// A model with this quantization_config.
-MoeShape quantized(const std::string& quantization_config) {
-  return parsed(R"({"num_experts": 8, "moe_intermediate_size": 128, "hidden_size": 128, "quantization_config": )" +
-                quantization_config + "}");
 }
 
 }  // namespace
@@ -64,7 +52,7 @@ TEST_CASE("A field that is nested a million deep is refused in a few words") {
   const std::size_t depth = 1'000'000;
   const std::string value = std::string(depth, '[') + std::string(depth, ']');
   const std::string start = R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": )";
-  const auto shape = warmup::parse_model(start + value + "}", "m");
+  const auto shape = warmup::parse_model({start + value + "}", "m"});
   REQUIRE_FALSE(shape);
   CHECK(shape.error().message.find("m: hidden_size is a nested array, expected a whole number") == 0);
 }
@@ -80,13 +68,13 @@ TEST_CASE("Every example model is read as its card says") {
     REQUIRE(expected != expectations.end());
     const auto shape = warmup::read_model(folder.path() / "config.json");
     REQUIRE(shape);
-    CHECK(shape->hidden_size == expected->second.hidden_size);
-    CHECK(shape->expert_width == expected->second.expert_width);
-    CHECK(shape->experts == expected->second.experts);
-    CHECK(shape->quantization == expected->second.quantization);
-    const auto type = warmup::weight_type(*shape);
-    REQUIRE(type);
-    CHECK((*type == expected->second.type));
+    REQUIRE(shape->layers.size() == 1);
+    CHECK(shape->layers.front().hidden.value == expected->second.hidden_size);
+    CHECK(shape->layers.front().width.value == expected->second.expert_width);
+    CHECK(shape->layers.front().experts.value == expected->second.experts);
+    CHECK((shape->weights.types == std::vector{expected->second.type}));
+    CHECK(shape->weights.served);
+    CHECK(shape->notes.empty());
     CHECK_FALSE(shape->model_type.empty());
     ++seen;
   }
@@ -107,8 +95,8 @@ TEST_CASE("A field that is null counts as absent") {
   const MoeShape shape = parsed(
       R"({"hidden_size": 64, "intermediate_size": 128, "moe_intermediate_size": null, "n_routed_experts": null,
           "num_local_experts": 4})");
-  CHECK(shape.expert_width == 128);
-  CHECK(shape.experts == 4);
+  CHECK(shape.layers.front().width.value == 128);
+  CHECK(shape.layers.front().experts.value == 4);
 }
 
 TEST_CASE("Broken JSON is reported with file, line, column and what was expected") {
@@ -134,7 +122,7 @@ TEST_CASE("What was read last is shown in a few words, however long it is") {
 
 TEST_CASE("Anything but blanks after the JSON value is refused with its place") {
   const std::string model = R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64})";
-  CHECK(parsed(model + " \n\t\r\n").experts == 8);
+  CHECK(parsed(model + " \n\t\r\n").layers.front().experts.value == 8);
   for (const std::string& after : {std::string("{}"), std::string("x"), std::string("}"), std::string(1, '\0'),
                                    std::string("\0{}", 3), std::string("\0\n", 2)}) {
     const std::string message = message_of(model + "\n " + after);
@@ -171,8 +159,8 @@ TEST_CASE("A key may appear again where it is no field of the language model") {
                            R"("text_config": {"list": [{"num_experts": 1, "num_experts": 2}]})",
                            R"("text_config.hidden_size": 64, "text_config": {"hidden_size": 64})"}) {
     INFO(more);
-    CHECK(parsed(std::string("{") + more + ", " + model + "}").experts == 8);
-    CHECK(parsed("{" + model + ", " + more + "}").experts == 8);
+    CHECK(parsed(std::string("{") + more + ", " + model + "}").layers.front().experts.value == 8);
+    CHECK(parsed("{" + model + ", " + more + "}").layers.front().experts.value == 8);
   }
 }
 
@@ -193,7 +181,7 @@ TEST_CASE("A field of the wrong type or out of range is named with its value") {
     CHECK_THAT(message, StartsWith("m.json: hidden_size is "));
     CHECK(message.find("expected a whole number from 1 to ") != std::string::npos);
   }
-  CHECK(parsed(with("2048")).hidden_size == 2048);
+  CHECK(parsed(with("2048")).layers.front().hidden.value == 2048);
   CHECK_THAT(message_of(R"({"num_experts": -8})"), StartsWith("m.json: num_experts is -8"));
   CHECK_THAT(message_of(R"({"num_experts": 8, "moe_intermediate_size": 64})"),
              StartsWith("m.json: hidden_size is missing"));
@@ -207,7 +195,7 @@ TEST_CASE("Two fields that disagree about the experts are an error, two that agr
            std::to_string(second) + "}";
   };
   CHECK(message_of(with(16)) == "m.json: n_routed_experts is 8 but num_local_experts is 16");
-  CHECK(parsed(with(8)).experts == 8);
+  CHECK(parsed(with(8)).layers.front().experts.value == 8);
 }
 
 TEST_CASE("Models that give n_routed_experts or num_experts must give their experts' width too") {
@@ -224,7 +212,8 @@ TEST_CASE("Models that give n_routed_experts or num_experts must give their expe
     }
   }
   CHECK(parsed(R"({"hidden_size": 64, "intermediate_size": 256, "num_local_experts": 8, "num_experts": null})")
-            .expert_width == 256);
+            .layers.front()
+            .width.value == 256);
 }
 
 TEST_CASE("The width of dense layers is not taken for the width of the experts") {
@@ -241,17 +230,19 @@ TEST_CASE("The width of dense layers is not taken for the width of the experts")
   }
   CHECK(parsed(R"({"num_local_experts": 8, "hidden_size": 64, "intermediate_size": 256, "first_k_dense_replace": 0,
                    "mlp_only_layers": [], "decoder_sparse_step": 1, "moe_layer_freq": 1})")
-            .expert_width == 256);
+            .layers.front()
+            .width.value == 256);
 }
 
 TEST_CASE("A nested text_config is read, and the top level too where it names the experts") {
   const std::string nested = R"({"num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32})";
-  CHECK(
-      parsed(R"({"hidden_size": 1, "vision_config": {"hidden_size": 2}, "text_config": )" + nested + "}").hidden_size ==
-      64);
-  CHECK(parsed(R"({"num_experts": 8, "text_config": )" + nested + "}").hidden_size == 64);
+  CHECK(parsed(R"({"hidden_size": 1, "vision_config": {"hidden_size": 2}, "text_config": )" + nested + "}")
+            .layers.front()
+            .hidden.value == 64);
+  CHECK(parsed(R"({"num_experts": 8, "text_config": )" + nested + "}").layers.front().hidden.value == 64);
   CHECK(parsed(R"({"num_experts": 4, "hidden_size": 128, "moe_intermediate_size": 64, "text_config": {"layers": 2}})")
-            .hidden_size == 128);
+            .layers.front()
+            .hidden.value == 128);
 }
 
 TEST_CASE("A top level that names experts and a text_config that disagrees with it are refused with both fields") {
@@ -265,26 +256,9 @@ TEST_CASE("A top level that names experts and a text_config that disagrees with 
         "m.json: hidden_size is 128 but text_config.hidden_size is 64");
   CHECK(message_of(with(R"("num_experts": 8, "moe_intermediate_size": 64)")) ==
         "m.json: moe_intermediate_size is 64 but text_config.moe_intermediate_size is 32");
-  CHECK(parsed(with(R"("num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32)")).expert_width == 32);
-}
-
-TEST_CASE("Weights quantized by the method fp8 in blocks of 128 x 128 are FP8, all others BF16") {
-  const auto type_of = [](const std::string& quantization_config) {
-    const auto type = warmup::weight_type(quantized(quantization_config));
-    INFO((type ? std::string() : type.error().message));
-    REQUIRE(type);
-    return *type;
-  };
-  CHECK((type_of(R"({"quant_method": "fp8", "weight_block_size": [128, 128], "fmt": "e4m3"})") == DataType::fp8));
-  for (const char* other : {"null", "{}", R"({"quant_method": null})", R"({"weight_block_size": [128, 128]})",
-                            R"({"quant_method": "mxfp4"})", R"({"quant_method": "awq", "weight_block_size": [64, 64]})",
-                            R"({"quant_method": "", "weight_block_size": [128, 128]})"}) {
-    INFO(other);
-    CHECK((type_of(other) == DataType::bf16));
-  }
-  CHECK(quantized(R"({"quant_method": "mxfp4"})").quantization == "mxfp4");
-  CHECK(quantized(R"({"weight_block_size": [128, 128]})").quantization == "an unnamed method");
-  CHECK(quantized("{}").quantization.empty());
+  CHECK(
+      parsed(with(R"("num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32)")).layers.front().width.value ==
+      32);
 }
 
 TEST_CASE(
@@ -306,63 +280,7 @@ TEST_CASE(
     CHECK(message_of("{" + rest + ", " + config + "}") ==
           std::string("m.json: quantization_config.quant_method is ") + method + ", expected a text");
   }
-  CHECK(parsed("{" + rest + R"(, "text_config": null, "quantization_config": null})").quantization.empty());
-}
-
-TEST_CASE("The method fp8 with other blocks than 128 x 128 is refused with the field, what came and the way out") {
-  const auto refusal_of = [](const std::string& block) {
-    const auto type = warmup::weight_type(quantized(R"({"quant_method": "fp8")" + block + "}"));
-    REQUIRE_FALSE(type);
-    CHECK(type.error().code == ErrorCode::unsupported);
-    CHECK(type.error().message.find("the FP8 kernels are for [128,128] alone") != std::string::npos);
-    CHECK(type.error().message.find("--dtype bf16") != std::string::npos);
-    return type.error().message;
-  };
-  CHECK_THAT(refusal_of(R"(, "weight_block_size": [64, 128])"),
-             StartsWith("quantization_config.weight_block_size is [64,128]; "));
-  for (const char* wrong : {"128", R"("128x128")", "[128]", "[128,128,128]", "[]", "{}", "[128.5,128]", "true",
-                            R"(["128","128"])", "[-128,128]", "18446744073709551616"}) {
-    INFO(wrong);
-    CHECK_THAT(refusal_of(std::string(R"(, "weight_block_size": )") + wrong),
-               StartsWith("quantization_config.weight_block_size is "));
-  }
-  CHECK_THAT(refusal_of(R"(, "weight_block_size": [[128], [128]])"),
-             StartsWith("quantization_config.weight_block_size is a nested array; "));
-  for (const char* none : {"", R"(, "weight_block_size": null)"}) {
-    CHECK_THAT(refusal_of(none), StartsWith("quantization_config.weight_block_size is missing"));
-  }
-}
-
-TEST_CASE("quantization_config is read from text_config and the top level, which must not disagree") {
-  const auto model = [](const std::string& top, const std::string& nested) {
-    const auto field = [](const std::string& value) {
-      return value.empty() ? std::string() : R"("quantization_config": )" + value + ", ";
-    };
-    return std::string("{") + field(top) + R"("text_config": {)" + field(nested) +
-           R"("num_experts": 8, "hidden_size": 128, "moe_intermediate_size": 128}})";
-  };
-  const std::string fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 128]})";
-  for (const auto& [top, nested] :
-       std::vector<std::pair<std::string, std::string>>{{fp8, ""}, {"", fp8}, {fp8, fp8}, {fp8, "{}"}, {"null", fp8}}) {
-    INFO(top << " and " << nested);
-    const auto type = warmup::weight_type(parsed(model(top, nested)));
-    REQUIRE(type);
-    CHECK((*type == DataType::fp8));
-  }
-  const auto other =
-      warmup::weight_type(parsed(model("", R"({"quant_method": "fp8", "weight_block_size": [64, 64]})")));
-  REQUIRE_FALSE(other);
-  CHECK_THAT(other.error().message, StartsWith("text_config.quantization_config.weight_block_size is [64,64]; "));
-  CHECK(message_of(model(fp8, R"({"weight_block_size": [64, 64]})")) ==
-        "m.json: text_config.quantization_config is an unnamed method with weight_block_size [64,64] but "
-        "quantization_config is fp8 with weight_block_size [128,128]");
-  CHECK(
-      message_of(model(R"({"quant_method": "awq"})", fp8)) ==
-      "m.json: text_config.quantization_config is fp8 with weight_block_size [128,128] but quantization_config is awq");
-  CHECK(
-      message_of(model(R"({"quant_method": "fp8", "weight_block_size": [64, 64]})", fp8)) ==
-      "m.json: text_config.quantization_config is fp8 with weight_block_size [128,128] but quantization_config is fp8 "
-      "with weight_block_size [64,64]");
+  CHECK(parsed("{" + rest + R"(, "text_config": null, "quantization_config": null})").weights.stored.empty());
 }
 
 TEST_CASE("A directory, a missing file and an unreadable file are errors that name it") {
@@ -372,7 +290,7 @@ TEST_CASE("A directory, a missing file and an unreadable file are errors that na
     REQUIRE_FALSE(shape);
     return shape.error().message;
   };
-  CHECK(message(folder.path()).find(folder.path().string() + " is a directory") != std::string::npos);
+  CHECK(message(folder.path()).find((folder / "config.json").string()) != std::string::npos);
   CHECK(message(folder / "absent.json").find((folder / "absent.json").string()) != std::string::npos);
   const fs::path pipe = folder / "pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);

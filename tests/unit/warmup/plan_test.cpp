@@ -204,6 +204,19 @@ TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
   CHECK(plan.kernels.size() <= 100);
 }
 
+TEST_CASE("Above the first M of the last configuration a larger range of M costs no kernel") {
+  for (const std::string& model : warmup::example_models()) {
+    for (const Problem& problem : warmup::example_problems(model, 8)) {
+      const auto rungs = jit::selections(problem, {1, warmup::largest_m}, {});
+      const auto kernels_to = [&](std::int64_t m_last) {
+        return planned({{{problem, {1, m_last}}}, "sm_90a", {}}).kernels.size();
+      };
+      CHECK(kernels_to(warmup::largest_m) == rungs.size());
+      CHECK(kernels_to(warmup::largest_m) == kernels_to(rungs.back().range.first));
+    }
+  }
+}
+
 TEST_CASE("A range that is empty, not positive or too large is refused with its bounds") {
   const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
   CHECK(refusal({over_range(problems, {0, 128}), "sm_90a", {}}).find("M from 0 to 128") != std::string::npos);

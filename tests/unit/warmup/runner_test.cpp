@@ -173,6 +173,21 @@ TEST_CASE("What the cabinet's limits evict again by the end of a run is stored n
   CHECK(report.persist_problem.starts_with(std::to_string(8 - left.size()) + " of 8 kernels"));
 }
 
+TEST_CASE("What somebody removed from the cabinet during a run is not said to be evicted") {
+  test::TempFolder folder;
+  auto cabinet = cache::Cabinet::open(folder / "cabinet", true).value();
+  FakeCompiler compiler;
+  const auto remove_objects = [&](const warmup::Step& step) {
+    if (step.done != 3) return;
+    for (const auto& shard : fs::directory_iterator(folder / "cabinet/objects")) fs::remove_all(shard.path());
+  };
+  const Report report = warm(plan_of(3), compiler, &cabinet, 1, remove_objects);
+  CHECK(report.stored == 0);
+  CHECK(report.persist == cache::Persistence::off);
+  CHECK(report.persist_problem.find("not evicted") != std::string::npos);
+  CHECK(report.persist_problem.find("CUBINET_CACHE_MAX") == std::string::npos);
+}
+
 TEST_CASE("A kernel that does not compile is reported with its log, stored nowhere, and stops no other") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(5);

@@ -21,16 +21,17 @@ TEST_CASE("Engines are found by name") {
 }
 
 TEST_CASE("The program may stand in front of the arguments, or not") {
-  for (const char* front :
-       {"", "python -m sglang.launch_server ", "/opt/venv/bin/python3 -u -m sglang.launch_server ", "sglang serve ",
-        "exec /usr/bin/sglang serve ", "numactl -N 0 python -m sglang.launch_server ",
-        "docker run --gpus all -e A=1 image python3 -m sglang.launch_server "}) {
+  for (const char* front : {"", "python -m sglang.launch_server ", "/opt/venv/bin/python3 -u -m sglang.launch_server ",
+                            "sglang serve ", "python3 -m sglang.compile_deep_gemm ", "exec /usr/bin/sglang serve ",
+                            "numactl -N 0 python -m sglang.launch_server ",
+                            "docker run --gpus all -e A=1 image python3 -m sglang.launch_server "}) {
     const LaunchCommand parsed = command("sglang", std::string(front) + "--model-path m --tp 8");
     CHECK(*parsed.arguments.text("tp-size") == "8");
     CHECK(parsed.model == "m");
     CHECK(parsed.notes.empty());
   }
   for (const char* front : {"vllm serve m ", "uv run vllm serve m ",
+                            "docker run --gpus all -p 8000:8000 vllm/vllm-openai:latest --model m ",
                             "python3 -m vllm.entrypoints.openai.api_server --model m ", "--model m "}) {
     const LaunchCommand parsed = command("vllm", std::string(front) + "-tp 8");
     CHECK(*parsed.arguments.text("tensor-parallel-size") == "8");

@@ -11,23 +11,20 @@ namespace {
 using namespace cubinet;
 using namespace cubinet::warmup::engines;
 using Catch::Matchers::Contains;
-using warmup::MoeShape;
 using warmup::Parallelism;
 
-MoeShape deepseek_v3() {
-  return {"deepseek_v3", "fp8", 7168, 2048, 256, "[128,128]", "", "DeepseekV3ForCausalLM", 8, 1, 0};
-}
+ModelFacts deepseek_v3() { return {"DeepseekV3ForCausalLM", "fp8", DataType::fp8, 7168, 2048, 256, 8, 1, 0}; }
 
-Expected<LaunchPlan> plan(const std::string& command, const MoeShape& shape = deepseek_v3()) {
+Expected<LaunchPlan> plan(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
   return parse_command(sglang(), command).and_then([&](const LaunchCommand& parsed) {
-    auto planned = sglang().plan(parsed, shape);
+    auto planned = sglang().plan(parsed, facts);
     if (planned) planned->notes.insert(planned->notes.end(), parsed.notes.begin(), parsed.notes.end());
     return planned;
   });
 }
 
-Parallelism ranks(const std::string& command, const MoeShape& shape = deepseek_v3()) {
-  return plan(command, shape).value().parallelism;
+Parallelism ranks(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
+  return plan(command, facts).value().parallelism;
 }
 
 std::string refusal(const std::string& command) { return plan(command).error().message; }
@@ -85,16 +82,16 @@ TEST_CASE("SGLang fuses shared experts by model and options") {
   CHECK(ranks("--tp 8 --moe-a2a-backend deepep --enforce-shared-experts-fusion").fused_shared == 1);
   CHECK(ranks("--tp 8 --moe-runner-backend flashinfer_trtllm").fused_shared == 0);
   CHECK(ranks("--tp 8 --enable-two-batch-overlap").fused_shared == 0);
-  MoeShape kimi = deepseek_v3();
+  ModelFacts kimi = deepseek_v3();
   kimi.experts = 384;
   CHECK(ranks("--tp 8", kimi).fused_shared == 0);
-  MoeShape glm{"glm4_moe", "fp8", 5120, 1536, 160, "[128,128]", "", "Glm4MoeForCausalLM", 8, 1, 0};
+  ModelFacts glm{"Glm4MoeForCausalLM", "fp8", DataType::fp8, 5120, 1536, 160, 8, 1, 0};
   CHECK(ranks("--tp 4", glm).fused_shared == 1);
   CHECK(ranks("--tp 4 --ep 4", glm).fused_shared == 0);
-  MoeShape qwen_next{"qwen3_next", "", 2048, 512, 512, "", "", "Qwen3NextForCausalLM", 10, 0, 512};
+  ModelFacts qwen_next{"Qwen3NextForCausalLM", "", DataType::bf16, 2048, 512, 512, 10, 0, 512};
   CHECK(ranks("--tp 4 --ep 4", qwen_next).fused_shared == 1);
   CHECK(ranks("--tp 4 --moe-a2a-backend deepep", qwen_next).fused_shared == 0);
-  MoeShape qwen3{"qwen3_moe", "", 4096, 1536, 128, "", "", "Qwen3MoeForCausalLM", 8, 0, 0};
+  ModelFacts qwen3{"Qwen3MoeForCausalLM", "", DataType::bf16, 4096, 1536, 128, 8, 0, 0};
   CHECK(ranks("--tp 4", qwen3).fused_shared == 0);
 }
 

@@ -11,23 +11,20 @@ namespace {
 using namespace cubinet;
 using namespace cubinet::warmup::engines;
 using Catch::Matchers::Contains;
-using warmup::MoeShape;
 using warmup::Parallelism;
 
-MoeShape deepseek_v3() {
-  return {"deepseek_v3", "fp8", 7168, 2048, 256, "[128,128]", "", "DeepseekV3ForCausalLM", 8, 1, 0};
-}
+ModelFacts deepseek_v3() { return {"DeepseekV3ForCausalLM", "fp8", DataType::fp8, 7168, 2048, 256, 8, 1, 0}; }
 
-Expected<LaunchPlan> plan(const std::string& command, const MoeShape& shape = deepseek_v3()) {
+Expected<LaunchPlan> plan(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
   return parse_command(vllm(), command).and_then([&](const LaunchCommand& parsed) {
-    auto planned = vllm().plan(parsed, shape);
+    auto planned = vllm().plan(parsed, facts);
     if (planned) planned->notes.insert(planned->notes.end(), parsed.notes.begin(), parsed.notes.end());
     return planned;
   });
 }
 
-Parallelism ranks(const std::string& command, const MoeShape& shape = deepseek_v3()) {
-  return plan(command, shape).value().parallelism;
+Parallelism ranks(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
+  return plan(command, facts).value().parallelism;
 }
 
 std::string refusal(const std::string& command) { return plan(command).error().message; }
@@ -73,8 +70,8 @@ TEST_CASE("vLLM's redundant experts come from its JSON, and need load balancing 
 }
 
 TEST_CASE("vLLM pads hidden sizes as its dispatcher demands, where one is used") {
-  MoeShape odd = deepseek_v3();
-  odd.hidden_size = 2880;
+  ModelFacts odd = deepseek_v3();
+  odd.hidden = 2880;
   const auto padded = [&](const std::string& backend) {
     return ranks("-dp 8 -ep --all2all-backend " + backend, odd).padded_hidden;
   };
@@ -84,10 +81,10 @@ TEST_CASE("vLLM pads hidden sizes as its dispatcher demands, where one is used")
   CHECK(padded("allgather_reducescatter") == 0);
   CHECK(ranks("-tp 8 -ep --all2all-backend deepep_low_latency", odd).padded_hidden == 0);  // no data parallelism
   CHECK(ranks("-dp 8 --all2all-backend deepep_low_latency", odd).padded_hidden == 0);      // no expert parallelism
-  odd.hidden_size = 3200;
+  odd.hidden = 3200;
   CHECK(padded("deepep_high_throughput") == 3328);  // 6400 bytes to 6656
   CHECK(padded("nixl_ep") == 4096);
-  odd.hidden_size = 12288;
+  odd.hidden = 12288;
   CHECK_THAT(plan("-dp 8 -ep --all2all-backend deepep_low_latency", odd).error().message, Contains("above 8192"));
   CHECK(ranks("-dp 8 -ep --all2all-backend deepep_low_latency").padded_hidden == 0);  // 7168 is one of the sizes
 }
@@ -114,9 +111,17 @@ TEST_CASE("vLLM's token budget says how large M can be") {
   CHECK(line(plan("-dp 8 -ep --all2all-backend deepep_low_latency").value(), "largest M, masked").value == 64);
 }
 
+TEST_CASE("Numbers beyond any machine overflow nothing") {
+  const LaunchPlan planned =
+      plan("-tp 1000000000 -dp 1000000000 -pcp 1000000000 -ep --max-num-batched-tokens 1000m").value();
+  CHECK(planned.parallelism.expert == std::int64_t{1} << 60);
+  CHECK(line(planned, "largest M, contiguous").value > 0);
+}
+
 TEST_CASE("vLLM's quantization decides the type, and one without kernels is named") {
-  MoeShape plain = deepseek_v3();
-  plain.quantization = plain.weight_block = "";
+  ModelFacts plain = deepseek_v3();
+  plain.quantization = "";
+  plain.type = DataType::bf16;
   CHECK(plan("-tp 8 -ep --quantization fp8_per_block", plain).value().type == DataType::fp8);
   const LaunchPlan tensor = plan("-tp 8 -ep -q fp8", plain).value();
   CHECK(tensor.type == DataType::bf16);

@@ -1,0 +1,95 @@
+// The command beside a driver that is too old, or none at all but a toolkit's stub.
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "command.hpp"
+
+namespace {
+
+using namespace cubinet::cli;
+namespace fs = std::filesystem;
+
+const Arguments request{"warmup",  "--shape", "128,128,2",    "--layout", "masked",
+                        "--m-max", "8",       "--no-generic", "--quiet",  "--execute"};
+
+struct SandboxWithDriver : Sandbox {
+  SandboxWithDriver() { environment["LD_LIBRARY_PATH"] = CUBINET_FAKE_LIBCUDA_DIR; }
+};
+
+nlohmann::json check_of(const nlohmann::json& report, const std::string& name) {
+  for (const auto& check : report.at("checks")) {
+    if (check.at("name") == name) return check;
+  }
+  FAIL("no check " << name);
+  return {};
+}
+
+bool contains(const nlohmann::json& text, const std::string& part) {
+  return text.get<std::string>().find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("doctor names the driver's file and version, and what a link leads to") {
+  Sandbox sandbox;
+  fs::create_symlink(CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1", sandbox.path("libcuda.so.1"));
+  sandbox.environment["LD_LIBRARY_PATH"] = sandbox.folder().string();
+  const Outcome outcome = sandbox.run({"doctor", "--json"});
+  INFO(outcome.out);
+  CHECK(outcome.exit_code == 0);
+  const auto report = object_of(outcome);
+  CHECK(report.at("run") == true);
+  CHECK(check_of(report, "driver").at("found") == "CUDA 13.0, from " + sandbox.path("libcuda.so.1") + " (a link to " +
+                                                      fs::canonical(CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1").string() +
+                                                      ")");
+}
+
+TEST_CASE("doctor fails where the driver is too old for what NVRTC makes, and offers an NVRTC that fits") {
+  SandboxWithDriver sandbox;
+  sandbox.environment["FAKE_CUDA_VERSION"] = "12040";
+  const Outcome outcome = sandbox.run({"doctor", "--json"});
+  INFO(outcome.out);
+  CHECK(outcome.exit_code == 1);
+  const auto report = object_of(outcome);
+  CHECK(report.at("warmup") == true);
+  CHECK(report.at("run") == false);
+  const auto driver = check_of(report, "driver");
+  CHECK(driver.at("state") == "failed");
+  CHECK(contains(driver.at("found"), "CUDA 12.4, from " CUBINET_FAKE_LIBCUDA_DIR));
+  CHECK(contains(driver.at("mend"), "nvidia-cuda-nvrtc-cu12==12.9.86"));
+  CHECK(sandbox.run({"doctor"}).out.find("Warmup works here. Kernels cannot be run here") != std::string::npos);
+}
+
+TEST_CASE("A warmup that is to execute fails where the driver is too old, with the reason and the mend") {
+  SandboxWithDriver sandbox;
+  sandbox.environment["FAKE_CUDA_VERSION"] = "12040";
+  sandbox.environment["FAKE_CUDA_LOAD"] = "200";
+  for (int i = 0; i < 2; ++i) {  // the second one finds all compiled
+    const Outcome outcome = sandbox.run(with(request, {"--json", "--progress-file", "p"}));
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.exit_code == 1);
+    const auto report = object_of(outcome);
+    CHECK(report.at("executed") == 0);
+    REQUIRE_FALSE(report.at("execution_failures").empty());
+    CHECK(contains(report.at("execution_failures")[0].at("message"), "is too old: it is for CUDA 12.4"));
+    CHECK(outcome.err.find("nvidia-cuda-nvrtc-cu12==12.9.86") != std::string::npos);
+    const auto progress = progress_of(sandbox, "p");
+    CHECK(progress.at("state") == "failed");
+    CHECK(contains(progress.at("message"), "is too old"));
+  }
+}
+
+TEST_CASE("A stub in the driver's place is named by doctor and by a warmup that is to execute") {
+  SandboxWithDriver sandbox;
+  sandbox.environment["FAKE_CUDA_INIT"] = "34";
+  const std::string stub = CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1 is the stub of a CUDA toolkit";
+  const auto driver = check_of(object_of(sandbox.run({"doctor", "--json"})), "driver");
+  CHECK(driver.at("state") == "absent");
+  CHECK(contains(driver.at("found"), stub));
+  CHECK(contains(driver.at("mend"), "LD_LIBRARY_PATH"));
+  const auto report = object_of(sandbox.run(with(request, {"--json"})));
+  REQUIRE_FALSE(report.at("not_executed").empty());
+  CHECK(contains(report.at("not_executed")[0].at("reason"), stub));
+}

@@ -1,0 +1,80 @@
+// A file system that keeps no locks: said at once, nobody is blamed, and the root keeps to its limits.
+#include <cerrno>
+
+#include "catch.hpp"
+#include "unit/cache/set_clock.hpp"
+#include "unit/cache/support.hpp"
+#include "util/elapsed.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Lockless final : public util::SystemCalls {
+ public:
+  explicit Lockless(int reason) : reason_(reason) {}
+  int try_record_lock(int /*file*/) override {
+    errno = reason_;
+    return -1;
+  }
+
+ private:
+  int reason_;
+};
+
+class Linkless final : public util::SystemCalls {
+ public:
+  explicit Linkless(int reason) : reason_(reason) {}
+  int link(const std::string& /*from*/, const std::string& /*to*/) override {
+    errno = reason_;
+    return -1;
+  }
+
+ private:
+  int reason_;
+};
+
+}  // namespace
+
+TEST_CASE("without locks the index is not used, at once and for the right reason, and all else works") {
+  for (const int reason : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
+    Lockless calls(reason);
+    const util::Moment begin = util::now();
+    test::Filled root(2, {.calls = calls});
+    root.cabinet.record_hits({test::key_of(0)});
+    CHECK(test::hit(root.cabinet, 0));
+    const auto survey = root.cabinet.survey();
+    REQUIRE(survey);
+    CHECK(survey->entries.size() == 2);
+    CHECK(survey->index_problem.find("keeps no locks") != std::string::npos);
+    CHECK(survey->index_problem.find("another process") == std::string::npos);
+    CHECK(root.cabinet.verify(true)->index_unused);
+    CHECK_FALSE(fs::exists(root.layout.index()));
+    CHECK(fs::is_empty(root.layout.quarantine()));
+    CHECK(util::seconds_since(begin) < 3);
+  }
+}
+
+TEST_CASE("without locks a writer keeps the root within its limits, and what was made first goes first") {
+  Lockless calls(ENOLCK);
+  test::Filled root(0, {.calls = calls, .limits = {.bytes = 0, .entries = 5, .age = 0}});
+  for (int i = 0; i < 9; ++i) REQUIRE(root.cabinet.publish(test::key_of(i), test::object_of(i)));
+  CHECK(root.cabinet.list()->size() <= 5);
+  CHECK(test::hit(root.cabinet, 8));
+  CHECK_FALSE(test::hit(root.cabinet, 0));
+  REQUIRE(root.cabinet.pin(test::key_of(7)));
+  CHECK(root.cabinet.collect({.bytes = 0, .entries = 1, .age = 0}, false)->decision.entries_left == 1);
+  CHECK(test::hit(root.cabinet, 7));
+}
+
+TEST_CASE("where hard links are refused, for whatever reason file systems have, an entry is stored by a rename") {
+  for (const int reason : {EPERM, EOPNOTSUPP, ENOSYS, EACCES, EMLINK}) {
+    INFO(reason);
+    Linkless calls(reason);
+    test::Filled root(1, {.calls = calls});
+    CHECK(test::hit(root.cabinet, 0));
+    CHECK(fs::is_empty(root.layout.tmp()));
+  }
+}

@@ -1,0 +1,154 @@
+// Folders that everybody may write, as a Kubernetes emptyDir is: the cabinet is a subfolder of the user's own there.
+#include "cache/own_folder.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/object_store.hpp"
+#include "catch.hpp"
+#include "unit/cache/support.hpp"
+
+using namespace cubinet;
+using cache::Cabinet;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr uid_t pod = 54'321;
+constexpr uid_t stranger = 54'322;
+constexpr const char* needs_root = "needs to be root, to become other users";
+
+bool is_root() { return ::geteuid() == 0; }
+
+template <class Work>
+bool as_user(uid_t user, Work work) {
+  return test::in_child([&] {
+           if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 97;
+           return work() ? 0 : 1;
+         }) == 0;
+}
+
+// Of root's, for everybody to write.
+struct Volume {
+  explicit Volume(mode_t mode) {
+    fs::create_directory(path);
+    REQUIRE(::chmod(path.c_str(), mode) == 0);
+  }
+  test::TempFolder folder;
+  fs::path path = folder / "volume";
+  cache::Layout layout{path / "cubinet-54321"};
+};
+
+bool fill(const fs::path& path) {
+  auto cabinet = Cabinet::open(path, true);
+  return cabinet && cabinet->publish(test::key_of(0), test::object_of(0)).has_value();
+}
+
+bool finds(const fs::path& path) {
+  const auto cabinet = Cabinet::open(path, false);
+  return cabinet && test::hit(*cabinet, 0);
+}
+
+}  // namespace
+
+TEST_CASE("in a folder that everybody may write the cabinet is a subfolder of the user's own, and that is told") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  for (const mode_t mode : {0777U, 01777U}) {
+    const Volume volume(mode);
+    fs::create_directory(volume.path / "lost+found");
+    CHECK(as_user(pod, [&] { return !Cabinet::open(volume.path, false) && fill(volume.path); }));
+    struct stat status {};
+    REQUIRE(::stat(volume.layout.root.c_str(), &status) == 0);
+    CHECK(status.st_uid == pod);
+    CHECK((status.st_mode & 07777) == 0700);
+    CHECK(as_user(pod, [&] {
+      const auto cabinet = Cabinet::open(volume.path, false);
+      return cabinet && test::hit(*cabinet, 0) && cabinet->root() == volume.layout.root &&
+             cabinet->notice().find(volume.path.native() + " can be written by everybody") == 0 &&
+             cabinet->persistence() == cache::Persistence::on;
+    }));
+  }
+}
+
+TEST_CASE("a layer at such a folder is the user's subfolder, too") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Volume volume(0777);
+  CHECK(as_user(pod, [&] {
+    if (!fill(volume.path)) return false;
+    auto stack = Cabinet::open_stack({}, false, {volume.path});
+    return stack && test::hit(stack->cabinet, 0);
+  }));
+}
+
+TEST_CASE("each user has a subfolder of their own there, and finds nothing of another's") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Volume volume(0777);
+  CHECK(as_user(pod, [&] { return fill(volume.path); }));
+  CHECK(as_user(stranger, [&] { return !Cabinet::open(volume.path, false) && fill(volume.path); }));
+  CHECK(as_user(pod, [&] { return finds(volume.path); }));
+}
+
+TEST_CASE("a subfolder that is a link, another user's or open to others is refused with the reason, and left alone") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  for (const char* kind : {"link", "stranger's", "open"}) {
+    INFO(kind);
+    const std::string_view what = kind;
+    const Volume volume(0777);
+    if (what == "link") {
+      fs::create_directory(volume.folder / "elsewhere");
+      REQUIRE(::chown((volume.folder / "elsewhere").c_str(), pod, pod) == 0);
+      fs::create_directory_symlink(volume.folder / "elsewhere", volume.layout.root);
+      REQUIRE(::lchown(volume.layout.root.c_str(), pod, pod) == 0);
+    } else {
+      fs::create_directory(volume.layout.root);
+      REQUIRE(::chown(volume.layout.root.c_str(), what == "open" ? pod : stranger, pod) == 0);
+      REQUIRE(::chmod(volume.layout.root.c_str(), what == "open" ? 0777 : 0755) == 0);
+    }
+    const auto before = test::snapshot(volume.folder.path());
+    CHECK(as_user(pod, [&] {
+      const auto cabinet = Cabinet::open(volume.path, true);
+      return !cabinet && cabinet.error().code == ErrorCode::cache_unusable &&
+             cabinet.error().message.find("cubinet-54321") != std::string::npos;
+    }));
+    CHECK(test::snapshot(volume.folder.path()) == before);
+  }
+}
+
+TEST_CASE("what a stranger puts in the place of the subfolder afterwards is not believed") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Volume volume(0777);
+  CHECK(as_user(pod, [&] { return Cabinet::open(volume.path, true).has_value(); }));
+  // Whole, under its key, in a folder of the same name.
+  REQUIRE(as_user(stranger, [&] {
+    fs::rename(volume.layout.root, volume.path / "away");
+    auto own = Cabinet::open(volume.layout.root, true);
+    return own && own->publish(test::key_of(0), test::object_of(0)).has_value() &&
+           ::chmod(volume.layout.root.c_str(), 0777) == 0;
+  }));
+  CHECK(as_user(pod, [&] {
+    const cache::ObjectStore store(volume.layout, util::system_calls(), true);
+    const auto read = store.read(test::key_of(0));
+    return !read && read.error().code == ErrorCode::io && !Cabinet::open(volume.path, true);
+  }));
+}
+
+TEST_CASE("a folder that everybody may write and that holds other things is refused as before") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Volume volume(0777);
+  test::write_file(volume.path / "other", "x");
+  CHECK(as_user(pod, [&] {
+    const auto cabinet = Cabinet::open(volume.path, true);
+    return !cabinet && cabinet.error().message.find("can be written by everybody") != std::string::npos;
+  }));
+}
+
+TEST_CASE("a path that no shell expanded is refused with the mend") {
+  for (const char* path : {"~", "~/cabinet", "~user/cabinet"}) {
+    const auto cabinet = Cabinet::open(path, true);
+    REQUIRE_FALSE(cabinet);
+    CHECK(cabinet.error().message.find("$HOME") != std::string::npos);
+    CHECK_FALSE(fs::exists(path));
+    const auto layer = Cabinet::open_stack({}, false, {path});
+    CHECK_FALSE(layer);
+  }
+}

@@ -1,0 +1,20 @@
+// What the driver of the machine that warms can load.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "warmup/coverage.hpp"
+
+namespace cubinet::warmup {
+
+// The CUDA version up to which the driver here loads cubins, as cuDriverGetVersion answers (13000: CUDA 13); 0: no
+// driver, and so no limit. `module` is what identity_from_module() read. Where the kernel module is new enough for
+// every accepted compiler that is the answer, in no time; else `ask` tells, since a newer libcuda may lie beside an
+// older module.
+int driver_limit(const std::optional<Executed>& module, const std::function<int()>& ask);
+
+// The same of this machine.
+int driver_here();
+
+}  // namespace cubinet::warmup
