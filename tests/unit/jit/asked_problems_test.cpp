@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <map>
 #include <thread>
@@ -60,6 +61,12 @@ MRange stretch_of(std::int64_t m) {
     if (one.range.first <= m && m <= one.range.last) return one.range;
   }
   return {};
+}
+
+double milliseconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace
@@ -185,14 +192,16 @@ TEST_CASE("Noting eight problems that are recorded already costs a start well un
     problems.push_back({{.layout = Layout::masked, .n = 512, .k = 256, .groups = groups}, {1, 64}});
   }
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(problems, nullptr)); }
-  double least = 1e9;
+  jit::AskedProblems asked;
+  for (const ProblemRange& one : problems) REQUIRE(asked.note(one.problem, one.range, "sm_90a"));
+  const auto recorded = asked.take();
+  auto cabinet = cache::Cabinet::open(folder.path() / "root", false).value();
+  double noting = 1e9, reading = 1e9;
   for (int attempt = 0; attempt < 20; ++attempt) {
     jit::KernelStore store(parts_with_cabinet(world, folder));
-    const auto begin = std::chrono::steady_clock::now();
-    store.note_asked(problems, "sm_90a");
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    least = std::min(least, took.count());
+    noting = std::min(noting, milliseconds_of([&] { store.note_asked(problems, "sm_90a"); }));
+    reading = std::min(reading, milliseconds_of([&] { CHECK(cabinet.record_problems(recorded)); }));
   }
-  INFO(least << " ms");
-  CHECK(least < 1);
+  INFO("noting on the path of the start " << noting << " ms, reading beside it " << reading << " ms");
+  CHECK(noting + reading < 1);
 }
