@@ -75,8 +75,8 @@ std::string unaccepted_text(const Makers& makers) {
   std::erase_if(others, [](const auto& one) { return is_accepted(one.first); });
   if (others.empty()) return {};
   return fmt::format(
-      "{} made by {}, which this build of Cubinet was not tested with; a warmup with one of NVRTC {} "
-      "makes {} again",
+      "{} made by {}, which this build of Cubinet was not tested with; a warmup with one of NVRTC {} makes "
+      "{} again",
       counted(others), makers_text(others), accepted_text(), total_of(others) == 1 ? "it" : "them");
 }
 

@@ -77,9 +77,7 @@ void write(Writer& to, const NvrtcLocation& location) {
   to.number(AnswerKind::opened).text(location.path).text(location.version);
 }
 
-void write(Writer& to, const NvrtcAnswer& answer) {
-  to.number(AnswerKind::code).text(answer.bytes).text(answer.log);
-}
+void write(Writer& to, const NvrtcAnswer& answer) { to.number(AnswerKind::code).text(answer.bytes).text(answer.log); }
 
 bool read_result(Reader& from, WorkerAnswer& answer) {
   switch (from.number<AnswerKind>()) {

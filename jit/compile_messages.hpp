@@ -4,8 +4,8 @@
 //   parent:  request   kind u8; open (0): file; compile (1): output u8, source, options, headers
 //   worker:  answer    kind u8; error (0): code u8, message, detail; opened (1): path, version;
 //                      code (2): bytes, log;  then the worker's memory: two u64
-// One answer to each request. A text is its length, u32, and its bytes; a list its length, u32, and its elements; a header
-// two texts, name and contents. Numbers are in the machine's order: both ends are one build on one machine.
+// One answer to each request. A text is its length, u32, and its bytes; a list its length, u32, and its elements; a
+// header two texts, name and contents. Numbers are in the machine's order: both ends are one build on one machine.
 #pragma once
 
 #include <cstdint>

@@ -47,9 +47,9 @@ class Compiler {
 
 // Where NVRTC was found.
 struct NvrtcLocation {
-  std::string path;     // of the library that was opened
-  std::string version;  // its build, "13.0.88"; "13.0" where the library does not tell it
-  std::string refused;  // why one that was found before it is not to be used; empty when there was none
+  std::string path;        // of the library that was opened
+  std::string version;     // its build, "13.0.88"; "13.0" where the library does not tell it
+  std::string refused;     // why one that was found before it is not to be used; empty when there was none
   std::string in_process;  // why this process compiles itself; empty where its workers do
 };
 
@@ -72,7 +72,8 @@ class NvrtcCompiler final : public Compiler {
   ~NvrtcCompiler() override;
   [[nodiscard]] std::string version() const override;
   [[nodiscard]] const NvrtcLocation& location() const;
-  // A library that ends its worker, or does not answer for ten minutes, is compile_failed, with the file and the signal.
+  // A library that ends its worker, or does not answer for ten minutes, is compile_failed, with the file and the
+  // signal.
   Expected<CompiledKernel> compile(const KernelSpec& spec) override;
   // Ends the workers.
   void rest() override;

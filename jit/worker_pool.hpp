@@ -17,8 +17,8 @@
 
 namespace cubinet::jit {
 
-// How long a worker may take before it counts as one that hangs and is ended. Loading NVRTC's 105 MB from a network disk,
-// or compiling on a machine that swaps, takes a part of that.
+// How long a worker may take before it counts as one that hangs and is ended. Loading NVRTC's 105 MB from a network
+// disk, or compiling on a machine that swaps, takes a part of that.
 struct WorkerPatience {
   std::chrono::milliseconds start = std::chrono::seconds(30);
   std::chrono::milliseconds open = std::chrono::seconds(120);
@@ -37,13 +37,13 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // Opens NVRTC in a worker: see NvrtcLibrary::load. An NVRTC that ends its process is compiler_missing. All workers use
-  // the last one that was opened. Before the first run(), by one thread.
+  // Opens NVRTC in a worker: see NvrtcLibrary::load. An NVRTC that ends its process is compiler_missing. All workers
+  // use the last one that was opened. Before the first run(), by one thread.
   Expected<NvrtcLocation> open(const std::string& file);
 
-  // Compiles: see run_nvrtc. What NVRTC wrote to its process's standard error is in the log, too. An NVRTC that ends its
-  // process, or does not answer, is compile_failed or out_of_memory, with the file and the signal.
-  // nullopt where no worker can be started.
+  // Compiles: see run_nvrtc. What NVRTC wrote to its process's standard error is in the log, too. An NVRTC that ends
+  // its process, or does not answer, is compile_failed or out_of_memory, with the file and the signal. nullopt where no
+  // worker can be started.
   std::optional<Expected<NvrtcAnswer>> run(const NvrtcInput& input, NvrtcOutput output);
 
   // Ends the workers that have nothing to do, and, until the next run(), those that become so.

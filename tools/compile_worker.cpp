@@ -17,8 +17,8 @@
 
 namespace {
 
-// Before NVRTC is opened: its front end leaves alone what is ignored. Everything was blocked until now, so that a signal
-// that came before this ends nothing.
+// Before NVRTC is opened: its front end leaves alone what is ignored. Everything was blocked until now, so that a
+// signal that came before this ends nothing.
 void settle_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGPIPE}) signal(number, SIG_IGN);
   sigset_t none;

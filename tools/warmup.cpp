@@ -46,6 +46,8 @@ constexpr const char* warmup_help =
     "Where the cabinet has no more room, no further kernel is begun either: that is exit code 1.\n"
     "Several at once on one cabinet share the work. A run that did all of its plan is recorded, and a\n"
     "later one that asks for no more looks whether all of it is still whole, and opens no NVRTC.\n"
+    "Kernels of a compiler that this build was not tested with are made again, where the NVRTC here is\n"
+    "one that it was tested with; engines take them until then.\n"
     "With --execute every kernel is run afterwards on the first GPU that this process sees, on random\n"
     "operands as large as the budget allows, and compared with a reference. Where a kernel does not fit,\n"
     "the GPU is another one or there is none, it is compiled, not executed: that is exit code 1 with\n"

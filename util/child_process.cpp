@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace cubinet::util {
@@ -117,12 +118,28 @@ Received ChildProcess::ask(std::string_view message, std::string& answer, std::c
 
 Received ChildProcess::receive(std::string& message, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  return receive_message(socket_.get(), message, deadline, output_.get(), [this] { return read_output(); });
+  const Received waited = wait_for_message(deadline);
+  return waited == Received::message ? receive_message(socket_.get(), message, deadline) : waited;
+}
+
+// Until there is the begin of one. The handle tells its end where the socket does not: a fork of another thread at the
+// moment of the start has left the other end open in a third process.
+Received ChildProcess::wait_for_message(std::chrono::steady_clock::time_point deadline) {
+  int output = output_.get();
+  for (;;) {
+    pollfd files[] = {{socket_.get(), POLLIN, 0}, {output, POLLIN, 0}, {handle_.get(), POLLIN, 0}};
+    const int patience = poll_patience(deadline);
+    const bool ready = poll(files, std::size(files), patience) > 0;
+    if (ready && files[1].revents != 0 && !read_output()) output = -1;
+    if (ready && files[0].revents != 0) return Received::message;
+    if (ready && files[2].revents != 0) return Received::ended;
+    if (!ready && patience == 0) return Received::late;
+  }
 }
 
 bool ChildProcess::is_alive() const {
-  pollfd file{socket_.get(), POLLRDHUP, 0};
-  return poll(&file, 1, 0) == 0;
+  pollfd files[] = {{socket_.get(), POLLRDHUP, 0}, {handle_.get(), POLLIN, 0}};
+  return poll(files, std::size(files), 0) == 0;
 }
 
 bool ChildProcess::is_own() const { return owner_ == getpid(); }
@@ -144,11 +161,16 @@ std::string ChildProcess::take_output() {
   return std::exchange(collected_, {});
 }
 
-// Closing the socket ends it, too; the signal is for one that does not look.
+// It ends by itself, with exit code 0, when the socket is closed: a process that waits for all its children sees no
+// signal. One that does not look is killed.
 ChildProcess::End ChildProcess::end() {
   if (socket_) socket_.close();
   if (process_ < 0 || !is_own()) return {};
-  if (handle_) syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
+  constexpr int patience_ms = 2000;
+  pollfd ended{handle_.get(), POLLIN, 0};
+  if (handle_ && poll(&ended, 1, patience_ms) == 0) {
+    syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
+  }
   return reap();
 }
 

@@ -18,7 +18,8 @@ namespace cubinet::util {
 // Its standard input is one end of a socket, and what it writes to standard output and standard error is collected. It
 // is in a session of its own, so that a terminal's signals do not reach it, with every signal blocked, and has no other
 // descriptor of this process. Ends with the object, and leaves no zombie; the process that started it may wait for its
-// children and ignore SIGCHLD as it likes. A child made by fork only closes what it inherited. For one thread at a time.
+// children and ignore SIGCHLD as it likes. A child made by fork only closes what it inherited. For one thread at a
+// time.
 class ChildProcess {
  public:
   // Runs the file `program`. The error says why it cannot be started.
@@ -51,6 +52,7 @@ class ChildProcess {
 
  private:
   ChildProcess() = default;
+  Received wait_for_message(std::chrono::steady_clock::time_point deadline);
   bool read_output();
   End reap();
 

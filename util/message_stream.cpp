@@ -24,33 +24,19 @@ bool send_all(int socket, const char* bytes, std::size_t count) {
   return true;
 }
 
-// What is to be waited for, and until when.
-class Wait {
- public:
-  Wait(int socket, Clock::time_point deadline, int also, const std::function<bool()>& meanwhile)
-      : files_{{socket, POLLIN, 0}, {also, POLLIN, 0}}, deadline_(deadline), meanwhile_(meanwhile) {}
-
-  // Whether the socket has something to read, its end included, before the deadline.
-  bool until_readable() {
-    for (;;) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
-      const int patience = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-      const int ready = poll(files_, 2, patience);
-      if (ready > 0 && files_[1].revents != 0 && !meanwhile_()) files_[1].fd = -1;
-      if (ready > 0 && files_[0].revents != 0) return true;
-      if (ready <= 0 && left <= 0) return false;
-    }
+// Whether the socket has something to read, its end included, before the deadline.
+bool wait_until_readable(int socket, Clock::time_point deadline) {
+  for (;;) {
+    pollfd file{socket, POLLIN, 0};
+    const int patience = poll_patience(deadline);
+    if (poll(&file, 1, patience) > 0) return true;
+    if (patience == 0) return false;
   }
+}
 
- private:
-  pollfd files_[2];
-  Clock::time_point deadline_;
-  const std::function<bool()>& meanwhile_;
-};
-
-Received receive_all(int socket, char* bytes, std::size_t count, Wait& wait) {
+Received receive_all(int socket, char* bytes, std::size_t count, Clock::time_point deadline) {
   while (count > 0) {
-    if (!wait.until_readable()) return Received::late;
+    if (!wait_until_readable(socket, deadline)) return Received::late;
     const ssize_t received = recv(socket, bytes, count, MSG_DONTWAIT);
     if (received < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (received <= 0) return Received::ended;
@@ -70,17 +56,20 @@ bool send_message(int socket, std::string_view message) {
   return send_all(socket, head, sizeof head) && send_all(socket, message.data(), message.size());
 }
 
-Received receive_message(int socket, std::string& message, Clock::time_point deadline, int also,
-                         const std::function<bool()>& meanwhile) {
-  Wait wait(socket, deadline, also, meanwhile);
+Received receive_message(int socket, std::string& message, Clock::time_point deadline) {
   std::uint32_t length = 0;
   char head[sizeof length];
-  if (const auto received = receive_all(socket, head, sizeof head, wait); received != Received::message)
+  if (const auto received = receive_all(socket, head, sizeof head, deadline); received != Received::message)
     return received;
   std::memcpy(&length, head, sizeof length);
   if (length > most_message_bytes) return Received::ended;
   message.resize(length);
-  return receive_all(socket, message.data(), length, wait);
+  return receive_all(socket, message.data(), length, deadline);
+}
+
+int poll_patience(Clock::time_point deadline) {
+  const std::int64_t left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 
 }  // namespace cubinet::util

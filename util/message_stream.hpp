@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,10 +18,11 @@ bool send_message(int socket, std::string_view message);
 
 enum class Received { message, ended, late };
 
-// Waits for the next message, until `deadline`. `ended`: the other side closed the socket, or said what is no message;
-// `message` is then undefined. While waiting it calls `meanwhile` whenever `also` (a descriptor, -1: none) has something
-// to read, until that answers false.
-Received receive_message(int socket, std::string& message, std::chrono::steady_clock::time_point deadline,
-                         int also = -1, const std::function<bool()>& meanwhile = {});
+// Waits for the next message, until `deadline`. `ended`: the other side closed the socket, or said what is no message.
+// `message` is undefined unless there is one.
+Received receive_message(int socket, std::string& message, std::chrono::steady_clock::time_point deadline);
+
+// What poll(2) takes for a wait until `deadline`: at most a minute of it.
+int poll_patience(std::chrono::steady_clock::time_point deadline);
 
 }  // namespace cubinet::util

@@ -109,7 +109,9 @@ class CampaignRun {
     // Before anything is opened that takes time.
     if (cabinet_ && look_up()) return tell_found();
     Toolchain toolchain = open_toolchain(campaign_.nvrtc_folders, room());
-    const int limit = jit::loads(driver_, toolchain.compiler->version()) ? driver_ : 0;
+    // What this driver does not load is made again, where the compiler here makes what it does.
+    const bool fits = !toolchain.missing && jit::loads(driver_, toolchain.compiler->version());
+    const int limit = fits ? driver_ : 0;
     if (cabinet_ && limit != 0) report_.damaged += cabinet_->set_aside();
     if (!cabinet_ || limit != 0) cabinet_ = open_root(toolchain, limit);
     if (!cabinet_) return tl::make_unexpected(cabinet_.error());

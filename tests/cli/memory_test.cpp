@@ -191,7 +191,7 @@ TEST_CASE(
   CHECK(outcome.err.find("tried all the same, as --jobs says") != std::string::npos);
   const Outcome plan = sandbox.run({"plan", "--shape", "128,128,2", "--json"});
   CHECK(plan.exit_code == 0);
-  CHECK(plan.err.find("NVRTC is there, but could not be loaded: /") != std::string::npos);
+  CHECK(plan.err.empty());  // which opens no NVRTC
   const Outcome doctor = sandbox.run({"doctor", "--json"});
   CHECK(doctor.exit_code == 1);
   CHECK(object_of(doctor).at("warmup") == false);

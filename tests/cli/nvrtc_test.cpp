@@ -232,6 +232,9 @@ TEST_CASE("An NVRTC that is cut short is named, and the next one compiles") {
 }
 
 TEST_CASE("A stack of 64 KiB is enough for a warmup") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the address sanitizer takes more");
+#endif
   Sandbox sandbox;
   sandbox.tracer = {"sh", "-c", "ulimit -s 64; exec \"$@\"", "sh"};
   CHECK(warm(sandbox).at("compiled") == 3);

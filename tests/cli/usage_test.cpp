@@ -70,7 +70,7 @@ TEST_CASE("A wrong value is refused by the name of its flag, and nothing is writ
       {{"--generic-only", "--tp", "2"}, "--tp"},
       {{"--shape", shape, "--redundant-experts", "8"}, "--redundant-experts"},
       {{"--shape", shape, "--unknown"}, "--unknown"},
-      {{}, "--model FILE, --shape N,K,GROUPS or --generic-only"},
+      {{}, "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only"},
   };
   for (const BadInput& input : inputs) check_refused(sandbox, input);
 }

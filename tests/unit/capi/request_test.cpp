@@ -64,7 +64,7 @@ TEST_CASE("A request that is NULL or without its size is refused") {
 
 TEST_CASE("A request for nothing, or for more than one thing, is refused") {
   CHECK(refusal_of([](auto& request) { request.problem_count = 0; }) ==
-        "nothing to plan for: give request.model, request.problems or request.generic_only");
+        "nothing to plan for: give request.model, request.problems, request.recorded or request.generic_only");
   const ModelFile model(small_model);
   CHECK_THAT(refusal_of([&](auto& request) { request.model = model.name(); }), Contains("more than one thing"));
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.generic_only = 1; }), Contains("more than one thing"));

@@ -45,7 +45,8 @@ TEST_CASE("A message that was cut at any length, or is longer than it says, is n
   const jit::TemplateFile header{"a.cuh", "int a;", {}};
   const std::string request = jit::encode(input_with(header), jit::NvrtcOutput::cubin);
   const std::string answer = jit::encode({jit::NvrtcLocation{"/a", "13.0.88", {}, {}}, {1, 2}});
-  for (std::size_t bytes = 0; bytes < request.size(); ++bytes) CHECK_FALSE(jit::decode_request(request.substr(0, bytes)));
+  for (std::size_t bytes = 0; bytes < request.size(); ++bytes)
+    CHECK_FALSE(jit::decode_request(request.substr(0, bytes)));
   for (std::size_t bytes = 0; bytes < answer.size(); ++bytes) CHECK_FALSE(jit::decode_answer(answer.substr(0, bytes)));
   CHECK_FALSE(jit::decode_request(request + "x"));
   CHECK_FALSE(jit::decode_answer(answer + "x"));

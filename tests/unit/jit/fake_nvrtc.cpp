@@ -1,5 +1,5 @@
-// A libnvrtc that does what the words in a program's text say, in the place of what the real one does by mischance. It is
-// of version 13.77, and says nothing of its build.
+// A libnvrtc that does what the words in a program's text say, in the place of what the real one does by mischance. It
+// is of version 13.77, and says nothing of its build.
 #include <nvrtc.h>
 #include <signal.h>
 #include <unistd.h>
@@ -38,7 +38,9 @@ bool is_ignored(int signal) {
   return bytes < sizeof page ? page[0] : deep(bytes - sizeof page) + page[0];
 }
 
-nvrtcResult give(const std::string& text, char* bytes) { return std::memcpy(bytes, text.c_str(), text.size() + 1), NVRTC_SUCCESS; }
+nvrtcResult give(const std::string& text, char* bytes) {
+  return std::memcpy(bytes, text.c_str(), text.size() + 1), NVRTC_SUCCESS;
+}
 
 }  // namespace
 
@@ -65,12 +67,15 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   if (says(*program, "#sleep")) usleep(300'000);
   if (says(*program, "#handlers")) signal(SIGINT, [](int) {}), signal(SIGTERM, [](int) {});
   if (says(*program, "#stack")) program->log = std::to_string(deep(std::size_t{4} << 20));
-  if (says(*program, "#ignored")) program->log = is_ignored(SIGINT) && is_ignored(SIGTERM) && is_ignored(SIGHUP) ? "ignored" : "heard";
+  if (says(*program, "#ignored"))
+    program->log = is_ignored(SIGINT) && is_ignored(SIGTERM) && is_ignored(SIGHUP) ? "ignored" : "heard";
   if (says(*program, "#process")) program->log = std::to_string(getpid());
   return says(*program, "#error") ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
 }
 
-nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) { return *size = program->log.size() + 1, NVRTC_SUCCESS; }
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size) {
+  return *size = program->log.size() + 1, NVRTC_SUCCESS;
+}
 nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) { return give(program->log, log); }
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram, size_t* size) { return *size = 6, NVRTC_SUCCESS; }
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram, char* bytes) { return give("cubin", bytes); }

@@ -103,7 +103,8 @@ TEST_CASE("Where no worker can be started this process compiles, and says why") 
 }
 
 TEST_CASE("In this process NVRTC's first compilation leaves the signal handlers as they were") {
-  struct sigaction handler {}, after {};
+  struct sigaction handler {
+  }, after{};
   handler.sa_sigaction = [](int, siginfo_t*, void*) {};
   handler.sa_flags = SA_SIGINFO;
   sigaction(SIGTERM, &handler, nullptr);

@@ -27,11 +27,13 @@ TEST_CASE("Kernels are found beside the library and the command of one prefix, a
   CHECK(jit::shipped_kernels("").empty());
 }
 
-TEST_CASE("The compile worker is found from the library and the command, installed, in a wheel and in the build folder") {
-  for (const auto& [binary, worker] :
-       {std::pair{"bin/cubinet", "libexec/cubinet"}, {"lib/libcubinet.so.0", "libexec/cubinet"},
-        {"lib/x86_64-linux-gnu/libcubinet.so.0", "libexec/cubinet"}, {"lib/libcubinet.so.0", "bin"},
-        {"bin/cubinet", "bin"}}) {
+TEST_CASE(
+    "The compile worker is found from the library and the command, installed, in a wheel and in the build folder") {
+  for (const auto& [binary, worker] : {std::pair{"bin/cubinet", "libexec/cubinet"},
+                                       {"lib/libcubinet.so.0", "libexec/cubinet"},
+                                       {"lib/x86_64-linux-gnu/libcubinet.so.0", "libexec/cubinet"},
+                                       {"lib/libcubinet.so.0", "bin"},
+                                       {"bin/cubinet", "bin"}}) {
     const test::TempFolder folder;
     const auto prefix = std::filesystem::canonical(folder.path()) / "usr";
     std::filesystem::create_directories((prefix / binary).parent_path());

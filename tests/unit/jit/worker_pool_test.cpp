@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,7 +97,8 @@ TEST_CASE("What a library prints is in the log, and in the detail of an error") 
 
 TEST_CASE("A library that installs signal handlers changes none of this process's") {
   const auto pool = fake_pool();
-  struct sigaction before {}, after {};
+  struct sigaction before {
+  }, after{};
   sigaction(SIGTERM, nullptr, &before);
   CHECK(run(*pool, "#handlers"));
   sigaction(SIGTERM, nullptr, &after);
@@ -106,7 +108,7 @@ TEST_CASE("A library that installs signal handlers changes none of this process'
 TEST_CASE("A worker ignores the signals that end a process and has a stack for NVRTC, whatever this process's limits") {
   rlimit before{};
   getrlimit(RLIMIT_STACK, &before);
-  const rlimit small{std::size_t{64} << 10, before.rlim_max};
+  const rlimit small{std::size_t{1} << 20, before.rlim_max};
   setrlimit(RLIMIT_STACK, &small);
   const auto pool = fake_pool();
   CHECK(run(*pool, "#ignored")->log == "ignored");
@@ -146,7 +148,8 @@ TEST_CASE("Sixteen compilations on two threads take two workers") {
   CHECK(children().size() == 2);
 }
 
-TEST_CASE("Workers end when nothing is to be compiled, and leave no zombie, and the next compilation starts one again") {
+TEST_CASE(
+    "Workers end when nothing is to be compiled, and leave no zombie, and the next compilation starts one again") {
   const auto pool = fake_pool();
   check_compiles(*pool);
   CHECK(children().size() == 1);
@@ -207,6 +210,20 @@ TEST_CASE("A child made by fork compiles with workers of its own, and its end le
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK(status == 0);
   CHECK(run(*pool, "#process")->log == own);
+}
+
+TEST_CASE("The end of a worker is noticed though another process has its end of the socket") {
+  const auto pool = fake_pool();
+  const pid_t worker = std::stoi(run(*pool, "#process")->log);
+  // As a fork of another thread between socketpair() and posix_spawn() would have it.
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));
+  const int end = static_cast<int>(syscall(SYS_pidfd_getfd, handle, STDIN_FILENO, 0));
+  if (end < 0) CUBINET_SKIP("no descriptor of another process can be had here");
+  const auto ended = run(*pool, "#exit");
+  REQUIRE_FALSE(ended);
+  check_names(ended.error(), "ended with exit code 4");
+  close(end);
+  close(handle);
 }
 
 TEST_CASE("A worker ends with the process that started it, also in the middle of a compilation") {

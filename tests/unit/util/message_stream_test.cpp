@@ -69,18 +69,3 @@ TEST_CASE("A wait for a message ends when its time is over") {
   std::string message;
   CHECK(receive(ends, message, 20ms) == Received::late);
 }
-
-TEST_CASE("What else can be read while a message is waited for is read") {
-  const Ends ends;
-  const Ends other;
-  REQUIRE(util::send_message(other.files[0], "aside"));
-  int called = 0;
-  std::string message;
-  const auto deadline = std::chrono::steady_clock::now() + 50ms;
-  const auto received = util::receive_message(ends.files[1], message, deadline, other.files[1], [&] {
-    ++called;
-    return false;  // no more of it
-  });
-  CHECK(received == Received::late);
-  CHECK(called == 1);
-}

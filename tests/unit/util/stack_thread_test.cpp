@@ -18,7 +18,7 @@ namespace {
 TEST_CASE("Work has the stack that it asks for, however small the process's limit is") {
   rlimit before{};
   getrlimit(RLIMIT_STACK, &before);
-  const rlimit small{std::size_t{64} << 10, before.rlim_max};
+  const rlimit small{std::size_t{1} << 20, before.rlim_max};
   setrlimit(RLIMIT_STACK, &small);
   bool done = false;
   cubinet::util::run_with_stack(std::size_t{8} << 20, [&] { done = deep(std::size_t{6} << 20) < 1 << 30; });
