@@ -32,7 +32,8 @@ void start_engine(const std::string& root, const std::vector<ProblemRange>& prob
 std::set<std::string> keys_in(const std::string& root) {
   std::set<std::string> keys;
   auto cabinet = cache::Cabinet::open(root, false).value();
-  for (const auto& entry : cabinet.list().value()) keys.insert(entry.key.hex());
+  const auto entries = cabinet.list().value();
+  for (const auto& entry : entries) keys.insert(entry.key.hex());
   return keys;
 }
 
