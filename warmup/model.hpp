@@ -32,9 +32,9 @@ struct ExpertShape {
 // How the experts' weights are stored.
 struct ExpertWeights {
   std::vector<DataType> types{DataType::bf16};  // of the kernels to plan: both where layers differ
-  std::string stored;                           // "FP8 in blocks of 128 x 128"; empty: not quantized
-  std::string reason;  // the keys that say so: "quantization_config.quant_method fp8, weight_block_size [128,128]"
-  bool served = true;  // whether kernels of these types take them as they are stored
+  std::string stored{};                         // "FP8 in blocks of 128 x 128"; empty: not quantized
+  std::string reason{};  // the keys that say so: "quantization_config.quant_method fp8, weight_block_size [128,128]"
+  bool served = true;    // whether kernels of these types take them as they are stored
 };
 
 // What of a config.json decides the problems. model_vocabulary has the keys that are read, and the objects in which a
