@@ -251,7 +251,7 @@ TEST_CASE("when a process is stopped in the middle of a compilation the others d
   CHECK(told.seconds < 20);
   for (const auto& [key, count] : place.begun()) {
     INFO(key);
-    CHECK((count == 1 || key == stuck));
+    CHECK((count == 1 || key.substr(0, 2) == stuck.substr(0, 2)));  // they have one lock file
   }
   place.is_complete();
 
