@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -75,10 +76,12 @@ ExpertWeights of_fp8(const json& config, const std::string& reason) {
   return is_served_block(*block) ? blocks(with_block) : unserved("FP8 in blocks of " + shown(*block), with_block);
 }
 
-// Whether a module's name, or a pattern for names, is one of routed experts.
+// Whether a module's name, or a pattern for names, is one of routed experts: "re:^(?!.*experts).*$" is of all others.
 bool concerns_experts(std::string_view pattern) {
-  const std::size_t at = pattern.find("experts");
-  return at != std::string_view::npos && pattern.substr(0, at).find("shared") == std::string_view::npos;
+  const std::string_view before = pattern.substr(0, pattern.find("experts"));
+  if (before.size() == pattern.size() || before.find("shared") != std::string_view::npos) return false;
+  const std::size_t without = before.rfind("(?!");
+  return without == std::string_view::npos || before.find(')', without) != std::string_view::npos;
 }
 
 // The `weights` of a group of compressed-tensors: {num_bits, type, strategy, block_structure}.
@@ -169,10 +172,36 @@ struct Excluded {
   std::string reason;
 };
 
+// The last part of a module's name, or of a pattern: what "re:.*mlp.*", "model.layers.3.mlp" and "*.mlp*" are for is
+// mlp.
+std::string module_of(std::string_view pattern) {
+  std::string plain;
+  std::copy_if(pattern.begin(), pattern.end(), std::back_inserter(plain),
+               [](char c) { return c != '\\' && c != '*' && c != '^' && c != '$'; });
+  plain.resize(plain.find_last_not_of('.') + 1);
+  return plain.substr(plain.find_last_of(".:") + 1);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 bool names_a_layer(std::string_view pattern) {
-  const std::size_t at = pattern.find("layers.");
-  return at != std::string_view::npos && at + 7 < pattern.size() &&
-         std::isdigit(static_cast<unsigned char>(pattern[at + 7])) != 0;
+  constexpr std::string_view layers = "layers";
+  const std::size_t at = pattern.find(layers);
+  const bool numbered =
+      at != std::string_view::npos && pattern.find_first_of("0123456789", at) != std::string_view::npos;
+  return numbered || pattern.find("mtp") != std::string_view::npos;
+}
+
+// Whether a module that has experts is named as a whole: a layer, or its MLP.
+bool holds_experts(std::string_view pattern) {
+  constexpr std::array mlps{"mlp", "block_sparse_moe", "feed_forward", "mtp"};
+  for (const char* tower : {"vis", "audio"}) {
+    if (pattern.find(tower) != std::string_view::npos) return false;
+  }
+  const std::string module = module_of(pattern);
+  return std::find(mlps.begin(), mlps.end(), module) != mlps.end() || (is_number(module) && names_a_layer(pattern));
 }
 
 Excluded excluded_experts(const json& config, const std::string& name) {
@@ -181,8 +210,10 @@ Excluded excluded_experts(const json& config, const std::string& name) {
     const json* modules = member(config, key);
     if (modules == nullptr || !modules->is_array()) continue;
     for (const json& module : *modules) {
-      if (!module.is_string() || !concerns_experts(module.get_ref<const std::string&>())) continue;
-      const bool single = names_a_layer(module.get_ref<const std::string&>());
+      if (!module.is_string()) continue;
+      const auto& pattern = module.get_ref<const std::string&>();
+      if (!concerns_experts(pattern) && !holds_experts(pattern)) continue;
+      const bool single = names_a_layer(pattern);
       (single ? excluded.somewhere : excluded.everywhere) = true;
       if (excluded.reason.empty() || !single) excluded.reason = fmt::format("{}.{} {}", name, key, shown(module));
     }
