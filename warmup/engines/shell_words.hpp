@@ -9,8 +9,8 @@
 
 namespace cubinet::warmup::engines {
 
-// The commands of `text`, each as its words, as a POSIX shell splits them: quotes, backslashes, backslashes at line ends
-// and comments are understood; ; & | end a command; redirections are left out. A line end without a backslash is a
+// The commands of `text`, each as its words, as a POSIX shell splits them: quotes, backslashes, backslashes at line
+// ends and comments are understood; ; & | end a command; redirections are left out. A line end without a backslash is a
 // blank, so that a list of arguments, one a line, can be given as it is. Variables and commands ($X, `x`) are not
 // expanded: they stay as they are written. invalid_argument for a quote that is not closed.
 Expected<std::vector<std::vector<std::string>>> shell_commands(std::string_view text);

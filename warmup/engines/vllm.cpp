@@ -204,7 +204,7 @@ void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan
   const std::string quantization = arguments.text_or("quantization", facts.quantization);
   if (quantization == "fp8_per_block" && facts.quantization.empty()) {
     plan.type = DataType::fp8;
-  } else if (quantization != facts.quantization) {
+  } else if (!names_own_quantization(facts, quantization)) {
     plan.type = DataType::bf16;
     plan.notes.push_back(
         fmt::format("--quantization {}: there are no kernels for experts that are quantized so when "
