@@ -110,7 +110,16 @@ bool targets_experts(const json& group) {
          });
 }
 
-// Of compressed-tensors: the groups that are for experts by name, else all, which are for layers of all kinds.
+// Whether all targets of a group are attention's.
+bool targets_attention(const json& group) {
+  const json* targets = member(group, "targets");
+  return targets != nullptr && targets->is_array() && !targets->empty() &&
+         std::all_of(targets->begin(), targets->end(), [](const json& target) {
+           return target.is_string() && target.get_ref<const std::string&>().find("attn") != std::string::npos;
+         });
+}
+
+// Of compressed-tensors: the groups that are for experts by name, else all that may be for them.
 ExpertWeights of_groups(const json& config, const std::string& name) {
   const json* groups = member(config, "config_groups");
   if (groups == nullptr || !groups->is_object()) {
@@ -120,7 +129,8 @@ ExpertWeights of_groups(const json& config, const std::string& name) {
   std::optional<ExpertWeights> agreed;
   for (const auto& [key, group] : groups->items()) {
     const json* weights = group.is_object() ? member(group, "weights") : nullptr;
-    if (weights == nullptr || !weights->is_object() || (named && !targets_experts(group))) continue;
+    if (weights == nullptr || !weights->is_object()) continue;
+    if (named ? !targets_experts(group) : targets_attention(group)) continue;
     const std::string own_format = text_at(group, "format");
     auto found = of_weights(*weights, own_format.empty() ? text_at(config, "format") : own_format,
                             fmt::format("{}.config_groups.{}", name, key));
@@ -266,6 +276,12 @@ Expected<std::optional<Quantization>> read_agreed_quantization(const Places& pla
 
 // What stands beside no quantization: the type of the model.
 ExpertWeights unquantized(const Places& places) {
+  for (const Place& place : places) {
+    const std::string type = text_at(*place.object, expert_dtype_key);
+    if (type.empty()) continue;
+    return unserved(type + " with scales of which nothing is said",
+                    fmt::format("{}{} {}", place.prefix, expert_dtype_key, type));
+  }
   for (const Place& place : places) {
     for (const char* key : {"dtype", "torch_dtype"}) {
       const std::string type = text_at(*place.object, key);

@@ -111,7 +111,7 @@ TEST_CASE("Groups of compressed-tensors are read by bits, type and strategy") {
 TEST_CASE("Of several groups that for experts counts, and different ones for all layers are not guessed") {
   const auto groups = [](const char* target) {
     return R"({"quant_method": "compressed-tensors", "config_groups": {
-               "group_0": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float",
+               "group_0": {"targets": ["re:.*proj.*"], "weights": {"num_bits": 8, "type": "float",
                                                                          "strategy": "channel"}},
                "group_1": {"targets": [")" +
            std::string(target) + R"("], "weights": )" + blocks + "}}}";
@@ -153,6 +153,17 @@ TEST_CASE("Experts that are not converted are BF16, in all layers or in some") {
   const ExpertWeights some = quantized(without("modules_to_not_convert", R"(["model.layers.61.mlp.experts"])"));
   CHECK((some.types == std::vector{DataType::fp8, DataType::bf16}));
   CHECK_THAT(some.reason, Contains("BF16 in some layers: quantization_config.modules_to_not_convert"));
+}
+
+TEST_CASE("A group for attention says nothing of experts") {
+  check_served(quantized(R"({"quant_method": "compressed-tensors", "config_groups": {
+      "attention": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
+      "mlp": {"targets": ["re:.*mlp.*_proj"], "weights": )" +
+                         blocks + "}}}"));
+}
+
+TEST_CASE("Experts in FP8 without a word on their scales are not taken for BF16 in silence") {
+  check_unserved(weights_of(R"("expert_dtype": "fp8")"), "fp8 with scales of which nothing is said");
 }
 
 TEST_CASE("A pattern for all but the experts leaves none of them out") {
