@@ -27,13 +27,12 @@ constexpr const char* plan_help =
     "JSON: {unique_kernels, arch, nvrtc, m_range, derivation[] {quantity, value, how}, notes[], kernels[]\n"
     "{key, family, n, k, groups, m_ranges, config, uses[]}}. derivation says how the model's file and the\n"
     "options lead to each number, notes what was not understood or has no kernel as it is stored; m_range\n"
-    "goes from the smallest M of the plan to the largest. One element of kernels[] per key. A kernel does not depend "
-    "on the number of\n"
-    "groups, so it may serve several problems: uses[] lists {groups, m_ranges} of each, and groups and\n"
-    "m_ranges repeat the first. An m_range is [first, last], both included. A kernel with n and k 0 has\n"
-    "them at run time and stands in for any other of its family; so has the family fp8_quantization, one\n"
-    "kernel for all FP8 problems of a plan, and a config without constants. nvrtc is the one that this\n"
-    "build prefers; keys depend on no compiler.";
+    "goes from the smallest M of the plan to the largest. One element of kernels[] per key. A kernel does\n"
+    "not depend on the number of groups, so it may serve several problems: uses[] lists {groups,\n"
+    "m_ranges} of each, and groups and m_ranges repeat the first. An m_range is [first, last], both\n"
+    "included. A kernel with n and k 0 has them at run time and stands in for any other of its family; so\n"
+    "has the family fp8_quantization, one kernel for all FP8 problems of a plan, and a config without\n"
+    "constants. nvrtc is the one that this build prefers; keys depend on no compiler.";
 
 // "1-64, 129-256 and 3 more".
 std::string ranges_text(const std::vector<MRange>& ranges) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -75,10 +76,12 @@ ExpertWeights of_fp8(const json& config, const std::string& reason) {
   return is_served_block(*block) ? blocks(with_block) : unserved("FP8 in blocks of " + shown(*block), with_block);
 }
 
-// Whether a module's name, or a pattern for names, is one of routed experts.
+// Whether a module's name, or a pattern for names, is one of routed experts: "re:^(?!.*experts).*$" is of all others.
 bool concerns_experts(std::string_view pattern) {
-  const std::size_t at = pattern.find("experts");
-  return at != std::string_view::npos && pattern.substr(0, at).find("shared") == std::string_view::npos;
+  const std::string_view before = pattern.substr(0, pattern.find("experts"));
+  if (before.size() == pattern.size() || before.find("shared") != std::string_view::npos) return false;
+  const std::size_t without = before.rfind("(?!");
+  return without == std::string_view::npos || before.find(')', without) != std::string_view::npos;
 }
 
 // The `weights` of a group of compressed-tensors: {num_bits, type, strategy, block_structure}.
@@ -107,7 +110,16 @@ bool targets_experts(const json& group) {
          });
 }
 
-// Of compressed-tensors: the groups that are for experts by name, else all, which are for layers of all kinds.
+// Whether all targets of a group are attention's.
+bool targets_attention(const json& group) {
+  const json* targets = member(group, "targets");
+  return targets != nullptr && targets->is_array() && !targets->empty() &&
+         std::all_of(targets->begin(), targets->end(), [](const json& target) {
+           return target.is_string() && target.get_ref<const std::string&>().find("attn") != std::string::npos;
+         });
+}
+
+// Of compressed-tensors: the groups that are for experts by name, else all that may be for them.
 ExpertWeights of_groups(const json& config, const std::string& name) {
   const json* groups = member(config, "config_groups");
   if (groups == nullptr || !groups->is_object()) {
@@ -117,7 +129,8 @@ ExpertWeights of_groups(const json& config, const std::string& name) {
   std::optional<ExpertWeights> agreed;
   for (const auto& [key, group] : groups->items()) {
     const json* weights = group.is_object() ? member(group, "weights") : nullptr;
-    if (weights == nullptr || !weights->is_object() || (named && !targets_experts(group))) continue;
+    if (weights == nullptr || !weights->is_object()) continue;
+    if (named ? !targets_experts(group) : targets_attention(group)) continue;
     const std::string own_format = text_at(group, "format");
     auto found = of_weights(*weights, own_format.empty() ? text_at(config, "format") : own_format,
                             fmt::format("{}.config_groups.{}", name, key));
@@ -169,10 +182,36 @@ struct Excluded {
   std::string reason;
 };
 
+// The last part of a module's name, or of a pattern: what "re:.*mlp.*", "model.layers.3.mlp" and "*.mlp*" are for is
+// mlp.
+std::string module_of(std::string_view pattern) {
+  std::string plain;
+  std::copy_if(pattern.begin(), pattern.end(), std::back_inserter(plain),
+               [](char c) { return c != '\\' && c != '*' && c != '^' && c != '$'; });
+  plain.resize(plain.find_last_not_of('.') + 1);
+  return plain.substr(plain.find_last_of(".:") + 1);
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 bool names_a_layer(std::string_view pattern) {
-  const std::size_t at = pattern.find("layers.");
-  return at != std::string_view::npos && at + 7 < pattern.size() &&
-         std::isdigit(static_cast<unsigned char>(pattern[at + 7])) != 0;
+  constexpr std::string_view layers = "layers";
+  const std::size_t at = pattern.find(layers);
+  const bool numbered =
+      at != std::string_view::npos && pattern.find_first_of("0123456789", at) != std::string_view::npos;
+  return numbered || pattern.find("mtp") != std::string_view::npos;
+}
+
+// Whether a module that has experts is named as a whole: a layer, or its MLP.
+bool holds_experts(std::string_view pattern) {
+  constexpr std::array mlps{"mlp", "block_sparse_moe", "feed_forward", "mtp"};
+  for (const char* tower : {"vis", "audio"}) {
+    if (pattern.find(tower) != std::string_view::npos) return false;
+  }
+  const std::string module = module_of(pattern);
+  return std::find(mlps.begin(), mlps.end(), module) != mlps.end() || (is_number(module) && names_a_layer(pattern));
 }
 
 Excluded excluded_experts(const json& config, const std::string& name) {
@@ -181,8 +220,10 @@ Excluded excluded_experts(const json& config, const std::string& name) {
     const json* modules = member(config, key);
     if (modules == nullptr || !modules->is_array()) continue;
     for (const json& module : *modules) {
-      if (!module.is_string() || !concerns_experts(module.get_ref<const std::string&>())) continue;
-      const bool single = names_a_layer(module.get_ref<const std::string&>());
+      if (!module.is_string()) continue;
+      const auto& pattern = module.get_ref<const std::string&>();
+      if (!concerns_experts(pattern) && !holds_experts(pattern)) continue;
+      const bool single = names_a_layer(pattern);
       (single ? excluded.somewhere : excluded.everywhere) = true;
       if (excluded.reason.empty() || !single) excluded.reason = fmt::format("{}.{} {}", name, key, shown(module));
     }
@@ -235,6 +276,12 @@ Expected<std::optional<Quantization>> read_agreed_quantization(const Places& pla
 
 // What stands beside no quantization: the type of the model.
 ExpertWeights unquantized(const Places& places) {
+  for (const Place& place : places) {
+    const std::string type = text_at(*place.object, expert_dtype_key);
+    if (type.empty()) continue;
+    return unserved(type + " with scales of which nothing is said",
+                    fmt::format("{}{} {}", place.prefix, expert_dtype_key, type));
+  }
   for (const Place& place : places) {
     for (const char* key : {"dtype", "torch_dtype"}) {
       const std::string type = text_at(*place.object, key);

@@ -13,8 +13,6 @@
 namespace cubinet::warmup::engines {
 namespace {
 
-constexpr std::int64_t largest_number = std::int64_t{1} << 30;
-
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 
 // vLLM takes --disable-x for --no-enable-x, and the other way round.

@@ -64,9 +64,9 @@ std::span<const Engine* const> engines();
 // The engine of this name; nullptr: none.
 const Engine* engine_of(std::string_view name);
 
-// Takes a command apart: what stands before the program, and the program itself, may be missing. Errors
-// (invalid_argument): an unclosed quote, an option without value or ambiguous, options in a file (--config), and a
-// command that starts another engine.
+// Takes a command apart: it may stand in a script, also one for another shell (bash -c '...'), and the program itself
+// may be missing. Errors (invalid_argument): an unclosed quote, an option without value or ambiguous, options in a file
+// (--config), and a command that starts another engine.
 Expected<LaunchCommand> parse_command(const Engine& engine, std::string_view text);
 
 }  // namespace cubinet::warmup::engines

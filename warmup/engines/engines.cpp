@@ -34,13 +34,16 @@ std::vector<std::string> notes_on(const Engine& engine, const Arguments& argumen
   return notes;
 }
 
+using Words = std::span<const std::string>;
+using Commands = std::vector<std::vector<std::string>>;
+
 // Where a command's arguments begin, and which engine its program starts; nullptr: it names no program.
 struct Start {
   std::size_t arguments = 0;
   const Engine* engine = nullptr;
 };
 
-Start start_of(std::span<const std::string> words) {
+Start start_of(Words words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     for (const Engine* engine : engines()) {
       const std::size_t program = engine->program(words.subspan(i));
@@ -50,6 +53,72 @@ Start start_of(std::span<const std::string> words) {
   std::size_t first = 0;
   while (first < words.size() && !assigned(words[first]).empty()) ++first;
   return {first, nullptr};
+}
+
+using Environment = std::map<std::string, std::string, std::less<>>;
+
+void add_assignments(Words words, Environment& environment) {
+  for (const std::string& word : words) {
+    const std::string name = assigned(word);
+    if (!name.empty()) environment[name] = word.substr(name.size() + 1);
+  }
+}
+
+// A server that a script starts, and the variables that are set before.
+struct Launch {
+  const Engine* engine = nullptr;  // nullptr: the program is left out
+  std::vector<std::string> arguments;
+  Environment environment;
+  bool without_options = false;  // nothing in the script tells of the engine
+};
+
+// Goes over the commands of a script, and of the shells that they start (bash -c '...').
+class LaunchSearch {
+ public:
+  // `shells`: how deep scripts may lie within words.
+  void look_into(const Commands& commands, int shells) {
+    for (const auto& words : commands) look_at(words, shells);
+  }
+  std::vector<Launch> take() { return std::move(found_); }
+
+ private:
+  void look_at(Words words, int shells) {
+    const Start start = start_of(words);
+    if (start.engine != nullptr) {
+      add_assignments(words.first(start.arguments), environment_);
+      const Words arguments = words.subspan(start.arguments);
+      found_.push_back({start.engine, {arguments.begin(), arguments.end()}, environment_});
+      return;
+    }
+    add_assignments(words, environment_);
+    for (const std::string& word : words) {
+      if (shells == 0 || word.find_first_of(" \n") == std::string::npos) continue;
+      if (const auto script = shell_commands(word)) look_into(*script, shells - 1);
+    }
+  }
+
+  Environment environment_;
+  std::vector<Launch> found_;
+};
+
+// The program may be left out, or be a script: the first command with an option of the engine, else the first.
+Launch arguments_alone(const Engine& engine, const Commands& commands) {
+  Launch launch;
+  if (commands.empty()) return launch;
+  const auto has_option = [&](const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+      return word.starts_with('-') && engine.flags().find(word.substr(0, word.find('='))).value_or(std::nullopt);
+    });
+  };
+  auto chosen = std::find_if(commands.begin(), commands.end(), has_option);
+  launch.without_options = chosen == commands.end();
+  if (launch.without_options) chosen = commands.begin();
+  for (auto before = commands.begin(); before != chosen; ++before) add_assignments(*before, launch.environment);
+  const Words words = *chosen;
+  const std::size_t first = start_of(words).arguments;
+  add_assignments(words.first(first), launch.environment);
+  launch.arguments.assign(words.begin() + static_cast<std::ptrdiff_t>(first), words.end());
+  return launch;
 }
 
 }  // namespace
@@ -75,20 +144,21 @@ Expected<std::int64_t> variable(const LaunchCommand& command, std::string_view n
 }
 
 Expected<LaunchCommand> parse_command(const Engine& engine, std::string_view text) {
-  auto split = shell_words(text);
-  if (!split) return tl::make_unexpected(split.error());
-  const std::span<const std::string> words = *split;
-  const Start start = start_of(words);
-  if (start.engine != nullptr && start.engine != &engine) {
+  const auto commands = shell_commands(text);
+  if (!commands) return tl::make_unexpected(commands.error());
+  LaunchSearch search;
+  search.look_into(*commands, 2);
+  std::vector<Launch> launches = search.take();
+  const std::size_t servers = launches.size();
+  if (servers == 0) launches.push_back(arguments_alone(engine, *commands));
+  Launch& launch = launches.front();
+  if (launch.engine != nullptr && launch.engine != &engine) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("the command starts {}, not {}", start.engine->title, engine.title));
+                fmt::format("the command starts {}, not {}", launch.engine->title, engine.title));
   }
   LaunchCommand command;
-  for (const std::string& word : words.first(start.arguments)) {
-    const std::string name = assigned(word);
-    if (!name.empty()) command.environment[name] = word.substr(name.size() + 1);
-  }
-  auto arguments = parse_arguments(words.subspan(start.arguments), engine.flags());
+  command.environment = std::move(launch.environment);
+  auto arguments = parse_arguments(launch.arguments, engine.flags());
   if (!arguments) return tl::make_unexpected(arguments.error());
   command.arguments = *std::move(arguments);
   if (const std::string* file = command.arguments.text("config")) {
@@ -96,6 +166,12 @@ Expected<LaunchCommand> parse_command(const Engine& engine, std::string_view tex
                 fmt::format("the options in '{}' are not read; give them in the command itself", *file));
   }
   command.notes = notes_on(engine, command.arguments);
+  if (launch.without_options) {
+    command.notes.push_back(fmt::format("no option of {} is in it; planning for one GPU", engine.title));
+  }
+  if (servers > 1) {
+    command.notes.push_back(fmt::format("{} servers are started; planning for the first", servers));
+  }
   command.model = engine.model(command.arguments);
   return command;
 }

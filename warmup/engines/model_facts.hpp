@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "cubinet/problem.hpp"
 #include "warmup/model.hpp"
@@ -21,6 +22,10 @@ struct ModelFacts {
   std::int64_t shared_experts = 0;     // n_shared_experts
   std::int64_t shared_width = 0;       // shared_expert_intermediate_size
 };
+
+// Whether a server's --quantization only names what the model has: "modelopt_fp4" and "awq_marlin" are kinds of
+// modelopt and awq, and "compressed_tensors" is spelled with a dash, too.
+bool names_own_quantization(const ModelFacts& facts, std::string_view option);
 
 // Of a model whose layers differ: the layer with the most experts. Precondition: it has one.
 ModelFacts facts_of(const MoeShape& shape);

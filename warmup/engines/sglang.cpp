@@ -230,7 +230,7 @@ void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan
   const std::string quantization = arguments.text_or("quantization", facts.quantization);
   if (quantization == "unquant") {
     plan.type = DataType::bf16;
-  } else if (quantization != facts.quantization) {
+  } else if (!names_own_quantization(facts, quantization)) {
     plan.type = DataType::bf16;
     plan.notes.push_back(
         fmt::format("--quantization {}: there are no kernels for experts that are quantized so when "

@@ -59,6 +59,12 @@ std::string glm4(const ModelFacts& facts, const FusionSettings& settings) {
   return over_ranks(settings);
 }
 
+std::string dots3(const ModelFacts& facts, const FusionSettings& settings) {
+  if (facts.experts != 256 || facts.shared_experts != 1) return "for this model";
+  if (facts.quantization == "w4afp8") return "with w4afp8";
+  return over_ranks(settings);
+}
+
 std::string one_on_one_rank(const ModelFacts& facts, const FusionSettings& settings) {
   if (settings.a2a_backend == "deepep") return dispatched(settings);
   if (facts.shared_experts != 1) return "but one";
@@ -81,17 +87,23 @@ struct Rule {
   const char* architecture;
   Reason reason;
 };
-constexpr std::array<Rule, 13> rules{{{"DeepseekV2ForCausalLM", deepseek},
+constexpr std::array<Rule, 19> rules{{{"DeepseekV2ForCausalLM", deepseek},
                                       {"DeepseekV3ForCausalLM", deepseek},
                                       {"DeepseekV32ForCausalLM", deepseek},
                                       {"GlmMoeDsaForCausalLM", deepseek},
                                       {"KimiK25ForConditionalGeneration", deepseek},
+                                      {"KimiVLForConditionalGeneration", deepseek},
+                                      {"DotsVLMForCausalLM", deepseek},
+                                      {"MistralLarge3ForCausalLM", deepseek},
+                                      {"PixtralForConditionalGeneration", deepseek},
                                       {"DeepseekV4ForCausalLM", deepseek_v4},
+                                      {"Dots3NoteForCausalLM", dots3},
                                       {"Glm4MoeForCausalLM", glm4},
                                       {"Glm4vMoeForConditionalGeneration", one_on_one_rank},
                                       {"Glm4MoeLiteForCausalLM", one_on_one_rank},
                                       {"Glm5NextForConditionalGeneration", one_on_one_rank},
                                       {"MiniMaxM3SparseForCausalLM", one_on_one_rank},
+                                      {"MiniMaxM3SparseForConditionalGeneration", one_on_one_rank},
                                       {"Qwen3NextForCausalLM", qwen3_next},
                                       {"BailingMoeV3ForCausalLM", bailing}}};
 

@@ -1,12 +1,15 @@
 #include "warmup/engines/shell_words.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace cubinet::warmup::engines {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\n";
-constexpr std::string_view ends_of_command = ";&|<>";
+constexpr std::string_view ends_of_command = ";&|";
+constexpr std::string_view redirections = "<>";
 
 bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
@@ -14,15 +17,12 @@ class Splitter {
  public:
   explicit Splitter(std::string_view text) : text_(text) {}
 
-  Expected<std::vector<std::string>> split() {
-    while (at_ < text_.size() && !is_one_of(text_[at_], ends_of_command)) {
+  Expected<std::vector<std::vector<std::string>>> split() {
+    while (at_ < text_.size()) {
       if (auto step = take(); !step) return tl::make_unexpected(step.error());
     }
-    // "2>log": the digit belongs to the redirection.
-    const bool redirects = at_ < text_.size() && is_one_of(text_[at_], "<>");
-    if (redirects && !quoted_ && word_.find_first_not_of("0123456789") == std::string::npos) in_word_ = false;
-    end_word();
-    return std::move(words_);
+    end_command();
+    return std::move(commands_);
   }
 
  private:
@@ -30,6 +30,16 @@ class Splitter {
     const char c = text_[at_];
     if (is_one_of(c, blanks)) {
       end_word();
+      ++at_;
+      return {};
+    }
+    const bool redirects_both = c == '&' && at_ + 1 < text_.size() && text_[at_ + 1] == '>';  // &>log
+    if (is_one_of(c, redirections) || redirects_both) {
+      take_redirection();
+      return {};
+    }
+    if (is_one_of(c, ends_of_command)) {
+      end_command();
       ++at_;
       return {};
     }
@@ -45,6 +55,14 @@ class Splitter {
     append(c);
     ++at_;
     return {};
+  }
+
+  // The next word is where to. "2>log": the digit belongs to the redirection.
+  void take_redirection() {
+    if (!quoted_ && word_.find_first_not_of("0123456789") == std::string::npos) in_word_ = false;
+    end_word();
+    at_ = std::min(text_.find_first_not_of("<>&|", at_), text_.size());
+    redirected_ = true;
   }
 
   // A backslash outside of quotes: before a line end both vanish, else the next character stands for itself.
@@ -78,21 +96,31 @@ class Splitter {
   }
 
   void end_word() {
-    if (in_word_) words_.push_back(std::move(word_));
+    if (in_word_ && !redirected_) words_.push_back(std::move(word_));
+    redirected_ = redirected_ && !in_word_;
     word_.clear();
     in_word_ = quoted_ = false;
   }
 
+  void end_command() {
+    end_word();
+    redirected_ = false;
+    if (!words_.empty()) commands_.push_back(std::move(words_));
+    words_.clear();
+  }
+
   std::string_view text_;
   std::size_t at_ = 0;
+  std::vector<std::vector<std::string>> commands_;
   std::vector<std::string> words_;
   std::string word_;
   bool in_word_ = false;  // also for an empty word in quotes
   bool quoted_ = false;
+  bool redirected_ = false;  // the next word is a file
 };
 
 }  // namespace
 
-Expected<std::vector<std::string>> shell_words(std::string_view text) { return Splitter(text).split(); }
+Expected<std::vector<std::vector<std::string>>> shell_commands(std::string_view text) { return Splitter(text).split(); }
 
 }  // namespace cubinet::warmup::engines

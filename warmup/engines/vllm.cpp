@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "warmup/engines/expected_rows.hpp"
+#include "warmup/model_fields.hpp"
 
 namespace cubinet::warmup::engines {
 namespace {
@@ -66,8 +67,9 @@ Expected<std::int64_t> redundant_experts(const Arguments& arguments) {
   if (!config.is_object()) return refuse(fmt::format("--eplb-config is '{}', expected a JSON object", *text));
   const auto found = config.find("num_redundant_experts");
   if (found == config.end()) return 0;
-  if (found->is_number_unsigned()) return found->get<std::int64_t>();
-  return refuse("--eplb-config: num_redundant_experts is no whole number");
+  if (is_whole(*found, 0, largest_number)) return found->get<std::int64_t>();
+  return refuse(
+      fmt::format("--eplb-config: num_redundant_experts is {}, expected a whole number from 0 on", shown(*found)));
 }
 
 Expected<void> read_tokens(const LaunchCommand& command, Settings& settings) {
@@ -204,7 +206,7 @@ void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan
   const std::string quantization = arguments.text_or("quantization", facts.quantization);
   if (quantization == "fp8_per_block" && facts.quantization.empty()) {
     plan.type = DataType::fp8;
-  } else if (quantization != facts.quantization) {
+  } else if (!names_own_quantization(facts, quantization)) {
     plan.type = DataType::bf16;
     plan.notes.push_back(
         fmt::format("--quantization {}: there are no kernels for experts that are quantized so when "

@@ -34,6 +34,11 @@ std::string compressed(const std::string& weights, const std::string& more = "")
 
 const std::string blocks = R"({"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]})";
 
+// FP8, but these modules.
+std::string without(const std::string& key, const std::string& modules) {
+  return R"({"quant_method": "fp8", "weight_block_size": [128, 128], ")" + key + "\": " + modules + "}";
+}
+
 void check_served(const ExpertWeights& weights) {
   INFO(weights.stored << " " << weights.reason);
   CHECK((weights.types == only_fp8));
@@ -106,7 +111,7 @@ TEST_CASE("Groups of compressed-tensors are read by bits, type and strategy") {
 TEST_CASE("Of several groups that for experts counts, and different ones for all layers are not guessed") {
   const auto groups = [](const char* target) {
     return R"({"quant_method": "compressed-tensors", "config_groups": {
-               "group_0": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float",
+               "group_0": {"targets": ["re:.*proj.*"], "weights": {"num_bits": 8, "type": "float",
                                                                          "strategy": "channel"}},
                "group_1": {"targets": [")" +
            std::string(target) + R"("], "weights": )" + blocks + "}}}";
@@ -140,9 +145,6 @@ TEST_CASE("A mixed model is read by what it says of its experts' layers") {
 }
 
 TEST_CASE("Experts that are not converted are BF16, in all layers or in some") {
-  const auto without = [](const char* key, const char* modules) {
-    return R"({"quant_method": "fp8", "weight_block_size": [128, 128], ")" + std::string(key) + "\": " + modules + "}";
-  };
   check_plain(quantized(without("modules_to_not_convert", R"(["lm_head", "mlp.experts"])")));
   check_plain(quantized(without("ignored_layers", R"(["re:.*mlp\\.experts.*"])")));
   check_plain(quantized(compressed(blocks, R"(, "ignore": ["re:.*experts.*"])")));
@@ -151,6 +153,46 @@ TEST_CASE("Experts that are not converted are BF16, in all layers or in some") {
   const ExpertWeights some = quantized(without("modules_to_not_convert", R"(["model.layers.61.mlp.experts"])"));
   CHECK((some.types == std::vector{DataType::fp8, DataType::bf16}));
   CHECK_THAT(some.reason, Contains("BF16 in some layers: quantization_config.modules_to_not_convert"));
+}
+
+TEST_CASE("A group for attention says nothing of experts") {
+  check_served(quantized(R"({"quant_method": "compressed-tensors", "config_groups": {
+      "attention": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
+      "mlp": {"targets": ["re:.*mlp.*_proj"], "weights": )" +
+                         blocks + "}}}"));
+}
+
+TEST_CASE("Experts in FP8 without a word on their scales are not taken for BF16 in silence") {
+  check_unserved(weights_of(R"("expert_dtype": "fp8")"), "fp8 with scales of which nothing is said");
+}
+
+TEST_CASE("A pattern for all but the experts leaves none of them out") {
+  CHECK(quantized(compressed(R"({"num_bits": 4, "type": "float", "strategy": "group"})",
+                             R"(, "format": "mxfp4-pack-quantized", "ignore": ["re:^(?!.*experts).*$"])"))
+            .stored == "MXFP4");
+  check_served(quantized(without("ignored_layers", R"(["re:(?!.*experts).*Linear"])")));
+  check_plain(quantized(without("ignored_layers", R"(["re:.*(?!gate).*experts.*"])")));
+}
+
+TEST_CASE("A whole layer or MLP that is left as it was has its experts in BF16, too") {
+  const auto without_module = [](const std::string& module) { return without("ignore", "[\"" + module + "\"]"); };
+  for (const char* module :
+       {"model.layers.61", "model.layers.61*", "model.layers.61.", "re:^model\\\\.layers\\\\.61\\\\..*$",
+        "model.layers.61.mlp", "mtp*", "re:.*mtp.*", "model.mtp"}) {
+    INFO(module);
+    const ExpertWeights some = quantized(without_module(module));
+    CHECK((some.types == std::vector{DataType::fp8, DataType::bf16}));
+  }
+  for (const char* module : {"mlp", "re:.*mlp.*", "model.layers.*.mlp", "block_sparse_moe"}) {
+    INFO(module);
+    check_plain(quantized(without_module(module)));
+  }
+  for (const char* module :
+       {"model.layers.0.self_attn*", "mtp.fc", "model.layers.0.mlp.gate", "re:.*mlp.gate$",
+        "vision_tower.encoder.layers.0", "model.visual.blocks.0.mlp", "re:.*mlp\\\\.(gate|up)_proj.*"}) {
+    INFO(module);
+    check_served(quantized(without_module(module)));
+  }
 }
 
 TEST_CASE("A model without quantization is BF16") {

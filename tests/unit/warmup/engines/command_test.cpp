@@ -54,6 +54,46 @@ TEST_CASE("The configuration's own folder goes before the weights'") {
   CHECK(command("vllm", "vllm serve m.gguf --hf-config-path /models/x").model == "/models/x");
 }
 
+TEST_CASE("The command that starts the server is found among those of a script") {
+  for (const char* front :
+       {"cd /work && ", "export A=1; ulimit -n 65536; ", "set -e\nsource venv/bin/activate\n", "sleep 5 || true; ",
+        "docker run -d --gpus all image bash -c 'cd /work && ", "srun -N 2 bash -lc \"exec "}) {
+    INFO(front);
+    const std::string text = front;
+    const std::string close = text.find('\'') != std::string::npos  ? "'"
+                              : text.find('"') != std::string::npos ? "\""
+                                                                    : "";
+    const LaunchCommand parsed = command(
+        "sglang", text + "python3 -m sglang.launch_server --model-path m --tp 8 > log 2>&1" + close + " | tee log");
+    CHECK(*parsed.arguments.text("tp-size") == "8");
+    CHECK(parsed.model == "m");
+    CHECK(parsed.notes.empty());
+  }
+  const LaunchCommand parsed = command("sglang", "export A=1; bash -c 'B=2 sglang serve --tp 8'");
+  CHECK(parsed.environment.at("A") == "1");
+  CHECK(parsed.environment.at("B") == "2");
+}
+
+TEST_CASE("Where no program is named, the options are those of the first command that has some") {
+  CHECK(*command("sglang", "cd /work && ./serve.sh --tp 8 --ep 8 | tee log").arguments.text("tp-size") == "8");
+  CHECK(*command("sglang", "export A=1; set -e; A=2 --tp=4").arguments.text("tp-size") == "4");
+  CHECK(command("sglang", "export A=1; --tp 4").environment.at("A") == "1");
+}
+
+TEST_CASE("A command in which nothing tells of the engine is not taken in silence") {
+  CHECK(command("sglang", "cd /work && ./serve.sh").notes ==
+        std::vector<std::string>{"no option of SGLang is in it; planning for one GPU"});
+  CHECK(command("vllm", "/models/x").model == "/models/x");
+  CHECK(command("vllm", "vllm serve /models/x").notes.empty());
+}
+
+TEST_CASE("A script that starts several servers is planned for the first, and says so") {
+  const LaunchCommand parsed =
+      command("sglang", "sglang serve --tp 4 --disaggregation-mode prefill & sglang serve --tp 8 & wait");
+  CHECK(*parsed.arguments.text("tp-size") == "4");
+  CHECK(parsed.notes == std::vector<std::string>{"2 servers are started; planning for the first"});
+}
+
 TEST_CASE("A command of another engine is refused by name") {
   const auto refused = parse_command(*engine_of("sglang"), "vllm serve m -tp 8");
   REQUIRE(!refused);

@@ -93,6 +93,15 @@ TEST_CASE("SGLang fuses shared experts by model and options") {
   CHECK(ranks("--tp 4 --moe-a2a-backend deepep", qwen_next).fused_shared == 0);
   ModelFacts qwen3{"Qwen3MoeForCausalLM", "", DataType::bf16, 4096, 1536, 128, 8, 0, 0};
   CHECK(ranks("--tp 4", qwen3).fused_shared == 0);
+  ModelFacts minimax{"MiniMaxM3SparseForConditionalGeneration", "", DataType::bf16, 6144, 3072, 128, 4, 1, 0};
+  CHECK(ranks("--tp 8", minimax).fused_shared == 1);
+  CHECK(ranks("--tp 8 --ep 8", minimax).fused_shared == 0);
+  ModelFacts dots{"Dots3NoteForCausalLM", "fp8", DataType::fp8, 4096, 1536, 256, 8, 1, 0};
+  CHECK(ranks("--tp 8", dots).fused_shared == 1);
+  CHECK(ranks("--tp 8 --ep 2", dots).fused_shared == 0);
+  ModelFacts kimi_vl{"KimiVLForConditionalGeneration", "", DataType::bf16, 2048, 1408, 64, 6, 2, 0};
+  CHECK(ranks("--tp 2", kimi_vl).fused_shared == 0);
+  CHECK(ranks("--tp 2 --enforce-shared-experts-fusion", kimi_vl).fused_shared == 2);
 }
 
 TEST_CASE("SGLang's chunk of prefill and dispatch capacity say how large M can be") {
@@ -136,6 +145,21 @@ TEST_CASE("SGLang's quantization decides the type, and one without kernels is na
   CHECK(online.type == DataType::bf16);
   CHECK(notes(online, "--quantization w4afp8"));
   CHECK(notes(plan("--tp 8 --dtype float16").value(), "--dtype float16"));
+}
+
+TEST_CASE("The name of the model's own quantization changes nothing, however the server spells it") {
+  const auto is_own = [](const std::string& model, const std::string& option) {
+    ModelFacts facts = deepseek_v3();
+    facts.quantization = model;
+    const LaunchPlan planned = plan("--tp 8 --quantization " + option, facts).value();
+    return !planned.type && !notes(planned, "--quantization");
+  };
+  CHECK(is_own("modelopt", "modelopt_fp4"));
+  CHECK(is_own("awq", "awq_marlin"));
+  CHECK(is_own("compressed-tensors", "compressed_tensors"));
+  CHECK_FALSE(is_own("fp8", "fp8_per_block"));
+  CHECK_FALSE(is_own("modelopt", "fp8"));
+  CHECK_FALSE(is_own("", "fp8"));
 }
 
 TEST_CASE("Options that matter and are not followed are named, and harmless ones are not") {

@@ -67,6 +67,10 @@ TEST_CASE("vLLM's redundant experts come from its JSON, and need load balancing 
   CHECK_THAT(refusal("-dp 8 -ep --eplb-config.num_redundant_experts 32"), Contains("--enable-eplb"));
   CHECK_THAT(refusal("-dp 8 -ep --enable-eplb --eplb-config.num_redundant_experts 4"), Contains("256 experts and 4"));
   CHECK_THAT(refusal("-dp 8 -ep --eplb-config 32"), Contains("expected a JSON object"));
+  for (const char* number : {"18446744073709551615", "9223372036854775807", "-1", "1.5", "\"8\""}) {
+    const std::string config = std::string("{\"num_redundant_experts\": ") + number + "}";
+    CHECK_THAT(refusal("-dp 8 -ep --enable-eplb --eplb-config '" + config + "'"), Contains(number));
+  }
 }
 
 TEST_CASE("vLLM pads hidden sizes as its dispatcher demands, where one is used") {
