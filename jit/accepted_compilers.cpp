@@ -1,6 +1,7 @@
 #include "jit/accepted_compilers.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -15,11 +16,20 @@ constexpr std::string_view kNvrtc = "NVRTC ";
 }  // namespace
 
 const std::vector<std::string>& accepted_compilers() {
-  static const std::vector<std::string> accepted{"13.0.88", "13.0.48", "12.9.86", "12.9.41", "12.8.93"};
+  static const std::vector<std::string> accepted{"13.0.88", "13.0.48", "12.9.86", "12.9.41",  "12.8.93",
+                                                 "13.2.86", "13.2.78", "13.2.51", "13.1.115", "13.1.80",
+                                                 "13.4.92", "13.4.59", "13.3.33"};
   return accepted;
 }
 
-std::string accepted_text() { return fmt::format("{}", fmt::join(accepted_compilers(), ", ")); }
+std::string preferred_text() {
+  std::vector<std::string> best;
+  std::set<std::string> majors;
+  for (const std::string& version : accepted_compilers()) {
+    if (majors.insert(version.substr(0, version.find('.'))).second) best.push_back(version);
+  }
+  return fmt::format("{}", fmt::join(best, " or "));
+}
 
 std::string compiler_name(std::string_view version) {
   return version.empty() ? std::string() : std::string(kNvrtc).append(version);
@@ -75,9 +85,9 @@ std::string unaccepted_text(const Makers& makers) {
   std::erase_if(others, [](const auto& one) { return is_accepted(one.first); });
   if (others.empty()) return {};
   return fmt::format(
-      "{} made by {}, which this build of Cubinet was not tested with; a warmup with one of NVRTC {} makes "
+      "{} made by {}, which this build of Cubinet was not tested with; a warmup with NVRTC {} makes "
       "{} again",
-      counted(others), makers_text(others), accepted_text(), total_of(others) == 1 ? "it" : "them");
+      counted(others), makers_text(others), preferred_text(), total_of(others) == 1 ? "it" : "them");
 }
 
 std::string unusable_text(const Makers& makers, int driver) {

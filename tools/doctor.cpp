@@ -45,8 +45,8 @@ constexpr const char* doctor_help =
 std::string unaccepted_note(const std::string& version) {
   if (jit::is_accepted(jit::compiler_name(version))) return {};
   return fmt::format(
-      "this build was not tested with it: what it makes is used, and made again by a warmup with one of {}",
-      jit::accepted_text());
+      "this build was not tested with it: what it makes is used, and made again by a warmup with NVRTC {}",
+      jit::preferred_text());
 }
 
 Check check_nvrtc(const Toolchain& toolchain) {

@@ -32,7 +32,11 @@ TEST_CASE("Builds of one minor version are told apart, and other texts are no co
   }
 }
 
-TEST_CASE("NVRTC 13.5, which spills registers, is not accepted, and serves as a last resort") {
+TEST_CASE("The best build of each CUDA major version is what people are told to use") {
+  CHECK(jit::preferred_text() == "13.0.88 or 12.9.86");
+}
+
+TEST_CASE("NVRTC 13.5, which spills up to 84 bytes, is not accepted, and serves as a last resort") {
   CHECK_FALSE(jit::is_accepted("NVRTC 13.5.37"));
   const auto last = jit::rank("NVRTC 13.5.37", 0);
   REQUIRE(last);
