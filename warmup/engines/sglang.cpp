@@ -266,7 +266,10 @@ std::size_t program(std::span<const std::string> words) {
   return name == "sglang" && words.size() > 1 && words[1] == "serve" ? 2 : 0;
 }
 
-std::string model(const Arguments& arguments) { return arguments.text_or("model-path", ""); }
+// "sglang serve MODEL" takes it without an option, too.
+std::string model(const Arguments& arguments) {
+  return arguments.text_or("model-path", arguments.positionals.empty() ? "" : arguments.positionals.front());
+}
 
 }  // namespace
 
