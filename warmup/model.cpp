@@ -191,11 +191,10 @@ void add_notes(const json& top, const Places& places, MoeShape& shape) {
 
 // A count that no shape depends on: one that is missing or makes no sense is 0.
 std::int64_t count_or_0(const Places& places, std::initializer_list<const char*> keys) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;
   for (const Place& place : places) {
     for (const char* key : keys) {
       const json* value = member(*place.object, key);
-      if (value != nullptr && is_whole(*value, 1, most)) return value->get<std::int64_t>();
+      if (value != nullptr && is_whole(*value, 1, largest_number)) return value->get<std::int64_t>();
     }
   }
   return 0;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "jit/selector.hpp"
+#include "warmup/model_fields.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -15,9 +16,6 @@ constexpr std::int64_t sound_size = 4096;
 
 // No rule of the kernels asks for a size that is a multiple of more than this.
 constexpr std::int64_t largest_padding = 1024;
-
-// Far above any engine; sums and products of two such numbers stay within 64 bits.
-constexpr std::int64_t largest_number = std::int64_t{1} << 30;
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 

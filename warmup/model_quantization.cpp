@@ -169,6 +169,8 @@ ExpertWeights of_all(const json& config, const std::string& name) {
   if (!text_at(config, "quant_algo").empty() && method != "fp8") return of_algorithm(config, name);
   if (method == "fp8") return of_fp8(config, reason);
   if (method == "compressed-tensors") return of_groups(config, name);
+  const bool cache_alone = !text_at(config, "kv_cache_quant_algo").empty();
+  if (cache_alone && (method.empty() || method == "modelopt")) return plain(name + ".kv_cache_quant_algo alone");
   if (method.empty()) return unserved("an unnamed method", name + " without quant_method");
   return of_name(method, reason);
 }

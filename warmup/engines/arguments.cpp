@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "util/text.hpp"
+#include "warmup/model_fields.hpp"
 
 namespace cubinet::warmup::engines {
 namespace {

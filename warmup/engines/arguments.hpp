@@ -15,9 +15,6 @@
 
 namespace cubinet::warmup::engines {
 
-// Of any option; far above what is launched, and small enough that no sum of two leaves 64 bits.
-inline constexpr std::int64_t largest_number = std::int64_t{1} << 30;
-
 enum class FlagKind {
   switch_on,  // --x
   toggle,     // --x and --no-x
