@@ -183,7 +183,12 @@ void add_notes(const json& top, const Places& places, MoeShape& shape) {
     shape.notes.push_back(
         fmt::format("model_type {} is not known here; compare the shapes with the engine's log", shape.model_type));
   }
-  if (const auto keys = unknown_expert_keys(places); !keys.empty()) {
+  if (auto keys = unknown_expert_keys(places); !keys.empty()) {
+    constexpr std::size_t most = 12;  // more says that the file is none of a model
+    if (keys.size() > most) {
+      keys[most] = fmt::format("and {} more", keys.size() - most);
+      keys.resize(most + 1);
+    }
     shape.notes.push_back(
         fmt::format("not understood, and may change the experts' shapes or type: {}", fmt::join(keys, ", ")));
   }
