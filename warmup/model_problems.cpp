@@ -200,9 +200,9 @@ std::vector<Derivation> derivation_of(const MoeShape& shape, const Parallelism& 
   };
   for (const ExpertShape& layer : shape.layers) {
     const auto of_ranks = rank_shapes_of(shape, layer, parallelism).value();
-    for (const RankShape& rank : of_ranks) {
-      for (const Derivation& line : {rank.groups, rank.n1, rank.k1, rank.n2, rank.k2}) add_once(line);
-    }
+    for (const RankShape& rank : of_ranks) add_once(rank.groups);
+    const RankShape& any = of_ranks.front();  // ranks differ in their groups alone
+    for (const Derivation& line : {any.n1, any.k1, any.n2, any.k2}) add_once(line);
   }
   return lines;
 }
