@@ -194,8 +194,9 @@ TEST_CASE("A whole layer or MLP that is left as it was has its experts in BF16, 
     check_plain(quantized(without_module(module)));
   }
   for (const char* module :
-       {"model.layers.0.self_attn*", "mtp.fc", "model.layers.0.mlp.gate", "re:.*mlp.gate$",
-        "vision_tower.encoder.layers.0", "model.visual.blocks.0.mlp", "re:.*mlp\\\\.(gate|up)_proj.*"}) {
+       {"model.layers.0.self_attn*", "mtp.fc", "model.layers.0.mlp.gate", "re:.*mlp.gate$", "projector.mlp",
+        "model.layers.0.self_attn.0", "connector.mlp.0", "vision_tower.encoder.layers.0", "model.visual.blocks.0.mlp",
+        "re:.*mlp\\\\.(gate|up)_proj.*"}) {
     INFO(module);
     check_served(quantized(without_module(module)));
   }
