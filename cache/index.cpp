@@ -218,6 +218,9 @@ auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declv
   if (!database) return tl::make_unexpected(database.error());
   const auto version = noted(database->integer("PRAGMA user_version"));
   if (!version) return tl::make_unexpected(version.error());
+  if (*version == 0 && fs::file_size(layout_.index(), error) == 0) {  // its maker was killed, or the disk was full
+    return tl::make_unexpected(SqlError{SqlFailure::absent, "nothing is written in it yet"});
+  }
   if (!is_known(*version)) return unknown_version(*version);
   return noted(work(*database));
 }
