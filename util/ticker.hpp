@@ -13,8 +13,8 @@ namespace cubinet::util {
 
 // Calls `tick` from a thread of its own, a period after the start and then each time a period after it has returned.
 // What it throws is dropped. Destruction waits for a call that is under way and makes no further one. Where the system
-// gives no thread there are no calls. The thread blocks the signals that the one which makes it blocks, and has a stack of
-// work_stack_bytes.
+// gives no thread there are no calls. The thread blocks the signals that the one which makes it blocks, and has a stack
+// of work_stack_bytes.
 class Ticker {
  public:
   Ticker(std::chrono::milliseconds period, std::function<void()> tick);
