@@ -51,7 +51,8 @@ Fate Cabinet::State::evict(const Entry& entry, Collection& collection, IndexChan
 void Cabinet::State::write_evictions(Collection& collection, IndexChange change) const {
   if (change.evicted.empty() && change.ahead.empty()) return;
   change.counted = {.evictions = static_cast<std::int64_t>(change.evicted.size())};
-  if (const auto written = write(std::move(change)); !written) collection.index_problem = written.error().message;
+  const auto written = write(std::move(change));
+  if (!written && !index.lacks_locks()) collection.index_problem = written.error().message;
 }
 
 Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run) const {

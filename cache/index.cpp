@@ -208,15 +208,19 @@ Index::Outcome Index::rows() const {
 template <class Work>
 auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto gate = enter_index();
+  // Without locks there is no file either, and that is not what is wrong.
+  if (auto usable = check_locks(); !usable) return tl::make_unexpected(usable.error());
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
     return tl::make_unexpected(SqlError{SqlFailure::absent, "there is no such file"});
   }
-  if (auto usable = check_locks(); !usable) return tl::make_unexpected(usable.error());
   auto database = Database::open(layout_.index(), Database::Mode::read_only, patience());
   if (!database) return tl::make_unexpected(database.error());
   const auto version = noted(database->integer("PRAGMA user_version"));
   if (!version) return tl::make_unexpected(version.error());
+  if (*version == 0 && fs::file_size(layout_.index(), error) == 0) {  // its maker was killed, or the disk was full
+    return tl::make_unexpected(SqlError{SqlFailure::absent, "nothing is written in it yet"});
+  }
   if (!is_known(*version)) return unknown_version(*version);
   return noted(work(*database));
 }

@@ -15,6 +15,14 @@ bool trusted_owner(const struct stat& status) {
   return status.st_uid == caller || status.st_uid == 0 || caller == 0;
 }
 
+// Who may not change a folder can still have one of their own in it.
+std::string mend(const std::filesystem::path& path, const struct stat& target) {
+  const uid_t caller = ::geteuid();
+  const bool may_change = caller == 0 || caller == target.st_uid;
+  if (may_change || !S_ISDIR(target.st_mode)) return "chmod o-w " + path.native();
+  return fmt::format("name a folder of your own in it, as {}", (path / "cubinet").native());
+}
+
 }  // namespace
 
 Expected<void> check_trust(const std::filesystem::path& path, const struct stat& target, std::string_view what) {
@@ -29,7 +37,7 @@ Expected<void> check_trust(const std::filesystem::path& path, const struct stat&
   }
   if ((target.st_mode & S_IWOTH) != 0) {
     return fail(ErrorCode::cache_unusable,
-                fmt::format("the {0} {1} can be written by everybody: chmod o-w {1}", what, path.native()));
+                fmt::format("the {} {} can be written by everybody: {}", what, path.native(), mend(path, target)));
   }
   return {};
 }

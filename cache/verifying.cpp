@@ -112,8 +112,8 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   report.leftovers = state_->store.leftovers(repair);
   if (!state_->bundle) check_problems(state_->calls, state_->root.layout, repair, report);
   if (!repair) return report;
-    report.unmended += set_all_aside(state_->store, *listing, checked, gone);
-    if (!compared || (checked.undescribed.empty() && gone.empty())) return report;
+  report.unmended += set_all_aside(state_->store, *listing, checked, gone);
+  if (!compared || (checked.undescribed.empty() && gone.empty())) return report;
   const auto applied = state_->write({.put = checked.undescribed, .drop = gone});
   if (!applied) report.index_unmended = applied.error().message;
   return report;

@@ -31,12 +31,20 @@ std::string path_of(void* handle, const std::string& asked) {
   return trouble || file == found ? found : found + " (a link to " + file + ")";
 }
 
-// The first of the candidates that the loader accepts. Each refusal is appended to `tried`.
-Library open_first(const std::vector<std::string>& candidates, std::string& tried) {
+struct Refusals {
+  std::string all;    // a line for each
+  std::string first;  // of a file that is there: it is no library, say, as an empty file in a container
+};
+
+// The first of the candidates that the loader accepts.
+Library open_first(const std::vector<std::string>& candidates, Refusals& refusals) {
   for (const std::string& candidate : candidates) {
     if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return {handle, path_of(handle, candidate)};
-    const char* reason = dlerror();
-    tried += candidate + ": " + (reason != nullptr ? reason : "refused") + "\n";
+    const char* text = dlerror();
+    const std::string reason = text != nullptr ? text : candidate + ": refused";
+    refusals.all += candidate + ": " + reason + "\n";
+    const bool is_absent = reason.starts_with(candidate + ": cannot open shared object file: No such file");
+    if (!is_absent && refusals.first.empty()) refusals.first = reason;
   }
   return {};
 }
@@ -101,12 +109,16 @@ Expected<void> initialize(const Driver& driver) {
 }  // namespace
 
 Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::string>& folders) {
-  std::string tried;
-  const Library library = open_first(candidates_in(folders), tried);
+  Refusals refusals;
+  const Library library = open_first(candidates_in(folders), refusals);
+  if (library.handle == nullptr && !refusals.first.empty()) {
+    return fail(ErrorCode::driver_missing, "no CUDA driver: the loader refuses " + refusals.first + "; " + kMend,
+                refusals.all);
+  }
   if (library.handle == nullptr) {
     std::string places = "libcuda.so.1 and libcuda.so through the loader's search path";
     for (const std::string& folder : folders) places += " and in " + folder;
-    return fail(ErrorCode::driver_missing, "no CUDA driver: tried " + places + "; " + kMend, tried);
+    return fail(ErrorCode::driver_missing, "no CUDA driver: tried " + places + "; " + kMend, refusals.all);
   }
   if (is_stub(library)) {
     return fail(ErrorCode::driver_missing, "no CUDA driver: " + library.path +

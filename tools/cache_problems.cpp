@@ -46,6 +46,11 @@ void print_problems(const warmup::RecordedProblems& recorded, const std::string&
         "\n");
 }
 
+// Most reasons name the file.
+std::string text_of(const cache::SkippedFile& one) {
+  return one.reason.find(one.name) != std::string::npos ? one.reason : fmt::format("{}: {}", one.name, one.reason);
+}
+
 // One that cannot be removed stops none of the others.
 bool forget(const std::vector<warmup::RecordedProblem>& problems, cache::Cabinet& cabinet) {
   bool all = true;
@@ -69,7 +74,7 @@ int show(const CacheOptions& options, const ProblemsOptions& wanted, cache::Cabi
   } else {
     print_problems(*recorded, root, wanted.forget && done);
   }
-  for (const cache::SkippedFile& one : recorded->skipped) note(fmt::format("{}: {}", one.name, one.reason));
+  for (const cache::SkippedFile& one : recorded->skipped) note(text_of(one));
   return done ? exit_done : exit_failed;
 }
 

@@ -166,9 +166,8 @@ std::string ChildProcess::take_output() {
 ChildProcess::End ChildProcess::end() {
   if (socket_) socket_.close();
   if (process_ < 0 || !is_own()) return {};
-  constexpr int patience_ms = 2000;
-  pollfd ended{handle_.get(), POLLIN, 0};
-  if (handle_ && poll(&ended, 1, patience_ms) == 0) {
+  constexpr auto patience = std::chrono::seconds(2);
+  if (handle_ && !wait_until_readable(handle_.get(), std::chrono::steady_clock::now() + patience)) {
     syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
   }
   return reap();

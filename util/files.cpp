@@ -56,7 +56,8 @@ Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std:
 
 // What file systems say that know no hard links, or allow none here; where it has another reason the rename fails, too.
 bool links_unsupported(int error) {
-  return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EACCES || error == EMLINK;
+  return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EACCES || error == EMLINK ||
+         error == EXDEV;
 }
 
 // Why a staged file got no name. not_found, with its own name, when it is not there any more; never because of the

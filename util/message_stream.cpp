@@ -24,16 +24,6 @@ bool send_all(int socket, const char* bytes, std::size_t count) {
   return true;
 }
 
-// Whether the socket has something to read, its end included, before the deadline.
-bool wait_until_readable(int socket, Clock::time_point deadline) {
-  for (;;) {
-    pollfd file{socket, POLLIN, 0};
-    const int patience = poll_patience(deadline);
-    if (poll(&file, 1, patience) > 0) return true;
-    if (patience == 0) return false;
-  }
-}
-
 Received receive_all(int socket, char* bytes, std::size_t count, Clock::time_point deadline) {
   while (count > 0) {
     if (!wait_until_readable(socket, deadline)) return Received::late;
@@ -54,6 +44,15 @@ bool send_message(int socket, std::string_view message) {
   char head[sizeof length];
   std::memcpy(head, &length, sizeof length);
   return send_all(socket, head, sizeof head) && send_all(socket, message.data(), message.size());
+}
+
+bool wait_until_readable(int file, Clock::time_point deadline) {
+  for (;;) {
+    pollfd entry{file, POLLIN, 0};
+    const int patience = poll_patience(deadline);
+    if (poll(&entry, 1, patience) > 0) return true;
+    if (patience == 0) return false;
+  }
 }
 
 Received receive_message(int socket, std::string& message, Clock::time_point deadline) {

@@ -16,6 +16,9 @@ constexpr std::uint32_t most_message_bytes = 64U << 20;
 // SIGPIPE.
 bool send_message(int socket, std::string_view message);
 
+// Whether the descriptor has something to read, its end included, before `deadline`, whatever signals come meanwhile.
+bool wait_until_readable(int file, std::chrono::steady_clock::time_point deadline);
+
 enum class Received { message, ended, late };
 
 // Waits for the next message, until `deadline`. `ended`: the other side closed the socket, or said what is no message.

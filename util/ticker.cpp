@@ -1,18 +1,21 @@
 #include "util/ticker.hpp"
 
-#include <system_error>
+#include <exception>
 #include <utility>
 
 namespace cubinet::util {
 
 Ticker::Ticker(std::chrono::milliseconds period, std::function<void()> tick) : period_(period), tick_(std::move(tick)) {
   try {
-    thread_ = std::jthread([this](const std::stop_token& over) { run(over); });
-  } catch (const std::system_error&) {  // no more threads
+    thread_ = StackThread(work_stack_bytes, [this] { run(); });
+  } catch (const std::exception&) {  // no more threads, or no memory for one
   }
 }
 
-void Ticker::run(const std::stop_token& over) {
+Ticker::~Ticker() { over_.request_stop(); }
+
+void Ticker::run() {
+  const std::stop_token over = over_.get_token();
   for (;;) {
     {
       std::unique_lock lock(mutex_);

@@ -183,7 +183,12 @@ void add_notes(const json& top, const Places& places, MoeShape& shape) {
     shape.notes.push_back(
         fmt::format("model_type {} is not known here; compare the shapes with the engine's log", shape.model_type));
   }
-  if (const auto keys = unknown_expert_keys(places); !keys.empty()) {
+  if (auto keys = unknown_expert_keys(places); !keys.empty()) {
+    constexpr std::size_t most = 12;  // more says that the file is none of a model
+    if (keys.size() > most) {
+      keys[most] = fmt::format("and {} more", keys.size() - most);
+      keys.resize(most + 1);
+    }
     shape.notes.push_back(
         fmt::format("not understood, and may change the experts' shapes or type: {}", fmt::join(keys, ", ")));
   }
@@ -191,11 +196,10 @@ void add_notes(const json& top, const Places& places, MoeShape& shape) {
 
 // A count that no shape depends on: one that is missing or makes no sense is 0.
 std::int64_t count_or_0(const Places& places, std::initializer_list<const char*> keys) {
-  constexpr std::int64_t most = std::int64_t{1} << 30;
   for (const Place& place : places) {
     for (const char* key : keys) {
       const json* value = member(*place.object, key);
-      if (value != nullptr && is_whole(*value, 1, most)) return value->get<std::int64_t>();
+      if (value != nullptr && is_whole(*value, 1, largest_number)) return value->get<std::int64_t>();
     }
   }
   return 0;

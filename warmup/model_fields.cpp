@@ -10,25 +10,22 @@ namespace {
 
 using nlohmann::json;
 
-// Far above any model, and small enough that no product of two fields leaves 64 bits.
-constexpr std::int64_t largest_field = std::int64_t{1} << 30;
-
 // Far above the layers of any model.
 constexpr std::size_t most_layers = 4096;
 
 bool is_list(const json& value) {
   return value.is_array() && !value.empty() && value.size() <= most_layers &&
-         std::all_of(value.begin(), value.end(), [](const json& one) { return is_whole(one, 0, largest_field); });
+         std::all_of(value.begin(), value.end(), [](const json& one) { return is_whole(one, 0, largest_number); });
 }
 
 Expected<Numbers> read_numbers(std::string key, const json& value, std::int64_t lowest, Lists lists,
                                const std::string& origin) {
-  if (is_whole(value, lowest, largest_field)) return Numbers{std::move(key), {value.get<std::int64_t>()}};
+  if (is_whole(value, lowest, largest_number)) return Numbers{std::move(key), {value.get<std::int64_t>()}};
   if (lists == Lists::taken && is_list(value)) {
     return Numbers{std::move(key), value.get<std::vector<std::int64_t>>()};
   }
   return wrong_type(origin, key, value,
-                    fmt::format("a whole number from {} to {}{}", lowest, largest_field,
+                    fmt::format("a whole number from {} to {}{}", lowest, largest_number,
                                 lists == Lists::taken ? ", or one for each layer" : ""));
 }
 

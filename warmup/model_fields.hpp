@@ -14,6 +14,10 @@
 
 namespace cubinet::warmup {
 
+// Of a field or an option: far above any model and engine, and sums and products of two such numbers stay within 64
+// bits.
+inline constexpr std::int64_t largest_number = std::int64_t{1} << 30;
+
 // An object that describes the language model, and what stands before its keys in messages: "text_config.".
 struct Place {
   const nlohmann::json* object;

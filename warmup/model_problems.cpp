@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "jit/selector.hpp"
+#include "warmup/model_fields.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -15,9 +16,6 @@ constexpr std::int64_t sound_size = 4096;
 
 // No rule of the kernels asks for a size that is a multiple of more than this.
 constexpr std::int64_t largest_padding = 1024;
-
-// Far above any engine; sums and products of two such numbers stay within 64 bits.
-constexpr std::int64_t largest_number = std::int64_t{1} << 30;
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 
@@ -202,9 +200,9 @@ std::vector<Derivation> derivation_of(const MoeShape& shape, const Parallelism& 
   };
   for (const ExpertShape& layer : shape.layers) {
     const auto of_ranks = rank_shapes_of(shape, layer, parallelism).value();
-    for (const RankShape& rank : of_ranks) {
-      for (const Derivation& line : {rank.groups, rank.n1, rank.k1, rank.n2, rank.k2}) add_once(line);
-    }
+    for (const RankShape& rank : of_ranks) add_once(rank.groups);
+    const RankShape& any = of_ranks.front();  // ranks differ in their groups alone
+    for (const Derivation& line : {any.n1, any.k1, any.n2, any.k2}) add_once(line);
   }
   return lines;
 }

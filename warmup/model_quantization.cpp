@@ -169,6 +169,8 @@ ExpertWeights of_all(const json& config, const std::string& name) {
   if (!text_at(config, "quant_algo").empty() && method != "fp8") return of_algorithm(config, name);
   if (method == "fp8") return of_fp8(config, reason);
   if (method == "compressed-tensors") return of_groups(config, name);
+  const bool cache_alone = !text_at(config, "kv_cache_quant_algo").empty();
+  if (cache_alone && (method.empty() || method == "modelopt")) return plain(name + ".kv_cache_quant_algo alone");
   if (method.empty()) return unserved("an unnamed method", name + " without quant_method");
   return of_name(method, reason);
 }
@@ -182,14 +184,14 @@ struct Excluded {
   std::string reason;
 };
 
-// The last part of a module's name, or of a pattern: what "re:.*mlp.*", "model.layers.3.mlp" and "*.mlp*" are for is
-// mlp.
-std::string module_of(std::string_view pattern) {
+// A module's name, or a pattern, without what stands for anything: of "re:.*mlp.*" and "*.mlp*" that is "mlp".
+std::string plain_name(std::string_view pattern) {
+  if (pattern.starts_with("re:")) pattern.remove_prefix(3);
   std::string plain;
   std::copy_if(pattern.begin(), pattern.end(), std::back_inserter(plain),
                [](char c) { return c != '\\' && c != '*' && c != '^' && c != '$'; });
   plain.resize(plain.find_last_not_of('.') + 1);
-  return plain.substr(plain.find_last_of(".:") + 1);
+  return plain.substr(std::min(plain.find_first_not_of('.'), plain.size()));
 }
 
 bool is_number(std::string_view text) {
@@ -210,8 +212,13 @@ bool holds_experts(std::string_view pattern) {
   for (const char* tower : {"vis", "audio"}) {
     if (pattern.find(tower) != std::string_view::npos) return false;
   }
-  const std::string module = module_of(pattern);
-  return std::find(mlps.begin(), mlps.end(), module) != mlps.end() || (is_number(module) && names_a_layer(pattern));
+  const std::string plain = plain_name(pattern);
+  const std::size_t last = plain.rfind('.') + 1;  // npos + 1 is 0
+  const std::string module = plain.substr(last);
+  const std::string around = plain.substr(0, last);
+  if (is_number(module)) return around.ends_with("layers.");
+  const bool in_layers = around.empty() || around == "model." || around.find("layers") != std::string::npos;
+  return in_layers && std::find(mlps.begin(), mlps.end(), module) != mlps.end();
 }
 
 Excluded excluded_experts(const json& config, const std::string& name) {

@@ -68,6 +68,19 @@ bool names_a_type(const json& value) {
                      [&](const char* type) { return text.find(type) != std::string::npos; });
 }
 
+// Whether a value says that experts have no gate: "moe_activation": "relu2", "use_glu": false.
+bool tells_of_no_gate(const std::string& key, const json& value) {
+  if (value.is_string()) return gate_of(value.get_ref<const std::string&>()) == Gate::absent;
+  const bool names_gate = key.find("glu") != std::string::npos || key.find("gated") != std::string::npos;
+  const bool other = key.find("attn") != std::string::npos || key.find("attention") != std::string::npos;
+  return value.is_boolean() && !value.get<bool>() && names_gate && !other;
+}
+
+bool tells_of_experts(const std::string& key, const json& value) {
+  return (may_concern_experts(key) && (is_number_or_list(value) || names_a_type(value))) ||
+         tells_of_no_gate(key, value);
+}
+
 // The keys that are not understood, each once, however many layers have it.
 class Collector {
  public:
@@ -78,7 +91,7 @@ class Collector {
         if (depth < deepest && !is_apart(key)) look_at(value, prefix, inner + ".", depth + 1);
       } else if (value.is_array() && !value.empty() && value.front().is_object()) {
         if (depth < deepest && !is_apart(key)) look_into_list(value, prefix, inner, depth);
-      } else if (may_concern_experts(key) && !is_read(inner) && (is_number_or_list(value) || names_a_type(value))) {
+      } else if (!is_read(inner) && tells_of_experts(key, value)) {
         if (seen_.insert(inner).second) found_.push_back(fmt::format("{}{} {}", prefix, inner, shown(value)));
       }
     }

@@ -100,7 +100,7 @@ bool is_part(Key name) {
 }
 
 bool is_read(Key key) {
-  const std::array<Keys, 4> keys{expert_counts, expert_widths, hiddens, expert_hiddens};
+  const std::array<Keys, 5> keys{expert_counts, expert_widths, hiddens, expert_hiddens, activations};
   return key == shared_width_key || key == expert_dtype_key ||
          std::any_of(keys.begin(), keys.end(), [&](Keys some) { return holds(some, key); });
 }

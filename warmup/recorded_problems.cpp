@@ -91,6 +91,10 @@ Expected<std::vector<ProblemRange>> problems_of(const RecordedProblems& recorded
   std::vector<ProblemRange> problems;
   for (const RecordedProblem& one : recorded.problems) problems.push_back(one.wanted);
   if (!problems.empty()) return problems;
+  if (!recorded.skipped.empty()) {
+    return fail(ErrorCode::not_found,
+                fmt::format("no record in {} can be used, for one: {}", place, recorded.skipped.front().reason));
+  }
   return fail(
       ErrorCode::not_found,
       fmt::format("no problem is recorded in {}: an engine that starts on a root which it may write records what "

@@ -1,5 +1,6 @@
 // The command beside a driver that is too old, or none at all but a toolkit's stub.
 #include <filesystem>
+#include <fstream>
 
 #include <nlohmann/json.hpp>
 
@@ -79,6 +80,16 @@ TEST_CASE("A warmup that is to execute fails where the driver is too old, with t
     CHECK(progress.at("state") == "failed");
     CHECK(contains(progress.at("message"), "is too old"));
   }
+}
+
+TEST_CASE("A file in the driver's place that is no library is named by doctor") {
+  Sandbox sandbox;
+  const std::string folder = sandbox.path("driver");
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"/libcuda.so.1", "/libcuda.so"}) std::ofstream(folder + name).close();
+  sandbox.environment["LD_LIBRARY_PATH"] = folder;
+  const Outcome outcome = sandbox.run({"doctor"});
+  CHECK(contains(outcome.out, folder + "/libcuda.so.1: file too short"));
 }
 
 TEST_CASE("A stub in the driver's place is named by doctor and by a warmup that is to execute") {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -237,7 +238,11 @@ TEST_CASE("A stack of 64 KiB is enough for a warmup") {
 #endif
   Sandbox sandbox;
   sandbox.tracer = {"sh", "-c", "ulimit -s 64; exec \"$@\"", "sh"};
-  CHECK(warm(sandbox).at("compiled") == 3);
+  const std::string progress = sandbox.path("progress.json");
+  Arguments arguments = warmup();
+  arguments.insert(arguments.end(), {"--progress-file", progress});
+  CHECK(object_of(sandbox.run(arguments)).at("compiled") == 3);
+  CHECK(nlohmann::json::parse(std::ifstream(progress)).at("state") == "done");
 }
 
 TEST_CASE("The command alone, without its worker, compiles in its own process and says so") {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "util/text.hpp"
+#include "warmup/model_fields.hpp"
 
 namespace cubinet::warmup::engines {
 namespace {
@@ -33,6 +34,12 @@ std::string dashed(std::string_view written) {
 bool is_value(const std::string& word) {
   if (!word.starts_with('-') || word == "-" || word.find(' ') != std::string::npos) return true;
   return word.find_first_not_of("0123456789.", 1) == std::string::npos;
+}
+
+// Documents and chats make such dashes out of hyphens: hyphen, en dash, em dash, minus.
+bool begins_with_a_dash(std::string_view word) {
+  constexpr std::array<std::string_view, 5> dashes{"\u2010", "\u2011", "\u2013", "\u2014", "\u2212"};
+  return std::any_of(dashes.begin(), dashes.end(), [&](std::string_view dash) { return word.starts_with(dash); });
 }
 
 std::optional<std::int64_t> plain_number(std::string_view text) {
@@ -177,7 +184,9 @@ Expected<Arguments> parse_arguments(std::span<const std::string> words, const Fl
   Arguments all;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& text = words[i];
+    if (begins_with_a_dash(text)) return refuse(fmt::format("{} begins with a dash that is no hyphen", text));
     if (is_value(text)) {
+      if (all.positionals.size() == i) ++all.leading;
       all.positionals.push_back(text);
       continue;
     }

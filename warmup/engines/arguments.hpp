@@ -1,6 +1,7 @@
 // An engine's command-line options, read as Python's argparse reads them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -13,9 +14,6 @@
 #include "util/expected.hpp"
 
 namespace cubinet::warmup::engines {
-
-// Of any option; far above what is launched, and small enough that no sum of two leaves 64 bits.
-inline constexpr std::int64_t largest_number = std::int64_t{1} << 30;
 
 enum class FlagKind {
   switch_on,  // --x
@@ -78,6 +76,7 @@ class Arguments {
   [[nodiscard]] std::string written(std::string_view name) const;
 
   std::vector<std::string> positionals;
+  std::size_t leading = 0;           // of these, before the first option
   std::vector<std::string> unknown;  // as written, without values
 
  private:
@@ -92,7 +91,8 @@ class Arguments {
   std::map<std::string, Given, std::less<>> given_;
 };
 
-// Errors (invalid_argument) name the word: an option without the value that it takes, and what FlagTable::find says.
+// Errors (invalid_argument) name the word: an option without the value that it takes, one that begins with a dash of
+// typography in the place of a hyphen, and what FlagTable::find says.
 Expected<Arguments> parse_arguments(std::span<const std::string> words, const FlagTable& table);
 
 // "8", "16k", "16K" as a number; nullopt for anything else.

@@ -23,17 +23,6 @@ std::string assigned(const std::string& word) {
   return std::all_of(name.begin(), name.end(), is_of_name) ? name : std::string();
 }
 
-std::vector<std::string> notes_on(const Engine& engine, const Arguments& arguments) {
-  std::vector<std::string> notes;
-  for (const std::string& option : arguments.unknown) {
-    notes.push_back(fmt::format("{} is unknown here and was left out of account", option));
-  }
-  for (const auto& [option, why] : engine.unfollowed) {
-    if (arguments.has(option)) notes.push_back(fmt::format("{} is not followed: {}", arguments.written(option), why));
-  }
-  return notes;
-}
-
 using Words = std::span<const std::string>;
 using Commands = std::vector<std::vector<std::string>>;
 
@@ -101,6 +90,31 @@ class LaunchSearch {
   std::vector<Launch> found_;
 };
 
+// Words that are neither options nor their values. One may be the model; those before the first option may be the
+// program.
+std::vector<std::string> strays_of(const Launch& launch, const Arguments& arguments) {
+  const auto& words = arguments.positionals;
+  const std::size_t known = launch.engine != nullptr ? 1 : std::max<std::size_t>(arguments.leading, 1);
+  return {words.begin() + static_cast<std::ptrdiff_t>(std::min(known, words.size())), words.end()};
+}
+
+std::vector<std::string> notes_on(const Engine& engine, const Launch& launch, const Arguments& arguments) {
+  std::vector<std::string> notes;
+  for (const std::string& option : arguments.unknown) {
+    notes.push_back(fmt::format("{} is unknown here and was left out of account", option));
+  }
+  for (const std::string& word : strays_of(launch, arguments)) {
+    notes.push_back(fmt::format("'{}' belongs to no option and was left out of account", word));
+  }
+  for (const auto& [option, why] : engine.unfollowed) {
+    if (arguments.has(option)) notes.push_back(fmt::format("{} is not followed: {}", arguments.written(option), why));
+  }
+  if (launch.without_options) {
+    notes.push_back(fmt::format("no option of {} is in it; planning for one GPU", engine.title));
+  }
+  return notes;
+}
+
 // The program may be left out, or be a script: the first command with an option of the engine, else the first.
 Launch arguments_alone(const Engine& engine, const Commands& commands) {
   Launch launch;
@@ -165,10 +179,7 @@ Expected<LaunchCommand> parse_command(const Engine& engine, std::string_view tex
     return fail(ErrorCode::invalid_argument,
                 fmt::format("the options in '{}' are not read; give them in the command itself", *file));
   }
-  command.notes = notes_on(engine, command.arguments);
-  if (launch.without_options) {
-    command.notes.push_back(fmt::format("no option of {} is in it; planning for one GPU", engine.title));
-  }
+  command.notes = notes_on(engine, launch, command.arguments);
   if (servers > 1) {
     command.notes.push_back(fmt::format("{} servers are started; planning for the first", servers));
   }

@@ -88,6 +88,7 @@ bool spans_all_ranks(std::string_view backend) {
 
 std::string backend_of(const Arguments& arguments) {
   std::string backend = arguments.text_or("moe-a2a-backend", arguments.has("enable-deepep-moe") ? "deepep" : "none");
+  if (arguments.text_or("moe-runner-backend", "") == "megamoe") backend = "megamoe";
   if (arguments.has("enable-waterfill") && backend != "deepep" && backend != "megamoe") backend = "deepep";
   return backend;
 }
@@ -216,7 +217,8 @@ void derive_rows(const Settings& settings, const ModelFacts& facts, LaunchPlan& 
 // Where SGLang runs the experts on kernels of other kinds.
 void note_runner(const Settings& settings, DataType type, LaunchPlan& plan) {
   const bool dispatched = settings.a2a == "deepep" || settings.a2a == "mooncake" || settings.a2a == "nixl";
-  const bool chosen = settings.runner == "deep_gemm" || settings.a2a == "pplx";
+  const bool chosen = settings.runner == "deep_gemm" || settings.a2a == "pplx" ||
+                      (settings.runner == "auto" && settings.a2a == "deepep_v2");
   if (chosen || (settings.runner == "auto" && type == DataType::fp8 && dispatched)) return;
   const std::string runs = settings.runner == "auto" ? "Triton" : settings.runner;
   plan.notes.push_back(
@@ -266,7 +268,10 @@ std::size_t program(std::span<const std::string> words) {
   return name == "sglang" && words.size() > 1 && words[1] == "serve" ? 2 : 0;
 }
 
-std::string model(const Arguments& arguments) { return arguments.text_or("model-path", ""); }
+// "sglang serve MODEL" takes it without an option, too.
+std::string model(const Arguments& arguments) {
+  return arguments.text_or("model-path", arguments.positionals.empty() ? "" : arguments.positionals.front());
+}
 
 }  // namespace
 

@@ -57,6 +57,27 @@ TEST_CASE("without locks the index is not used, at once and for the right reason
   }
 }
 
+TEST_CASE("without locks a check is clean, and nobody says that there should be an index") {
+  Lockless calls(ENOLCK);
+  test::Filled root(2, {.calls = calls});
+  const auto report = root.cabinet.verify(false);
+  REQUIRE(report);
+  CHECK(report->index_unused);
+  CHECK(report->orphans == 0);
+  CHECK(report->index_problem.find("keeps no locks") != std::string::npos);
+}
+
+TEST_CASE("without locks it is not known whether an entry was evicted, and a collection misses no rows") {
+  Lockless calls(ENOLCK);
+  test::Filled root(3, {.calls = calls});
+  const auto collected = root.cabinet.collect({.bytes = 0, .entries = 1, .age = 0}, false);
+  REQUIRE(collected);
+  CHECK(collected->decision.evictions.size() == 2);
+  CHECK(collected->index_problem.empty());
+  CHECK(root.cabinet.remove(test::key_of(2))->index_problem.empty());
+  CHECK_FALSE(root.cabinet.evicted());
+}
+
 TEST_CASE("without locks a writer keeps the root within its limits, and what was made first goes first") {
   Lockless calls(ENOLCK);
   test::Filled root(0, {.calls = calls, .limits = {.bytes = 0, .entries = 5, .age = 0}});
@@ -70,7 +91,7 @@ TEST_CASE("without locks a writer keeps the root within its limits, and what was
 }
 
 TEST_CASE("where hard links are refused, for whatever reason file systems have, an entry is stored by a rename") {
-  for (const int reason : {EPERM, EOPNOTSUPP, ENOSYS, EACCES, EMLINK}) {
+  for (const int reason : {EPERM, EOPNOTSUPP, ENOSYS, EACCES, EMLINK, EXDEV}) {
     INFO(reason);
     Linkless calls(reason);
     test::Filled root(1, {.calls = calls});

@@ -70,6 +70,17 @@ TEST_CASE("in a folder that everybody may write the cabinet is a subfolder of th
   }
 }
 
+TEST_CASE("who may not change such a folder with other things in it is told to name one below it") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Volume volume(0777);
+  fs::create_directory(volume.path / "models");
+  CHECK(as_user(pod, [&] {
+    const auto refused = Cabinet::open(volume.path, true);
+    const std::string below = (volume.path / "cubinet").native();
+    return !refused && refused.error().message.ends_with("name a folder of your own in it, as " + below) && fill(below);
+  }));
+}
+
 TEST_CASE("a layer at such a folder is the user's subfolder, too") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);

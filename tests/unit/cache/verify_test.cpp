@@ -65,6 +65,17 @@ void is_clean(const cache::VerifyReport& report, std::int64_t checked) {
 
 }  // namespace
 
+TEST_CASE("an index in which nothing is written yet is no damage") {
+  test::Filled root(0);
+  std::ofstream(root.layout.index()).close();
+  const auto empty = root.cabinet.verify(false);
+  REQUIRE(empty);
+  CHECK(empty->index_problem.empty());
+  REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0)));
+  CHECK(root.cabinet.verify(false)->orphans == 0);
+  CHECK(fs::is_empty(root.layout.quarantine()));
+}
+
 TEST_CASE("a sound root is found sound, and stays as it is to the last inode and time") {
   test::Filled root(4);
   const auto before = test::snapshot(root.folder.path());

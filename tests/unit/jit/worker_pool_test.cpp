@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,6 +82,22 @@ TEST_CASE("A library that hangs is ended when its time is over, and the next ker
   check_names(late.error(), "did not answer for 1 s");
   check_compiles(*pool);
   CHECK(children().size() == 1);
+}
+
+TEST_CASE("A library that hangs is ended although signals come all the time") {
+  struct sigaction interrupt {};
+  struct sigaction before {};
+  interrupt.sa_handler = [](int) {};
+  sigaction(SIGALRM, &interrupt, &before);
+  const auto pool = fake_pool({.compile = std::chrono::milliseconds(100)});
+  const itimerval often{{0, 50'000}, {0, 50'000}};
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  const auto late = run(*pool, "#hang");
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &before, nullptr);
+  REQUIRE_FALSE(late);
+  check_compiles(*pool);
 }
 
 TEST_CASE("What a library prints is in the log, and in the detail of an error") {

@@ -33,6 +33,22 @@ TEST_CASE("A key that reads as if it shaped experts or their type, and is not kn
         unknown("moe_config.latent.latent_dim 7"));
 }
 
+TEST_CASE("A key that is not known and says that experts have no gate is named") {
+  CHECK(notes_of(R"("moe_activation": "relu2")") == unknown("moe_activation \"relu2\""));
+  CHECK(notes_of(R"("mlp_gated": false)") == unknown("mlp_gated false"));
+  CHECK(notes_of(R"("mlp_hidden_act": "silu", "hidden_act": "relu2", "use_glu": true, "gated_attention": false)")
+            .empty());
+}
+
+TEST_CASE("Many keys that are not known are one line still") {
+  std::string keys = R"("moe_0": 1)";
+  for (int i = 1; i < 1000; ++i) keys += ", \"moe_" + std::to_string(i) + "\": 1";
+  const auto notes = notes_of(keys);
+  REQUIRE(notes.size() == 1);
+  CHECK(notes.front().ends_with(", and 988 more"));
+  CHECK(notes.front().size() < 300);
+}
+
 TEST_CASE("Keys that concern routing, shared experts, other towers or nothing of the kind are passed over") {
   CHECK(notes_of(R"("num_experts_per_tok": 8, "n_shared_experts": 1, "router_aux_loss_coef": 0.1,
                     "routed_scaling_factor": 2.5, "moe_layer_freq": 1, "norm_topk_prob": true, "vocab_size": 9,

@@ -155,6 +155,12 @@ TEST_CASE("Experts that are not converted are BF16, in all layers or in some") {
   CHECK_THAT(some.reason, Contains("BF16 in some layers: quantization_config.modules_to_not_convert"));
 }
 
+TEST_CASE("A quantization of the KV cache alone says nothing of experts") {
+  check_plain(quantized(R"({"quant_method": "modelopt", "quant_algo": null, "kv_cache_quant_algo": "FP8"})"));
+  check_plain(quantized(R"({"quant_algo": null, "kv_cache_quant_algo": "FP8"})"));
+  check_unserved(quantized(R"({"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"})"), "NVFP4");
+}
+
 TEST_CASE("A group for attention says nothing of experts") {
   check_served(quantized(R"({"quant_method": "compressed-tensors", "config_groups": {
       "attention": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
@@ -188,8 +194,9 @@ TEST_CASE("A whole layer or MLP that is left as it was has its experts in BF16, 
     check_plain(quantized(without_module(module)));
   }
   for (const char* module :
-       {"model.layers.0.self_attn*", "mtp.fc", "model.layers.0.mlp.gate", "re:.*mlp.gate$",
-        "vision_tower.encoder.layers.0", "model.visual.blocks.0.mlp", "re:.*mlp\\\\.(gate|up)_proj.*"}) {
+       {"model.layers.0.self_attn*", "mtp.fc", "model.layers.0.mlp.gate", "re:.*mlp.gate$", "projector.mlp",
+        "model.layers.0.self_attn.0", "connector.mlp.0", "vision_tower.encoder.layers.0", "model.visual.blocks.0.mlp",
+        "re:.*mlp\\\\.(gate|up)_proj.*"}) {
     INFO(module);
     check_served(quantized(without_module(module)));
   }

@@ -108,6 +108,12 @@ TEST_CASE("where nothing is recorded there is nothing to plan for, and the place
   CHECK(none.error().message.find("no problem is recorded in /opt/kernels") != std::string::npos);
 }
 
+TEST_CASE("where no record can be used that is said, and not that there is none") {
+  const auto none = warmup::problems_of({{}, {{"00", "00 is damaged"}, {"11", "11 is a link"}}}, "/opt/kernels");
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message == "no record in /opt/kernels can be used, for one: 00 is damaged");
+}
+
 TEST_CASE("a file is taken whole or refused with the element that is wrong") {
   const test::TempFolder folder;
   REQUIRE(read_text(folder, list_of(sound_element)));

@@ -106,6 +106,25 @@ TEST_CASE("Options in a file are refused, since they may decide everything") {
   CHECK_THAT(refused.error().message, Contains("serve.yaml"));
 }
 
+TEST_CASE("SGLang's model may be named without an option") {
+  const LaunchCommand parsed = command("sglang", "sglang serve /models/x --tp 8");
+  CHECK(parsed.model == "/models/x");
+  CHECK(parsed.notes.empty());
+}
+
+TEST_CASE("Words that belong to no option are named, and dashes of typography are refused") {
+  CHECK(command("sglang", "sglang serve m --tp 8 ep 8").notes ==
+        std::vector<std::string>{"'ep' belongs to no option and was left out of account",
+                                 "'8' belongs to no option and was left out of account"});
+  CHECK(command("sglang", "./serve.sh --tp 8").notes.empty());
+  CHECK(command("vllm", "vllm serve -tp 8 m").notes.empty());
+  for (const char* word : {"\u2013tp", "\u2014tp", "\u2212-tp"}) {
+    const auto refused = parse_command(*engine_of("sglang"), "sglang serve m " + std::string(word) + " 8");
+    REQUIRE(!refused);
+    CHECK(refused.error().message == std::string(word) + " begins with a dash that is no hyphen");
+  }
+}
+
 TEST_CASE("Unknown options are named") {
   CHECK(command("sglang", "--tp 8 --not-yet-known 3").notes ==
         std::vector<std::string>{"--not-yet-known is unknown here and was left out of account"});

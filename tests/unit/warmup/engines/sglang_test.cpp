@@ -71,6 +71,10 @@ TEST_CASE("SGLang's dispatchers between ranks deal experts over all of tp") {
   CHECK(ranks("--tp 16 --enable-ep-moe").expert == 16);
 }
 
+TEST_CASE("SGLang takes the runner megamoe for the dispatcher of that name") {
+  CHECK(ranks("--tp 8 --moe-runner-backend megamoe").expert == 8);
+}
+
 TEST_CASE("SGLang deals redundant experts with the others, and refuses an uneven deal") {
   CHECK(ranks("--tp 8 --ep 8 --ep-num-redundant-experts 32") == Parallelism{8, 1, 32, 0, 0});
   CHECK_THAT(refusal("--tp 8 --ep 8 --ep-num-redundant-experts 4"), Contains("256 experts and 4 redundant"));
@@ -135,6 +139,8 @@ TEST_CASE("A command whose experts SGLang runs on other kernels gets a note") {
   CHECK(notes(plan("--tp 8 --moe-runner-backend flashinfer_cutlass").value(), "with flashinfer_cutlass"));
   CHECK(plan("--tp 8 --ep 8 --moe-runner-backend deep_gemm").value().notes.empty());
   CHECK(plan("--tp 8 --moe-a2a-backend deepep").value().notes.empty());
+  CHECK(plan("--tp 8 --moe-a2a-backend deepep_v2").value().notes.empty());
+  CHECK(notes(plan("--tp 8 --moe-a2a-backend deepep_v2 --moe-runner-backend triton").value(), "with triton"));
 }
 
 TEST_CASE("SGLang's quantization decides the type, and one without kernels is named") {
