@@ -26,6 +26,10 @@ void settle_signals() {
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// Where there is a driver, NVRTC 13 initializes it, and answers from the driver's cache (~/.nv/ComputeCache) what was
+// compiled before. Nothing is then known of registers and spills, and a second cache would decide what a cabinet holds.
+void keep_from_driver() { setenv("CUDA_CACHE_DISABLE", "1", 1); }
+
 // Where memory runs out the kernel is to end this process, and not the engine, which is larger.
 void go_first() {
   const int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -52,6 +56,7 @@ int main(int count, char** arguments) {
   const pid_t parent = count == 2 ? static_cast<pid_t>(std::strtol(arguments[1], nullptr, 10)) : 0;
   if (parent <= 0) return EXIT_FAILURE;
   go_first();
+  keep_from_driver();
   mallopt(M_ARENA_MAX, 1);  // one thread works: another one's arena would only map 64 MiB more
   std::thread(follow, parent).detach();
   cubinet::util::run_with_stack(cubinet::jit::compile_stack_bytes,

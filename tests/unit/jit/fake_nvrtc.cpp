@@ -69,6 +69,10 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   if (says(*program, "#stack")) program->log = std::to_string(deep(std::size_t{4} << 20));
   if (says(*program, "#ignored"))
     program->log = is_ignored(SIGINT) && is_ignored(SIGTERM) && is_ignored(SIGHUP) ? "ignored" : "heard";
+  if (says(*program, "#driver cache")) {
+    const char* off = std::getenv("CUDA_CACHE_DISABLE");
+    program->log = off != nullptr && std::string(off) == "1" ? "off" : "on";
+  }
   if (says(*program, "#process")) program->log = std::to_string(getpid());
   return says(*program, "#error") ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS;
 }

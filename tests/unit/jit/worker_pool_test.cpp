@@ -133,6 +133,13 @@ TEST_CASE("A worker ignores the signals that end a process and has a stack for N
   setrlimit(RLIMIT_STACK, &before);
 }
 
+TEST_CASE("A worker compiles each time, whatever a cache of the driver's holds") {
+  const auto pool = fake_pool();
+  const auto answer = run(*pool, "#driver cache");
+  REQUIRE(answer);
+  CHECK(answer->log == "off");
+}
+
 TEST_CASE("A worker that is killed in the middle of a compilation is an error, and the next kernel compiles") {
   const auto pool = fake_pool();
   const pid_t worker = std::stoi(run(*pool, "#process")->log);
