@@ -100,7 +100,8 @@ TEST_CASE("A launch command takes the place of ranks, and is refused by the fiel
   request.sglang = "python3 -m sglang.launch_server --tp 2 --ep 2";
   GivenText json;
   CHECK(cubinet_plan(nullptr, &request, json.where()) == CUBINET_OK);
-  for (const auto& kernel : json.object().at("kernels")) CHECK(kernel.at("groups") == 4);
+  const auto planned = json.object();
+  for (const auto& kernel : planned.at("kernels")) CHECK(kernel.at("groups") == 4);
   CHECK(refusal_of_model(model, [](auto& given) {
           given.sglang = "--tp 2";
           given.vllm = "-tp 2";
