@@ -245,6 +245,9 @@ TEST_CASE("Each run has an identity of its own, and the child of a fork is anoth
 }
 
 TEST_CASE("A file is taken away even where no descriptor is left for the folders on the way") {
+#ifdef __SANITIZE_ADDRESS__
+  CUBINET_SKIP("the sanitizer needs a descriptor to look at an object's type");
+#endif
   const test::TempFolder folder;
   test::write_file(folder / "p", "text");
   struct rlimit before {};
