@@ -37,7 +37,7 @@ class Compiler {
   [[nodiscard]] virtual std::string version() const = 0;
   // Errors: compile_failed, out_of_memory, with the compiler's log in `detail`; compiler_missing.
   virtual Expected<CompiledKernel> compile(const KernelSpec& spec) = 0;
-  // Nothing is to be compiled for now: gives back what is kept for it. The next compilation takes that again.
+  // Releases what is kept between compilations, such as worker processes. The next compilation acquires it again.
   virtual void rest() {}
   // What the user should know of how it compiles; empty when there is nothing.
   [[nodiscard]] virtual std::string remark() const { return {}; }

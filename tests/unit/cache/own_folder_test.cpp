@@ -6,7 +6,7 @@
 
 #include "cache/object_store.hpp"
 #include "catch.hpp"
-#include "unit/cache/support.hpp"
+#include "unit/cache/other_users.hpp"
 
 using namespace cubinet;
 using cache::Cabinet;
@@ -14,19 +14,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uid_t pod = 54'321;
-constexpr uid_t stranger = 54'322;
-constexpr const char* needs_root = "needs to be root, to become other users";
+using test::as_user;
+using test::is_root;
+using test::needs_root;
 
-bool is_root() { return ::geteuid() == 0; }
-
-template <class Work>
-bool as_user(uid_t user, Work work) {
-  return test::in_child([&] {
-           if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 97;
-           return work() ? 0 : 1;
-         }) == 0;
-}
+constexpr uid_t pod = test::one_user;
+constexpr uid_t stranger = test::other_user;
 
 // Of root's, for everybody to write.
 struct Volume {

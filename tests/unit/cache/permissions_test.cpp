@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "catch.hpp"
-#include "unit/cache/support.hpp"
+#include "unit/cache/other_users.hpp"
 
 using namespace cubinet;
 using cache::Cabinet;
@@ -11,20 +11,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr uid_t owner = 54'321;
-constexpr uid_t stranger = 54'322;
-constexpr const char* needs_root = "needs to be root, to become other users";
+using test::as_user;
+using test::is_root;
+using test::needs_root;
 
-bool is_root() { return ::geteuid() == 0; }
-
-// Runs `work` as another user. 0: it returned true.
-template <class Work>
-bool as_user(uid_t user, Work work) {
-  return test::in_child([&] {
-           if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 97;
-           return work() ? 0 : 1;
-         }) == 0;
-}
+constexpr uid_t owner = test::one_user;
+constexpr uid_t stranger = test::other_user;
 
 // A root that `owner` made, with entry 0 in it.
 struct Owned {

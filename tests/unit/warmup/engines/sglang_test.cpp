@@ -1,9 +1,7 @@
 // What SGLang launches. Expected values are from SGLang 0.5.23: runtime_context.py's derive_parallel_widths, FusedMoE's
 // number of local experts, _a2a_ep_size, and the models' shared_experts_fusion_disable_reason.
-#include <algorithm>
-
 #include "catch.hpp"
-#include "warmup/engines/engine.hpp"
+#include "unit/warmup/engines/planned.hpp"
 #include "warmup/engines/sglang.hpp"
 
 namespace {
@@ -13,14 +11,8 @@ using namespace cubinet::warmup::engines;
 using Catch::Matchers::Contains;
 using warmup::Parallelism;
 
-ModelFacts deepseek_v3() { return {"DeepseekV3ForCausalLM", "fp8", DataType::fp8, 7168, 2048, 256, 8, 1, 0}; }
-
 Expected<LaunchPlan> plan(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
-  return parse_command(sglang(), command).and_then([&](const LaunchCommand& parsed) {
-    auto planned = sglang().plan(parsed, facts);
-    if (planned) planned->notes.insert(planned->notes.end(), parsed.notes.begin(), parsed.notes.end());
-    return planned;
-  });
+  return plan_of(sglang(), command, facts);
 }
 
 Parallelism ranks(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
@@ -28,19 +20,6 @@ Parallelism ranks(const std::string& command, const ModelFacts& facts = deepseek
 }
 
 std::string refusal(const std::string& command) { return plan(command).error().message; }
-
-// A line of the derivation; value -1: there is none.
-warmup::Derivation line(const LaunchPlan& plan, const std::string& quantity) {
-  for (const auto& one : plan.derivation) {
-    if (one.quantity == quantity) return one;
-  }
-  return {quantity, -1, ""};
-}
-
-bool notes(const LaunchPlan& plan, const std::string& text) {
-  return std::any_of(plan.notes.begin(), plan.notes.end(),
-                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
-}
 
 }  // namespace
 

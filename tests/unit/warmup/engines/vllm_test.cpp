@@ -1,9 +1,7 @@
 // What vLLM launches. Expected values are from vLLM 0.33.0: the examples of FusedMoEParallelConfig.make,
 // determine_expert_map, maybe_roundup_layer_hidden_size and compute_aligned_M.
-#include <algorithm>
-
 #include "catch.hpp"
-#include "warmup/engines/engine.hpp"
+#include "unit/warmup/engines/planned.hpp"
 #include "warmup/engines/vllm.hpp"
 
 namespace {
@@ -13,14 +11,8 @@ using namespace cubinet::warmup::engines;
 using Catch::Matchers::Contains;
 using warmup::Parallelism;
 
-ModelFacts deepseek_v3() { return {"DeepseekV3ForCausalLM", "fp8", DataType::fp8, 7168, 2048, 256, 8, 1, 0}; }
-
 Expected<LaunchPlan> plan(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
-  return parse_command(vllm(), command).and_then([&](const LaunchCommand& parsed) {
-    auto planned = vllm().plan(parsed, facts);
-    if (planned) planned->notes.insert(planned->notes.end(), parsed.notes.begin(), parsed.notes.end());
-    return planned;
-  });
+  return plan_of(vllm(), command, facts);
 }
 
 Parallelism ranks(const std::string& command, const ModelFacts& facts = deepseek_v3()) {
@@ -28,18 +20,6 @@ Parallelism ranks(const std::string& command, const ModelFacts& facts = deepseek
 }
 
 std::string refusal(const std::string& command) { return plan(command).error().message; }
-
-warmup::Derivation line(const LaunchPlan& plan, const std::string& quantity) {
-  for (const auto& one : plan.derivation) {
-    if (one.quantity == quantity) return one;
-  }
-  return {quantity, -1, ""};
-}
-
-bool notes(const LaunchPlan& plan, const std::string& text) {
-  return std::any_of(plan.notes.begin(), plan.notes.end(),
-                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
-}
 
 }  // namespace
 
