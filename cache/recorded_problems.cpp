@@ -34,12 +34,13 @@ bool is_problem_name(const std::string& name) {
 }
 
 // not_found: there is no such file; invalid_argument: it is none of ours; io: it cannot be read.
-Expected<RecordedProblem> read_problem(const Layout& layout, const std::string& name) {
+Expected<RecordedProblem> read_problem(const Layout& layout, const std::string& name, bool own_files_only = false) {
   const fs::path path = layout.problems() / name;
   if (!is_problem_name(name)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is not named as a recorded problem", path.native()));
   }
-  const auto text = util::read_file(path, max_problem_bytes, false);
+  const auto text = own_files_only ? util::read_own_file(path, max_problem_bytes)
+                                   : util::read_file(path, max_problem_bytes, false);
   if (!text) return tl::make_unexpected(text.error());
   auto problem = recorded_problem_from(*text);
   if (problem && util::sha256_hex(problem->subject) == name) return *std::move(problem);
@@ -136,13 +137,13 @@ Expected<void> record_problems(util::SystemCalls& calls, const Layout& layout,
   return {};
 }
 
-Expected<RecordedProblems> read_problems(const Layout& layout) {
+Expected<RecordedProblems> read_problems(const Layout& layout, bool own_files_only) {
   auto names = names_in(layout.problems());
   if (!names) return tl::make_unexpected(names.error());
   std::sort(names->begin(), names->end());
   RecordedProblems read;
   for (const std::string& name : *names) {
-    auto problem = read_problem(layout, name);
+    auto problem = read_problem(layout, name, own_files_only);
     if (problem) {
       read.problems.push_back(*std::move(problem));
     } else if (problem.error().code != ErrorCode::not_found) {  // else it was removed meanwhile

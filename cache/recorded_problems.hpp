@@ -56,8 +56,9 @@ std::vector<RecordedProblem> unrecorded(const Layout& layout, const std::vector<
 Expected<void> record_problems(util::SystemCalls& calls, const Layout& layout,
                                const std::vector<RecordedProblem>& asked, std::int64_t now);
 
-// Follows no link, and reads no file of more than max_problem_bytes. io when the folder cannot be listed.
-Expected<RecordedProblems> read_problems(const Layout& layout);
+// Follows no link, and reads no file of more than max_problem_bytes. With `own_files_only` a file that is not the
+// caller's alone is skipped. io when the folder cannot be listed.
+Expected<RecordedProblems> read_problems(const Layout& layout, bool own_files_only = false);
 
 // Takes a record back. False: there was none.
 Expected<bool> forget_problem(util::SystemCalls& calls, const Layout& layout, const std::string& subject);

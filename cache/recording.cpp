@@ -14,7 +14,7 @@ Expected<void> Cabinet::record_problems(const std::vector<RecordedProblem>& aske
 
 Expected<RecordedProblems> Cabinet::recorded_problems() const {
   if (state_->bundle) return RecordedProblems{};
-  return read_problems(state_->root.layout);
+  return read_problems(state_->root.layout, state_->root.own_files_only);
 }
 
 Expected<bool> Cabinet::forget_problem(const std::string& subject) {

@@ -69,8 +69,9 @@ std::int64_t set_all_aside(const ObjectStore& store, const Layer::Listing& listi
 }
 
 // Looks into problems/, and with `repair` sets aside what is damaged there.
-void check_problems(util::SystemCalls& calls, const Layout& layout, bool repair, VerifyReport& report) {
-  const auto problems = read_problems(layout);
+void check_problems(util::SystemCalls& calls, const Root& root, bool repair, VerifyReport& report) {
+  const Layout& layout = root.layout;
+  const auto problems = read_problems(layout, root.own_files_only);
   if (!problems) return report.unreadable.push_back({"problems", problems.error().message});
   for (const SkippedFile& skipped : problems->skipped) {
     const std::string name = "problems/" + skipped.name;
@@ -110,7 +111,7 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   report.missing_keys = gone;
   const Checked checked = check_objects(state_->first(), *listing, compared ? &known : nullptr, report);
   report.leftovers = state_->store.leftovers(repair);
-  if (!state_->bundle) check_problems(state_->calls, state_->root.layout, repair, report);
+  if (!state_->bundle) check_problems(state_->calls, state_->root, repair, report);
   if (!repair) return report;
   report.unmended += set_all_aside(state_->store, *listing, checked, gone);
   if (!compared || (checked.undescribed.empty() && gone.empty())) return report;

@@ -136,6 +136,23 @@ TEST_CASE("what a stranger puts in the place of the subfolder afterwards is not 
   }));
 }
 
+TEST_CASE("problems that a stranger recorded in a folder open to everybody are not taken") {
+  if (!is_root()) CUBINET_SKIP(needs_root);
+  const Volume volume(0777);
+  CHECK(as_user(pod, [&] {
+    auto cabinet = Cabinet::open(volume.path, true);
+    return cabinet && cabinet->record_problems({{R"({"n":1})", 1, 8, 0}, {R"({"n":2})", 1, 8, 0}}) &&
+           cabinet->recorded_problems()->problems.size() == 2;
+  }));
+  const fs::path forged = fs::directory_iterator(volume.layout.problems())->path();
+  REQUIRE(::chown(forged.c_str(), stranger, stranger) == 0);
+  CHECK(as_user(pod, [&] {
+    const auto cabinet = Cabinet::open(volume.path, false);
+    const auto read = cabinet ? cabinet->recorded_problems() : fail(ErrorCode::io, "");
+    return read && read->problems.size() == 1 && read->skipped.size() == 1 && !read->skipped.front().damaged;
+  }));
+}
+
 TEST_CASE("a folder that everybody may write and that holds other things is refused as before") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);
