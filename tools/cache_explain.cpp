@@ -10,7 +10,6 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
-#include "jit/driver.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_entries.hpp"
@@ -19,6 +18,7 @@
 #include "tools/request.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
+#include "warmup/driver_here.hpp"
 #include "warmup/explain.hpp"
 
 namespace cubinet::tools {
@@ -78,11 +78,6 @@ int explain_two(const CacheOptions& options, const cache::Entry& first, const ca
   return exit_done;
 }
 
-int driver_here() {
-  const auto driver = jit::Driver::open();
-  return driver ? (*driver)->version() : 0;
-}
-
 // The cabinet and the layers that an engine of this environment would search: what can be opened of them, as it would.
 struct Searched {
   explicit Searched(const std::string& root) {
@@ -104,7 +99,7 @@ struct Searched {
   std::list<cache::Cabinet> places;
   std::vector<cache::Cabinet*> cabinets;
   std::vector<Error> problems;  // of what an engine would do without
-  int driver = driver_here();   // 0: there is none, and nothing says what it would load
+  int driver = warmup::driver_version();  // 0: there is none, and nothing says what it would load
 };
 
 // What this build asks for where it once asked for an entry.

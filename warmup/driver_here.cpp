@@ -31,12 +31,12 @@ int newest_accepted_major() {
   return newest;
 }
 
-int ask_driver() {
+}  // namespace
+
+int driver_version() {
   const auto driver = jit::Driver::open();
   return driver ? (*driver)->version() : 0;
 }
-
-}  // namespace
 
 int driver_limit(const std::optional<Executed>& module, const std::function<int()>& ask) {
   if (!module) return 0;
@@ -44,6 +44,6 @@ int driver_limit(const std::optional<Executed>& module, const std::function<int(
   return major >= newest_accepted_major() ? major * 1000 : ask();
 }
 
-int driver_here() { return driver_limit(identity_from_module(), ask_driver); }
+int driver_here() { return driver_limit(identity_from_module(), driver_version); }
 
 }  // namespace cubinet::warmup
