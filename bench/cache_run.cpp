@@ -61,7 +61,7 @@ Expected<void> fill(const cache::Layout& layout, const CacheOptions& options, in
     // Those that are looked up have the full size; the others only have to be there.
     const auto object = object_of(number, number < options.sizes.front() ? options.payload_kib : 1);
     const auto footer = cache::encode_footer(key, object);
-    if (!footer) return tl::make_unexpected(footer.error());
+    if (!footer) return propagate(footer);
     const fs::path path = layout.object(key);
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
@@ -93,7 +93,7 @@ Expected<double> list_us(cache::Cabinet& cabinet, int entries) {
   const double median = median_us(rounds, [&](int) {
     if (listed) listed = cabinet.list();
   });
-  if (!listed) return tl::make_unexpected(listed.error());
+  if (!listed) return propagate(listed);
   if (listed->size() != all) return fail(ErrorCode::io, "a listing of the benchmark is not whole");
   return median;
 }
@@ -115,7 +115,7 @@ Expected<void> measure_hits(const CacheOptions& options, const cache::Cabinet& c
     good = good && util::read_file(layout.object(at(round).first), cache::max_object_bytes, false).has_value();
   });
   const auto bytes = util::read_file(layout.object(key_of(0)), cache::max_object_bytes, false);
-  if (!bytes) return tl::make_unexpected(bytes.error());
+  if (!bytes) return propagate(bytes);
   const util::Sha256 digest = util::sha256(*bytes);
   figures.digest_us = median_us(options.rounds, [&](int) { good = good && util::sha256(*bytes) == digest; });
   if (!good) return fail(ErrorCode::io, "an entry of the benchmark was not found");
@@ -125,18 +125,18 @@ Expected<void> measure_hits(const CacheOptions& options, const cache::Cabinet& c
 Expected<CacheFigures> measure(const CacheOptions& options, int entries) {
   const Root root(options.place);
   auto cabinet = cache::Cabinet::open(root.path(), true);
-  if (!cabinet) return tl::make_unexpected(cabinet.error());
+  if (!cabinet) return propagate(cabinet);
   const cache::Layout layout{root.path()};
-  if (auto filled = fill(layout, options, entries); !filled) return tl::make_unexpected(filled.error());
+  if (auto filled = fill(layout, options, entries); !filled) return propagate(filled);
   CacheFigures figures{.entries = entries};
   bool good = true;
   figures.open_us =
       median_us(options.rounds, [&](int) { good = good && cache::Cabinet::open(root.path(), true).has_value(); });
   if (!good) return fail(ErrorCode::io, "the root of the benchmark does not open");
   const auto listing = list_us(*cabinet, entries);
-  if (!listing) return tl::make_unexpected(listing.error());
+  if (!listing) return propagate(listing);
   figures.list_us = *listing;
-  if (auto measured = measure_hits(options, *cabinet, figures); !measured) return tl::make_unexpected(measured.error());
+  if (auto measured = measure_hits(options, *cabinet, figures); !measured) return propagate(measured);
   return figures;
 }
 
@@ -146,7 +146,7 @@ Expected<std::vector<CacheFigures>> run_cache(const CacheOptions& options) {
   std::vector<CacheFigures> all;
   for (const int entries : options.sizes) {
     auto figures = measure(options, entries);
-    if (!figures) return tl::make_unexpected(figures.error());
+    if (!figures) return propagate(figures);
     all.push_back(*figures);
   }
   return all;

@@ -60,9 +60,9 @@ Expected<warmup::Plan> plan_for(const Arguments& arguments) {
     }
   } else {
     const auto shape = warmup::read_model(arguments.model);
-    if (!shape) return tl::make_unexpected(shape.error());
+    if (!shape) return propagate(shape);
     auto of_model = warmup::problems_of(*shape, arguments.parallelism, layouts, types);
-    if (!of_model) return tl::make_unexpected(of_model.error());
+    if (!of_model) return propagate(of_model);
     problems = *std::move(of_model);
   }
   request.problems = warmup::over_range(problems, {1, arguments.m_max});
@@ -71,14 +71,14 @@ Expected<warmup::Plan> plan_for(const Arguments& arguments) {
 
 Expected<void> time_all(const Arguments& arguments) {
   const auto plan = plan_for(arguments);
-  if (!plan) return tl::make_unexpected(plan.error());
+  if (!plan) return propagate(plan);
   const auto compiler = jit::NvrtcCompiler::open({});
-  if (!compiler) return tl::make_unexpected(compiler.error());
+  if (!compiler) return propagate(compiler);
   const auto ptxas = bench::find_ptxas();
   if (!ptxas) fmt::print(stderr, "{}: its column stays empty\n", ptxas.error().message);
   const auto result = bench::time_compilation(*plan, **compiler, ptxas ? *ptxas : std::filesystem::path(),
                                               arguments.jobs, arguments.times);
-  if (!result) return tl::make_unexpected(result.error());
+  if (!result) return propagate(result);
   fmt::print("NVRTC {} at {}, ptxas {}, fastest of {}\n{}", (*compiler)->version(), (*compiler)->location().path,
              ptxas ? ptxas->string() : "-", arguments.times, bench::table(*result));
   if (arguments.json.empty()) return {};

@@ -29,14 +29,14 @@ Expected<CompileTime> time_kernel(const jit::KernelSpec& spec, jit::NvrtcCompile
   Expected<std::string> ptx;
   for (int i = 0; i < times; ++i) {
     keep_smaller(result.nvrtc_ms, milliseconds([&] { compiled = compiler.compile(spec); }));
-    if (!compiled) return tl::make_unexpected(compiled.error());
+    if (!compiled) return propagate(compiled);
     keep_smaller(result.nvrtc_ptx_ms, milliseconds([&] { ptx = compiler.compile_to_ptx(spec); }));
-    if (!ptx) return tl::make_unexpected(ptx.error());
+    if (!ptx) return propagate(ptx);
   }
   result.resources = compiled->resources;
   if (ptxas.empty()) return result;
   const auto assembled = time_ptxas(ptxas, *ptx, spec.architecture, times);
-  if (!assembled) return tl::make_unexpected(assembled.error());
+  if (!assembled) return propagate(assembled);
   result.ptxas_ms = *assembled;
   return result;
 }
@@ -48,12 +48,12 @@ Expected<CompileResult> time_compilation(const warmup::Plan& plan, jit::NvrtcCom
   CompileResult result;
   for (const auto& kernel : plan.kernels) {
     auto time = time_kernel(kernel.spec, compiler, ptxas, times);
-    if (!time) return tl::make_unexpected(time.error());
+    if (!time) return propagate(time);
     result.kernels.push_back(std::move(*time));
   }
   for (const int threads : jobs) {
     const auto report = warmup::warm(plan, compiler, nullptr, threads, {});
-    if (!report.failed.empty()) return tl::make_unexpected(report.failed.front().error);
+    if (!report.failed.empty()) return fail(report.failed.front().error);
     result.plans.push_back({threads, report.seconds});
   }
   return result;

@@ -41,7 +41,7 @@ Expected<StartReport> start_once(const EngineOptions& options) {
   ServiceOptions service;
   service.cache_root = options.cache;
   auto started = start(service, problems());
-  if (!started) return tl::make_unexpected(started.error());
+  if (!started) return propagate(started);
   return started.value().report;
 }
 
@@ -56,7 +56,7 @@ Expected<std::vector<jit::Provided>> cubins(warmup::GpuSession& session) {
   std::vector<jit::Provided> all;
   for (const jit::KernelSpec& spec : specs) {
     auto provided = jit::provide(spec, *session.compiler, session.cabinet_or_null());
-    if (!provided) return tl::make_unexpected(provided.error());
+    if (!provided) return propagate(provided);
     all.push_back(std::move(*provided));
   }
   return all;
@@ -80,7 +80,7 @@ Expected<double> bare_load_ms(const jit::Driver& driver, const std::vector<jit::
       result = driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                          one.object.facts.smem_bytes);
     }
-    if (auto loaded = driver.check(result, "a bare load"); !loaded) return tl::make_unexpected(loaded.error());
+    if (auto loaded = driver.check(result, "a bare load"); !loaded) return propagate(loaded);
     libraries.push_back(library);
   }
   const double took = util::milliseconds_since(begin);
@@ -111,11 +111,11 @@ template <class Launch>
 Expected<double> host_us(const jit::Driver& driver, CUstream stream, int launches, const Launch& launch) {
   const util::Moment begin = util::now();
   for (int i = 0; i < launches; ++i) {
-    if (auto launched = launch(); !launched) return tl::make_unexpected(launched.error());
+    if (auto launched = launch(); !launched) return propagate(launched);
   }
   const double took = util::milliseconds_since(begin) * 1000 / launches;
   auto done = driver.check(driver.cuStreamSynchronize(stream), "waiting for the launches");
-  if (!done) return tl::make_unexpected(done.error());
+  if (!done) return propagate(done);
   return took;
 }
 
@@ -130,10 +130,10 @@ class LaunchTimer {
     });
     if (!ready) return ready;
     auto stream = warmup::make_stream(driver);
-    if (!stream) return tl::make_unexpected(stream.error());
+    if (!stream) return propagate(stream);
     stream_ = std::move(*stream);
     auto gemm = service.prepare(kProblem, {1, 64});
-    if (!gemm) return tl::make_unexpected(gemm.error());
+    if (!gemm) return propagate(gemm);
     gemm_.push_back(std::move(gemm).value());
     return driver.check(driver.cuCtxSynchronize(), "clearing");
   }
@@ -151,7 +151,7 @@ class LaunchTimer {
       MaskedArguments ready = arguments(layer++);
       if (fresh) ready.capacity = 64 + layer;
       auto status = gemm_.front().launch(ready, stream());
-      if (!status) return tl::make_unexpected(status.error());
+      if (!status) return propagate(status);
       return {};
     });
   }
@@ -186,14 +186,14 @@ class LaunchTimer {
 
 Expected<void> time_starts(const EngineOptions& options, warmup::GpuSession& session, EngineResult& result) {
   std::vector<double> starts, loads;
-  if (auto first = start_once(options); !first) return tl::make_unexpected(first.error());  // fills the cabinet
+  if (auto first = start_once(options); !first) return propagate(first);  // fills the cabinet
   const auto all = cubins(session);
-  if (!all) return tl::make_unexpected(all.error());
+  if (!all) return propagate(all);
   for (int round = 0; round < options.rounds; ++round) {
     const auto report = start_once(options);
-    if (!report) return tl::make_unexpected(report.error());
+    if (!report) return propagate(report);
     const auto bare = bare_load_ms(session.device->driver(), *all);
-    if (!bare) return tl::make_unexpected(bare.error());
+    if (!bare) return propagate(bare);
     result.kernels = report->loaded;
     starts.push_back(report->milliseconds);
     loads.push_back(*bare);
@@ -208,23 +208,23 @@ Expected<void> time_launches(const EngineOptions& options, warmup::GpuSession& s
   ServiceOptions service_options;
   service_options.cache_root = options.cache;
   auto service = Service::open(service_options);
-  if (!service) return tl::make_unexpected(service.error());
+  if (!service) return propagate(service);
   LaunchTimer timer;
   if (auto ready = timer.prepare(driver, service.value()); !ready) return ready;
   const auto spec = jit::spec_for(LaunchTimer::kProblem, jit::select(LaunchTimer::kProblem, 8, {132}), "sm_90a");
   auto provided = jit::provide(spec, *session.compiler, session.cabinet_or_null());
-  if (!provided) return tl::make_unexpected(provided.error());
+  if (!provided) return propagate(provided);
   const auto kernel = jit::load_kernel(session.device, spec, provided->object.payload);
-  if (!kernel) return tl::make_unexpected(kernel.error());
+  if (!kernel) return propagate(kernel);
   if (auto noted = timer.record_launch(session, *kernel); !noted) return noted;
   std::vector<double> ours, fresh, bare;
   for (int round = 0; round < 2 * options.rounds; ++round) {
     const auto one = timer.ours(driver, options.launches, false);
-    if (!one) return tl::make_unexpected(one.error());
+    if (!one) return propagate(one);
     const auto another = timer.ours(driver, options.launches, true);
-    if (!another) return tl::make_unexpected(another.error());
+    if (!another) return propagate(another);
     const auto other = timer.bare(driver, options.launches);
-    if (!other) return tl::make_unexpected(other.error());
+    if (!other) return propagate(other);
     ours.push_back(*one);
     fresh.push_back(*another);
     bare.push_back(*other);
@@ -239,11 +239,11 @@ Expected<void> time_launches(const EngineOptions& options, warmup::GpuSession& s
 
 Expected<EngineResult> run_engine(const EngineOptions& options) {
   auto session = warmup::GpuSession::open(options.cache, {});
-  if (!session) return tl::make_unexpected(session.error());
+  if (!session) return propagate(session);
   const jit::CurrentContext current(*session->device);
   EngineResult result;
-  if (auto timed = time_starts(options, *session, result); !timed) return tl::make_unexpected(timed.error());
-  if (auto timed = time_launches(options, *session, result); !timed) return tl::make_unexpected(timed.error());
+  if (auto timed = time_starts(options, *session, result); !timed) return propagate(timed);
+  if (auto timed = time_launches(options, *session, result); !timed) return propagate(timed);
   return result;
 }
 

@@ -62,7 +62,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
 
 Expected<void> complete(Arguments& arguments) {
   auto cases = bench::read_cases(arguments.cases);
-  if (!cases) return tl::make_unexpected(cases.error());
+  if (!cases) return propagate(cases);
   for (const auto& c : *cases) {
     bool wanted = arguments.filters.empty();
     for (const auto& filter : arguments.filters) wanted = wanted || bench::matches(c, filter);
@@ -71,7 +71,7 @@ Expected<void> complete(Arguments& arguments) {
   if (arguments.options.cases.empty()) return fail(ErrorCode::invalid_argument, "--filter: no case matches");
   for (const auto& text : arguments.configs) {
     auto variant = bench::parse_variant(text);
-    if (!variant) return tl::make_unexpected(variant.error());
+    if (!variant) return propagate(variant);
     arguments.options.variants.push_back(std::move(*variant));
   }
   arguments.options.check = !arguments.no_check;

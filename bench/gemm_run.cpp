@@ -88,7 +88,7 @@ class Run {
 Expected<void> Run::lay_out() {
   for (const Case& c : options_.cases) {
     const auto sizes = group_sizes(c, options_.seed);
-    if (!sizes) return tl::make_unexpected(sizes.error());
+    if (!sizes) return propagate(sizes);
     plans_.push_back(plan_of(c, *sizes));
     for (const Choice& choice : choices(options_, c, num_sms_)) add_entry(c, choice);
   }
@@ -107,10 +107,10 @@ void Run::add_entry(const Case& c, const Choice& choice) {
 Expected<void> Run::open_device() {
   auto verifier = warmup::Verifier::open(session_.device, *session_.compiler, session_.cabinet_or_null(),
                                          {options_.seed, std::chrono::seconds(20), stop_hung});
-  if (!verifier) return tl::make_unexpected(verifier.error());
+  if (!verifier) return propagate(verifier);
   verifier_ = std::move(*verifier);
   auto watch = Stopwatch::make(session_.device->driver(), *verifier_);
-  if (!watch) return tl::make_unexpected(watch.error());
+  if (!watch) return propagate(watch);
   watch_ = std::move(*watch);
   return verifier_->reserve(plans_);
 }
@@ -159,7 +159,7 @@ Expected<void> Run::check(Entry& entry) {
   Measurement& m = entry.measurement;
   if (const auto status = verifier_->load(plans_[entry.plan], warmup::Verifier::Operands::keep); !status) return status;
   const auto verdict = verifier_->run(m.c.name + " " + m.config, launch_of(entry));
-  if (!verdict) return tl::make_unexpected(verdict.error());
+  if (!verdict) return propagate(verdict);
   m.difference = verdict->worst_difference;
   m.error_share = verdict->largest_share;
   m.check = verdict->right() ? "ok" : verdict->complaint;
@@ -173,7 +173,7 @@ Expected<void> Run::time_all() {
   const auto empty = watch_->steady_us(
       "an empty kernel", [&](CUstream stream) { return verifier_->kernels().empty(num_sms_, stream); },
       options_.budget_ms);
-  if (!empty) return tl::make_unexpected(empty.error());
+  if (!empty) return propagate(empty);
   empty_us_ = *empty;
   for (int round = 0; round < options_.rounds; ++round) {
     for (Entry& entry : entries_) {
@@ -191,7 +191,7 @@ Expected<void> Run::time(Entry& entry) {
   const int pause_ms = options_.pause_ms > 0 ? options_.pause_ms : m.compute_bound() ? 150 : 50;
   std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
   const auto us = watch_->steady_us(m.c.name + " " + m.config, launch_of(entry), options_.budget_ms);
-  if (!us) return tl::make_unexpected(us.error());
+  if (!us) return propagate(us);
   m.rounds_us.push_back(*us);
   return {};
 }
@@ -220,7 +220,7 @@ std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options, int num_sms)
 
 Expected<GemmResult> run_gemm(warmup::GpuSession& session, const GemmOptions& options) {
   const jit::CurrentContext current(*session.device);
-  if (const auto status = current.status(); !status) return tl::make_unexpected(status.error());
+  if (const auto status = current.status(); !status) return propagate(status);
   Run run(session, options);
   return run();
 }

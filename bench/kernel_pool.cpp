@@ -18,9 +18,9 @@ Expected<jit::LaunchableKernel> KernelPool::get(const jit::KernelSpec& spec) {
   const auto known = loaded_.find(spec);
   if (known != loaded_.end()) return known->second.launchable;
   const auto provided = jit::provide(spec, *session_->compiler, session_->cabinet_or_null());
-  if (!provided) return tl::make_unexpected(provided.error());
+  if (!provided) return propagate(provided);
   auto kernel = jit::load_kernel(session_->device, spec, provided->object.payload);
-  if (!kernel) return tl::make_unexpected(kernel.error());
+  if (!kernel) return propagate(kernel);
   return loaded_.emplace(spec, std::move(*kernel)).first->second.launchable;
 }
 

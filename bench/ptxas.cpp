@@ -87,7 +87,7 @@ Expected<double> time_ptxas(const std::filesystem::path& ptxas, const std::strin
     const auto done = run({ptxas.string(), "-arch=" + architecture, source.string(), "-o",
                            (workspace.folder() / "kernel.cubin").string()});
     const double took = util::milliseconds_since(begin);
-    if (!done) return tl::make_unexpected(done.error());
+    if (!done) return propagate(done);
     best = i == 0 ? took : std::min(best, took);
   }
   return best;

@@ -12,12 +12,12 @@ constexpr double kFlushUs = 80;  // about what one flush takes
 
 Expected<Stopwatch> Stopwatch::make(const jit::Driver& driver, const warmup::Verifier& verifier) {
   Stopwatch watch(driver, verifier);
-  if (const auto room = watch.flushed_.reserve(driver, kFlushedBytes); !room) return tl::make_unexpected(room.error());
+  if (const auto room = watch.flushed_.reserve(driver, kFlushedBytes); !room) return propagate(room);
   for (int i = 0; i < kMostLaunches; ++i) {
     auto start = warmup::make_event(driver);
-    if (!start) return tl::make_unexpected(start.error());
+    if (!start) return propagate(start);
     auto end = warmup::make_event(driver);
-    if (!end) return tl::make_unexpected(end.error());
+    if (!end) return propagate(end);
     watch.events_.emplace_back(std::move(*start), std::move(*end));
   }
   return watch;
@@ -44,7 +44,7 @@ Expected<double> Stopwatch::median_us(const std::string& what, const Launch& lau
     status = driver_->check(driver_->cuEventElapsedTime(&times[i], events_[i].first.get(), events_[i].second.get()),
                             "cuEventElapsedTime");
   }
-  if (!status) return tl::make_unexpected(status.error());
+  if (!status) return propagate(status);
   std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(count / 2), times.end());
   return 1e3 * static_cast<double>(times[count / 2]);
 }

@@ -58,7 +58,7 @@ Expected<Variant> parse_variant(const std::string& text) {
   std::istringstream parts(at == std::string::npos ? text : text.substr(at + 1));
   for (std::string part; std::getline(parts, part, ',');) {
     auto field = parse_field(part);
-    if (!field) return tl::make_unexpected(field.error());
+    if (!field) return propagate(field);
     variant.fields.push_back(std::move(*field));
   }
   if (variant.fields.empty()) return fail(ErrorCode::invalid_argument, "--config: \"" + text + "\" changes nothing");

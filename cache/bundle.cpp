@@ -20,11 +20,11 @@ Expected<void> check_owner(const fs::path& path, const util::File& file) {
 
 Expected<BundleContents> read_contents(const util::OpenedFile& opened, const fs::path& path) {
   const auto start = util::read_at(opened.file, 0, bundle_head_bytes, path);
-  if (!start) return tl::make_unexpected(start.error());
+  if (!start) return propagate(start);
   const auto head = BundleContents::parse_head(*start, opened.bytes);
-  if (!head) return tl::make_unexpected(head.error());
+  if (!head) return propagate(head);
   auto front = util::read_at(opened.file, 0, static_cast<std::size_t>(head->front_bytes()), path);
-  if (!front) return tl::make_unexpected(front.error());
+  if (!front) return propagate(front);
   return BundleContents::parse(std::move(*front), opened.bytes);
 }
 
@@ -48,15 +48,15 @@ Expected<Bundle> Bundle::open(const fs::path& path, const std::optional<VerifyKe
   Bundle bundle;
   bundle.path_ = path;
   auto opened = util::open_file(path);
-  if (!opened) return tl::make_unexpected(std::move(opened.error()));
+  if (!opened) return propagate(opened);
   if (trusted_only) {
-    if (auto trusted = check_owner(path, opened->file); !trusted) return tl::make_unexpected(trusted.error());
+    if (auto trusted = check_owner(path, opened->file); !trusted) return propagate(trusted);
   }
   auto contents = read_contents(*opened, path);
-  if (!contents) return tl::make_unexpected(about(path, std::move(contents.error())));
+  if (!contents) return fail(about(path, std::move(contents.error())));
   if (key) {
     if (auto good = check_signature(*contents, *key); !good) {
-      return tl::make_unexpected(about(path, std::move(good.error())));
+      return fail(about(path, std::move(good.error())));
     }
   }
   bundle.file_ = std::move(opened->file);
@@ -67,12 +67,12 @@ Expected<Bundle> Bundle::open(const fs::path& path, const std::optional<VerifyKe
 Expected<Object> Bundle::load(const BundleRow& row) const {
   const std::uint64_t offset = contents_.head().front_bytes() + row.offset;
   const auto blob = util::read_at(file_, offset, static_cast<std::size_t>(row.blob_bytes), path_);
-  if (!blob) return tl::make_unexpected(blob.error());
+  if (!blob) return propagate(blob);
   auto object = decode_blob(*blob, row);
   if (object) return object;
   Error error = std::move(object.error());
   error.message = fmt::format("entry {}: {}", row.key.hex(), error.message);
-  return tl::make_unexpected(about(path_, std::move(error)));
+  return fail(about(path_, std::move(error)));
 }
 
 Expected<Object> Bundle::read(const Key& key) const {

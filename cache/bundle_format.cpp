@@ -106,7 +106,7 @@ Expected<BundleHead> BundleContents::parse_head(std::string_view bytes, std::uin
 
 Expected<BundleContents> BundleContents::parse(std::string front, std::uint64_t file_bytes) {
   const auto head = parse_head(front, file_bytes);
-  if (!head) return tl::make_unexpected(head.error());
+  if (!head) return propagate(head);
   if (front.size() != head->front_bytes()) return damaged("the table of contents is not whole");
   BundleContents contents;
   contents.head_ = *head;
@@ -116,7 +116,7 @@ Expected<BundleContents> BundleContents::parse(std::string front, std::uint64_t 
   if (util::sha256(rows) != Fields(part.substr(rows.size())).digest()) {
     return damaged("the check of the table of contents is wrong");
   }
-  if (auto checked = check_rows(contents); !checked) return tl::make_unexpected(checked.error());
+  if (auto checked = check_rows(contents); !checked) return propagate(checked);
   return contents;
 }
 
@@ -169,7 +169,7 @@ Expected<Object> decode_blob(std::string_view blob, const BundleRow& row) {
   // First of all: nothing but what the table of contents stands for reaches the decompressor.
   if (blob.size() != row.blob_bytes || util::sha256(blob) != row.digest) return damaged("the blob's digest is wrong");
   auto bytes = decompress(blob, row.object_bytes);
-  if (!bytes) return tl::make_unexpected(std::move(bytes.error()));
+  if (!bytes) return propagate(bytes);
   auto object = decode_object(std::move(*bytes), row.key);
   if (object && object->facts.arch != row.arch) {
     return damaged(fmt::format("the object is for {}, not {}", object->facts.arch, row.arch));

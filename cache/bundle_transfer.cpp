@@ -12,7 +12,7 @@ namespace {
 
 Expected<void> check_all(const Bundle& bundle) {
   for (std::uint64_t i = 0; i < bundle.contents().size(); ++i) {
-    if (const auto object = bundle.read_row(i); !object) return tl::make_unexpected(object.error());
+    if (const auto object = bundle.read_row(i); !object) return propagate(object);
   }
   return {};
 }
@@ -21,9 +21,9 @@ Expected<void> check_all(const Bundle& bundle) {
 Expected<bool> import_row(const Bundle& bundle, std::uint64_t i, Cabinet& cabinet) {
   const Key key = bundle.contents().row(i).key;
   const auto object = bundle.read_row(i);
-  if (!object) return tl::make_unexpected(object.error());
+  if (!object) return propagate(object);
   if (!cabinet.takes(key, object->facts)) return false;
-  if (auto published = cabinet.publish(key, *object); !published) return tl::make_unexpected(published.error());
+  if (auto published = cabinet.publish(key, *object); !published) return propagate(published);
   return true;
 }
 
@@ -51,23 +51,23 @@ Expected<ExportReport> export_bundle(const Cabinet& cabinet, const std::vector<K
   BundleWriter writer;
   for (const Key& each : keys) {
     const auto object = cabinet.load(each);
-    if (!object) return tl::make_unexpected(object.error());
-    if (auto added = writer.add(each, *object); !added) return tl::make_unexpected(added.error());
+    if (!object) return propagate(object);
+    if (auto added = writer.add(each, *object); !added) return propagate(added);
   }
   ExportReport report{writer.entries(), 0, writer.object_bytes()};
   const std::vector<std::string> pieces = std::move(writer).finish(key);
   for (const std::string& piece : pieces) report.bytes += piece.size();
   auto written = util::replace_file(util::system_calls(), file, {pieces.begin(), pieces.end()});
-  if (!written) return tl::make_unexpected(std::move(written.error()));
+  if (!written) return propagate(written);
   return report;
 }
 
 Expected<ImportReport> import_bundle(const Bundle& bundle, const std::filesystem::path& root,
                                      Surroundings surroundings) {
-  if (auto whole = check_all(bundle); !whole) return tl::make_unexpected(std::move(whole.error()));
+  if (auto whole = check_all(bundle); !whole) return propagate(whole);
   if (bundle.contents().size() == 0) return ImportReport{};
   auto cabinet = Cabinet::open(root, true, surroundings);
-  if (!cabinet) return tl::make_unexpected(std::move(cabinet.error()));
+  if (!cabinet) return propagate(cabinet);
   std::vector<bool> imports;
   for (std::uint64_t i = 0; i < bundle.contents().size(); ++i) {
     auto imported = import_row(bundle, i, *cabinet);
@@ -77,7 +77,7 @@ Expected<ImportReport> import_bundle(const Bundle& bundle, const std::filesystem
     }
     Error error = std::move(imported.error());
     error.message += fmt::format("; {} of {} entries are in the cabinet", i, bundle.contents().size());
-    return tl::make_unexpected(std::move(error));
+    return fail(std::move(error));
   }
   return report_on(bundle.contents(), imports, *cabinet);
 }

@@ -14,10 +14,10 @@ Expected<void> BundleWriter::add(const Key& key, const Object& object) {
                             object.facts.arch));
   }
   const auto footer = encode_footer(key, object);
-  if (!footer) return tl::make_unexpected(footer.error());
+  if (!footer) return propagate(footer);
   const std::uint64_t object_bytes = object.payload.size() + footer->size();
   auto blob = compress(object.payload + *footer);
-  if (!blob) return tl::make_unexpected(std::move(blob.error()));
+  if (!blob) return propagate(blob);
   if (entries_.size() == max_bundle_entries || objects_bytes_ + object_bytes > max_bundle_bytes ||
       blobs_bytes_ + blob->size() > max_bundle_bytes) {
     return fail(ErrorCode::invalid_argument,

@@ -64,7 +64,7 @@ Cabinet::~Cabinet() = default;
 
 Expected<Cabinet> Cabinet::open(const std::filesystem::path& root, bool create, Surroundings surroundings) {
   auto opened = open_root(root, create, surroundings.calls);
-  if (!opened) return tl::make_unexpected(opened.error());
+  if (!opened) return propagate(opened);
   return Cabinet(std::make_unique<State>(std::move(*opened), surroundings));
 }
 
@@ -91,7 +91,7 @@ Expected<Stack> Cabinet::open_stack(const std::filesystem::path& root, bool crea
     }
   }
   if (!cabinet && errors.empty()) return fail(ErrorCode::cache_unusable, "no folder is named for the cabinet");
-  if (!cabinet) return tl::make_unexpected(std::move(errors.front()));
+  if (!cabinet) return fail(std::move(errors.front()));
   Stack stack{std::move(*cabinet), {}};
   for (Error& error : errors) stack.problems.push_back(std::move(error.message));
   return stack;
@@ -104,7 +104,7 @@ const std::string& Cabinet::notice() const { return state_->root.notice; }
 
 Expected<void> Cabinet::add_layer(const std::filesystem::path& path) {
   auto opened = open_folder_or_bundle(path, state_->surroundings);
-  if (!opened) return tl::make_unexpected(std::move(opened.error()));
+  if (!opened) return propagate(opened);
   state_->layers.push_back(std::move(opened->layer));
   return {};
 }
@@ -163,7 +163,7 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
       restore_root(state_->root.layout, state_->calls).and_then([&] { return state_->store_object(key, object); });
   if (!published) {
     state_->tally.add(change.counted);
-    return tl::make_unexpected(published.error());
+    return propagate(published);
   }
   if (*published == util::Published::first) {
     change.put = {make_entry(key, state_->store.size(key), object, nullptr)};
@@ -184,7 +184,7 @@ Expected<void> Cabinet::publish(const Key& key, const Object& object, Origin ori
 Expected<void> Cabinet::check(const Key& key) const {
   const auto object = load(key);
   if (object) return {};
-  return tl::make_unexpected(object.error());
+  return propagate(object);
 }
 
 Expected<Object> Cabinet::load(const Key& key) const {
@@ -219,13 +219,13 @@ void Cabinet::drop_coverage(const std::vector<Coverage>& coverages) {
 }
 
 Expected<Removal> Cabinet::remove(const Key& key) {
-  if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+  if (auto writable = state_->require_writable(); !writable) return propagate(writable);
   const auto object = state_->store.remove(key);
-  if (!object) return tl::make_unexpected(object.error());
+  if (!object) return propagate(object);
   static_cast<void>(drop_pin(state_->calls, state_->root.layout, key));
   const auto row = state_->index.erase(key);
   const bool lacks_row = !row && !state_->index.lacks_locks();  // without locks there are no rows
-  if (lacks_row && !*object) return tl::make_unexpected(row.error());
+  if (lacks_row && !*object) return propagate(row);
   if (lacks_row) return Removal{row.error().message};
   if (*object || row.value_or(false)) return Removal{};
   return fail(ErrorCode::not_found, fmt::format("there is no entry {}", key.hex()));

@@ -57,13 +57,13 @@ void Cabinet::State::write_evictions(Collection& collection, IndexChange change)
 
 Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run) const {
   auto survey = take_survey(dry_run ? Looking::changes_nothing : Looking::mends);
-  if (!survey) return tl::make_unexpected(survey.error());
+  if (!survey) return propagate(survey);
   // Without locks there is no index, and what was made first goes first: to remove an object takes no lock.
   if (!survey->index_problem.empty() && !index.lacks_locks()) {
     return fail(ErrorCode::io,
                 survey->index_problem + "; without it nobody knows what was used last: nothing is evicted");
   }
-  if (auto marked = mark_kept(survey->entries); !marked) return tl::make_unexpected(marked.error());
+  if (auto marked = mark_kept(survey->entries); !marked) return propagate(marked);
   const std::int64_t now = clock.seconds();
   Collection collection;
   if (dry_run) {
@@ -106,7 +106,7 @@ void Cabinet::State::keep_within_limits(const Totals& totals) const {
 
 Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
   if (dry_run) return state_->collect(limits, true);
-  if (auto whole = state_->require_whole(); !whole) return tl::make_unexpected(whole.error());
+  if (auto whole = state_->require_whole(); !whole) return propagate(whole);
   // Two that list the root at once evict too much between them. One that is stuck, or a file system without locks, is
   // no reason to evict nothing.
   const auto turn =
@@ -128,7 +128,7 @@ Expected<void> Cabinet::pin(const Key& key) {
 Expected<void> Cabinet::unpin(const Key& key) {
   if (auto writable = state_->require_writable(); !writable) return writable;
   const auto dropped = drop_pin(state_->calls, state_->root.layout, key);
-  if (!dropped) return tl::make_unexpected(dropped.error());
+  if (!dropped) return propagate(dropped);
   if (*dropped) return {};
   return fail(ErrorCode::not_found, fmt::format("the entry {} is not pinned", key.hex()));
 }

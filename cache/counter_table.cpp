@@ -10,11 +10,11 @@ using Values = std::map<std::string, std::int64_t>;
 
 SqlExpected<Values> read_values(Database& database) {
   auto statement = database.prepare("SELECT name, value FROM counters");
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   Values values;
   while (true) {
     const auto row = statement->step();
-    if (!row) return tl::make_unexpected(row.error());
+    if (!row) return propagate(row);
     if (!*row) return values;
     values[statement->text(0)] = statement->count(1);
   }
@@ -24,7 +24,7 @@ SqlExpected<Values> read_values(Database& database) {
 
 SqlExpected<Counters> read_counters(Database& database) {
   auto values = read_values(database);
-  if (!values) return tl::make_unexpected(values.error());
+  if (!values) return propagate(values);
   Counters counters;
   for (const CounterField& field : counter_fields) counters.*field.value = (*values)[field.name];
   return counters;
@@ -34,7 +34,7 @@ SqlExpected<void> add_counters(Database& database, const Counters& counted) {
   auto statement = database.prepare(
       "INSERT INTO counters (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + "
       "excluded.value");
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   for (const CounterField& field : counter_fields) {
     if (counted.*field.value == 0) continue;
     statement->reset();
@@ -45,7 +45,7 @@ SqlExpected<void> add_counters(Database& database, const Counters& counted) {
 
 SqlExpected<Totals> read_totals(Database& database) {
   auto values = read_values(database);
-  if (!values) return tl::make_unexpected(values.error());
+  if (!values) return propagate(values);
   return Totals{(*values)["entries"], (*values)["bytes"]};
 }
 
@@ -57,9 +57,9 @@ SqlExpected<void> recount(Database& database) {
 
 SqlExpected<void> remember_evicted(Database& database, const std::vector<Key>& keys) {
   const auto latest = database.integer("SELECT coalesce(max(turn), 0) FROM evicted");
-  if (!latest) return tl::make_unexpected(latest.error());
+  if (!latest) return propagate(latest);
   auto insert = database.prepare("INSERT OR REPLACE INTO evicted (key, turn) VALUES (?, ?)");
-  if (!insert) return tl::make_unexpected(insert.error());
+  if (!insert) return propagate(insert);
   std::int64_t turn = *latest;
   for (const Key& key : keys) {
     const std::string hex = key.hex();
@@ -67,18 +67,18 @@ SqlExpected<void> remember_evicted(Database& database, const std::vector<Key>& k
     if (auto done = insert->bind(hex).bind(++turn).run(); !done) return done;
   }
   auto trim = database.prepare("DELETE FROM evicted WHERE turn <= ?");
-  if (!trim) return tl::make_unexpected(trim.error());
+  if (!trim) return propagate(trim);
   return trim->bind(turn - max_evicted).run();
 }
 
 SqlExpected<std::int64_t> forget_evicted(Database& database, const std::vector<Key>& keys) {
   auto forget = database.prepare("DELETE FROM evicted WHERE key = ?");
-  if (!forget) return tl::make_unexpected(forget.error());
+  if (!forget) return propagate(forget);
   std::int64_t forgotten = 0;
   for (const Key& key : keys) {
     const std::string hex = key.hex();
     forget->reset();
-    if (auto done = forget->bind(hex).run(); !done) return tl::make_unexpected(done.error());
+    if (auto done = forget->bind(hex).run(); !done) return propagate(done);
     forgotten += database.changes();
   }
   return forgotten;
@@ -86,11 +86,11 @@ SqlExpected<std::int64_t> forget_evicted(Database& database, const std::vector<K
 
 SqlExpected<std::vector<Key>> read_evicted(Database& database) {
   auto statement = database.prepare("SELECT key FROM evicted ORDER BY key");
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   std::vector<Key> keys;
   while (true) {
     const auto row = statement->step();
-    if (!row) return tl::make_unexpected(row.error());
+    if (!row) return propagate(row);
     if (!*row) return keys;
     if (const auto key = Key::from_hex(statement->text(0))) keys.push_back(*key);
   }

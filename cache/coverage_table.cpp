@@ -52,7 +52,7 @@ std::optional<Coverage> read_row(const Statement& row) {
 SqlExpected<void> insert(Database& database, const Coverage& coverage) {
   auto statement =
       database.prepare("INSERT OR REPLACE INTO coverage (id, subject, keys, recorded, digest) VALUES (?,?,?,?,?)");
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   const std::string id = util::sha256_hex(coverage.subject);
   const std::string keys = keys_to_json(coverage.keys);
   const std::string digest = digest_of(coverage.subject, keys, coverage.recorded);
@@ -65,7 +65,7 @@ SqlExpected<void> drop_oldest(Database& database, std::int64_t now) {
   auto statement = database.prepare(
       "DELETE FROM coverage WHERE id NOT IN "
       "(SELECT id FROM coverage ORDER BY recorded > ?, recorded DESC, id LIMIT ?)");
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   return statement->bind(now).bind(max_coverages).run();
 }
 
@@ -73,11 +73,11 @@ SqlExpected<void> drop_oldest(Database& database, std::int64_t now) {
 
 SqlExpected<std::vector<Coverage>> read_coverage(Database& database) {
   auto statement = database.prepare("SELECT subject, keys, recorded, digest FROM coverage ORDER BY recorded DESC, id");
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   std::vector<Coverage> coverages;
   while (true) {
     const auto row = statement->step();
-    if (!row) return tl::make_unexpected(row.error());
+    if (!row) return propagate(row);
     if (!*row) return coverages;
     if (auto coverage = read_row(*statement)) coverages.push_back(std::move(*coverage));
   }
@@ -90,7 +90,7 @@ SqlExpected<void> put_coverage(Database& database, const Coverage& coverage) {
 
 SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>& coverages) {
   auto statement = database.prepare("DELETE FROM coverage WHERE digest = ?");
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   for (const Coverage& coverage : coverages) {
     const std::string digest = digest_of(coverage.subject, keys_to_json(coverage.keys), coverage.recorded);
     statement->reset();
@@ -101,7 +101,7 @@ SqlExpected<void> drop_coverage(Database& database, const std::vector<Coverage>&
 
 SqlExpected<void> drop_coverage_of(Database& database, const std::vector<Key>& keys) {
   auto coverages = read_coverage(database);
-  if (!coverages) return tl::make_unexpected(coverages.error());
+  if (!coverages) return propagate(coverages);
   const std::set<Key> gone(keys.begin(), keys.end());
   std::erase_if(*coverages, [&](const Coverage& one) {
     return std::none_of(one.keys.begin(), one.keys.end(), [&](const Key& key) { return gone.contains(key); });

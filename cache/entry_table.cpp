@@ -144,17 +144,17 @@ SqlExpected<bool> has_compilers(Database& database) {
 
 SqlExpected<Index::Rows> read_rows(Database& database) {
   auto check = database.text("PRAGMA quick_check(1)");
-  if (!check) return tl::make_unexpected(check.error());
+  if (!check) return propagate(check);
   if (*check != "ok") return damaged(*check);
   const auto whole = has_compilers(database);
-  if (!whole) return tl::make_unexpected(whole.error());
+  if (!whole) return propagate(whole);
   auto statement = database.prepare(*whole ? select_rows : select_early_rows);
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   Index::Rows rows;
   Checker checker;
   while (true) {
     const auto row = statement->step();
-    if (!row) return tl::make_unexpected(row.error());
+    if (!row) return propagate(row);
     if (!*row) break;
     const auto key = Key::from_hex(statement->text(0));
     if (!key) return damaged("a row's key is not a key");
@@ -169,7 +169,7 @@ SqlExpected<Index::Rows> read_rows(Database& database) {
 
 SqlExpected<void> put_rows(Database& database, const std::vector<Entry>& entries) {
   auto insert = database.prepare(put_row);
-  if (!insert) return tl::make_unexpected(insert.error());
+  if (!insert) return propagate(insert);
   for (const Entry& entry : entries) {
     if (auto done = put(*insert, entry); !done) return done;
   }
@@ -178,19 +178,19 @@ SqlExpected<void> put_rows(Database& database, const std::vector<Entry>& entries
 
 SqlExpected<void> distrust_row(Database& database, const Key& key) {
   auto update = database.prepare("UPDATE entries SET row_digest = '', digest = '' WHERE key = ?");
-  if (!update) return tl::make_unexpected(update.error());
+  if (!update) return propagate(update);
   const std::string hex = key.hex();
   return update->bind(hex).run();
 }
 
 SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& keys) {
   auto remove = database.prepare("DELETE FROM entries WHERE key = ?");
-  if (!remove) return tl::make_unexpected(remove.error());
+  if (!remove) return propagate(remove);
   std::int64_t dropped = 0;
   for (const Key& key : keys) {
     const std::string hex = key.hex();
     remove->reset();
-    if (auto done = remove->bind(hex).run(); !done) return tl::make_unexpected(done.error());
+    if (auto done = remove->bind(hex).run(); !done) return propagate(done);
     dropped += database.changes();
   }
   return dropped;
@@ -198,7 +198,7 @@ SqlExpected<std::int64_t> drop_rows(Database& database, const std::vector<Key>& 
 
 SqlExpected<void> set_used(Database& database, const std::vector<Key>& keys, std::int64_t now) {
   auto update = database.prepare("UPDATE entries SET last_used = ? WHERE key = ?");
-  if (!update) return tl::make_unexpected(update.error());
+  if (!update) return propagate(update);
   for (const Key& key : keys) {
     const std::string hex = key.hex();
     update->reset();
@@ -210,12 +210,12 @@ SqlExpected<void> set_used(Database& database, const std::vector<Key>& keys, std
 SqlExpected<std::vector<Key>> add_hits(Database& database, const std::vector<Key>& keys, std::int64_t now) {
   std::vector<Key> without_row;
   auto update = database.prepare("UPDATE entries SET hits = hits + 1, last_used = max(last_used, ?) WHERE key = ?");
-  if (!update) return tl::make_unexpected(update.error());
+  if (!update) return propagate(update);
   for (const Key& key : keys) {
     const std::string hex = key.hex();
     update->reset();
     if (auto done = update->bind(std::max(now, first_moment)).bind(hex).run(); !done)
-      return tl::make_unexpected(done.error());
+      return propagate(done);
     if (database.changes() == 0) without_row.push_back(key);
   }
   return without_row;

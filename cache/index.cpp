@@ -47,11 +47,11 @@ bool is_known(std::int64_t version) { return version >= oldest_version && versio
 // The look and the making are one transaction, so that of several processes one makes them.
 SqlExpected<void> make_schema(Database& database) {
   auto transaction = Transaction::begin(database);
-  if (!transaction) return tl::make_unexpected(transaction.error());
+  if (!transaction) return propagate(transaction);
   const auto version = database.integer("PRAGMA user_version");
-  if (!version) return tl::make_unexpected(version.error());
+  if (!version) return propagate(version);
   const auto tables = database.integer("SELECT count(*) FROM sqlite_master");
-  if (!tables) return tl::make_unexpected(tables.error());
+  if (!tables) return propagate(tables);
   const bool fresh = *version == 0 && *tables == 0;
   if (!fresh && !is_known(*version)) return unknown_version(*version);
   std::vector<const char*> statements;
@@ -60,7 +60,7 @@ SqlExpected<void> make_schema(Database& database) {
   if (*version < counters_version) statements.push_back(counters_schema);
   if (*version < index_schema_version) statements.push_back(set_version);
   const auto whole = fresh ? false : has_compilers(database);
-  if (!whole) return tl::make_unexpected(whole.error());
+  if (!whole) return propagate(whole);
   if (!*whole) statements.push_back(compilers_schema);
   for (const char* statement : statements) {
     if (auto made = database.run(statement); !made) return made;
@@ -93,31 +93,31 @@ SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds pa
   if (!database) return database;
   // Before anything that writes.
   const auto version = database->integer("PRAGMA user_version");
-  if (!version) return tl::make_unexpected(version.error());
+  if (!version) return propagate(version);
   if (is_newer(*version)) return unknown_version(*version);
   // Of a new file: a row is some 2 KB, and pages of the usual 4 KB would hold it in two places, at twice the size.
   for (const char* setting :
        {"PRAGMA page_size = 16384", "PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {
-    if (auto set = database->run(setting); !set) return tl::make_unexpected(set.error());
+    if (auto set = database->run(setting); !set) return propagate(set);
   }
   if (*version == index_schema_version) {
     const auto whole = has_compilers(*database);
-    if (!whole) return tl::make_unexpected(whole.error());
+    if (!whole) return propagate(whole);
     if (*whole) return database;
   }
-  if (auto made = make_schema(*database); !made) return tl::make_unexpected(made.error());
+  if (auto made = make_schema(*database); !made) return propagate(made);
   return database;
 }
 
 // Whether a file that somebody found damaged still is, and can be written.
 SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience, util::SystemCalls& calls) {
   auto database = connect(layout, patience, calls);
-  if (!database) return tl::make_unexpected(database.error());
-  if (const auto rows = read_rows(*database); !rows) return tl::make_unexpected(rows.error());
-  if (const auto coverage = read_coverage(*database); !coverage) return tl::make_unexpected(coverage.error());
-  if (const auto counters = read_counters(*database); !counters) return tl::make_unexpected(counters.error());
+  if (!database) return propagate(database);
+  if (const auto rows = read_rows(*database); !rows) return propagate(rows);
+  if (const auto coverage = read_coverage(*database); !coverage) return propagate(coverage);
+  if (const auto counters = read_counters(*database); !counters) return propagate(counters);
   const auto transaction = Transaction::begin(*database);
-  if (!transaction) return tl::make_unexpected(transaction.error());
+  if (!transaction) return propagate(transaction);
   return {};
 }
 
@@ -128,9 +128,9 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
 template <class Work>
 auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {
-    if (auto usable = check_locks(); !usable) return tl::make_unexpected(usable.error());
+    if (auto usable = check_locks(); !usable) return propagate(usable);
     auto database = connect(layout_, patience(), calls_);
-    if (!database) return tl::make_unexpected(database.error());
+    if (!database) return propagate(database);
     return work(*database);
   };
   const auto gate = enter_index();
@@ -138,7 +138,7 @@ auto Index::with_database(Work work) const -> decltype(work(std::declval<Databas
   if (outcome) return outcome;
   if (outcome.error().failure == SqlFailure::moved) return noted(attempt());
   if (outcome.error().failure != SqlFailure::damaged) return outcome;
-  if (auto replaced = noted(replace_damaged()); !replaced) return tl::make_unexpected(replaced.error());
+  if (auto replaced = noted(replace_damaged()); !replaced) return propagate(replaced);
   return noted(attempt());
 }
 
@@ -209,15 +209,15 @@ template <class Work>
 auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto gate = enter_index();
   // Without locks there is no file either, and that is not what is wrong.
-  if (auto usable = check_locks(); !usable) return tl::make_unexpected(usable.error());
+  if (auto usable = check_locks(); !usable) return propagate(usable);
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
     return tl::make_unexpected(SqlError{SqlFailure::absent, "there is no such file"});
   }
   auto database = Database::open(layout_.index(), Database::Mode::read_only, patience());
-  if (!database) return tl::make_unexpected(database.error());
+  if (!database) return propagate(database);
   const auto version = noted(database->integer("PRAGMA user_version"));
-  if (!version) return tl::make_unexpected(version.error());
+  if (!version) return propagate(version);
   if (*version == 0 && fs::file_size(layout_.index(), error) == 0) {  // its maker was killed, or the disk was full
     return tl::make_unexpected(SqlError{SqlFailure::absent, "nothing is written in it yet"});
   }
@@ -236,10 +236,10 @@ template <class Work>
 auto Index::change(Work work) const -> decltype(work(std::declval<Database&>())) {
   return with_database([&](Database& database) -> decltype(work(database)) {
     auto transaction = Transaction::begin(database);
-    if (!transaction) return tl::make_unexpected(transaction.error());
+    if (!transaction) return propagate(transaction);
     auto outcome = work(database);
     if (!outcome) return outcome;
-    if (auto done = transaction->commit(); !done) return tl::make_unexpected(done.error());
+    if (auto done = transaction->commit(); !done) return propagate(done);
     return outcome;
   });
 }
@@ -247,19 +247,19 @@ auto Index::change(Work work) const -> decltype(work(std::declval<Database&>()))
 Expected<Totals> Index::apply(const IndexChange& wanted) const {
   return translate(change([&](Database& database) -> SqlExpected<Totals> {
     const auto forgotten = forget_evicted(database, wanted.missed);
-    if (!forgotten) return tl::make_unexpected(forgotten.error());
+    if (!forgotten) return propagate(forgotten);
     Counters counted = wanted.counted;
     counted.evicted_misses += *forgotten;
-    if (auto done = put_rows(database, wanted.put); !done) return tl::make_unexpected(done.error());
-    if (auto done = set_used(database, wanted.ahead, wanted.now); !done) return tl::make_unexpected(done.error());
+    if (auto done = put_rows(database, wanted.put); !done) return propagate(done);
+    if (auto done = set_used(database, wanted.ahead, wanted.now); !done) return propagate(done);
     for (const auto* keys : {&wanted.drop, &wanted.evicted}) {
-      if (auto done = drop_rows(database, *keys); !done) return tl::make_unexpected(done.error());
+      if (auto done = drop_rows(database, *keys); !done) return propagate(done);
     }
     if (!wanted.evicted.empty()) {
-      if (auto done = remember_evicted(database, wanted.evicted); !done) return tl::make_unexpected(done.error());
-      if (auto done = drop_coverage_of(database, wanted.evicted); !done) return tl::make_unexpected(done.error());
+      if (auto done = remember_evicted(database, wanted.evicted); !done) return propagate(done);
+      if (auto done = drop_coverage_of(database, wanted.evicted); !done) return propagate(done);
     }
-    if (auto done = add_counters(database, counted); !done) return tl::make_unexpected(done.error());
+    if (auto done = add_counters(database, counted); !done) return propagate(done);
     return read_totals(database);
   }));
 }
@@ -275,7 +275,7 @@ Expected<void> Index::recount() const {
 Expected<std::vector<Key>> Index::add_hits(const std::vector<Key>& keys, std::int64_t now,
                                            const Counters& counted) const {
   return translate(change([&](Database& database) -> SqlExpected<std::vector<Key>> {
-    if (auto done = add_counters(database, counted); !done) return tl::make_unexpected(done.error());
+    if (auto done = add_counters(database, counted); !done) return propagate(done);
     return cache::add_hits(database, keys, now);
   }));
 }
@@ -283,7 +283,7 @@ Expected<std::vector<Key>> Index::add_hits(const std::vector<Key>& keys, std::in
 Expected<bool> Index::erase(const Key& key) const {
   return translate(change([&](Database& database) -> SqlExpected<bool> {
     const auto dropped = drop_rows(database, {key});
-    if (!dropped) return tl::make_unexpected(dropped.error());
+    if (!dropped) return propagate(dropped);
     return *dropped > 0;
   }));
 }
@@ -295,7 +295,7 @@ template <class T>
 Expected<T> Index::read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const {
   auto found = with_database_unchanged([&](Database& database) -> SqlExpected<T> {
     const auto version = database.integer("PRAGMA user_version");
-    if (!version) return tl::make_unexpected(version.error());
+    if (!version) return propagate(version);
     return *version >= first ? read(database) : T();
   });
   if (!found && found.error().failure == SqlFailure::absent) return T();

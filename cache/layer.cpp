@@ -19,11 +19,11 @@ Expected<OpenedLayer> open_bundle(const fs::path& path, const fs::path& key_file
   std::optional<VerifyKey> key;
   if (!key_file.empty()) {
     auto read = VerifyKey::read(key_file);
-    if (!read) return tl::make_unexpected(std::move(read.error()));
+    if (!read) return propagate(read);
     key = std::move(*read);
   }
   auto bundle = Bundle::open(path, key, true);
-  if (!bundle) return tl::make_unexpected(std::move(bundle.error()));
+  if (!bundle) return propagate(bundle);
   return OpenedLayer{std::make_unique<Bundle>(std::move(*bundle)), Root{{path}, Persistence::readonly, reason}, true};
 }
 
@@ -33,7 +33,7 @@ Expected<OpenedLayer> open_folder_or_bundle(const fs::path& path, const Surround
   std::error_code error;  // what cannot be looked at is told as a folder that cannot
   if (fs::is_regular_file(path, error)) return open_bundle(fs::absolute(path, error), outside.bundle_key);
   auto root = open_layer(path);
-  if (!root) return tl::make_unexpected(std::move(root.error()));
+  if (!root) return propagate(root);
   auto store = std::make_unique<ObjectStore>(root->layout, outside.calls, root->own_files_only);
   return OpenedLayer{std::move(store), std::move(*root), false};
 }

@@ -63,14 +63,14 @@ Lease::~Lease() {
 
 Expected<std::set<Key>> read_leases(const Layout& layout) {
   const auto names = names_in(layout.in_use());
-  if (!names) return tl::make_unexpected(names.error());
+  if (!names) return propagate(names);
   std::set<Key> keys;
   for (const std::string& name : *names) {
     const auto path = layout.in_use() / name;
     if (!is_held(path)) continue;
     const auto text = util::read_file(path, max_lease_bytes, false);
     if (text) add_keys(*text, keys);
-    if (!text && text.error().code != ErrorCode::not_found) return tl::make_unexpected(text.error());
+    if (!text && text.error().code != ErrorCode::not_found) return propagate(text);
   }
   return keys;
 }

@@ -64,9 +64,9 @@ Expected<std::int64_t> parse_age_limit(std::string_view text) {
 
 Expected<Limits> limits_from(std::string_view max_size, std::string_view max_entries) {
   const auto bytes = named("CUBINET_CACHE_MAX_SIZE", parse_size_limit(max_size));
-  if (!bytes) return tl::make_unexpected(bytes.error());
+  if (!bytes) return propagate(bytes);
   const auto entries = named("CUBINET_CACHE_MAX_ENTRIES", parse_count_limit(max_entries));
-  if (!entries) return tl::make_unexpected(entries.error());
+  if (!entries) return propagate(entries);
   return Limits{*bytes, *entries, default_limits.age};
 }
 

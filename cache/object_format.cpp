@@ -85,9 +85,9 @@ Expected<void> check_head(const Head& head, std::size_t file_size, std::size_t f
 }  // namespace
 
 Expected<std::string> encode_footer(const Key& key, const Object& object) {
-  if (auto bounded = check_facts(object.facts); !bounded) return tl::make_unexpected(bounded.error());
+  if (auto bounded = check_facts(object.facts); !bounded) return propagate(bounded);
   const auto facts = facts_to_json(object.facts);
-  if (!facts) return tl::make_unexpected(facts.error());
+  if (!facts) return propagate(facts);
   if (object.payload.empty()) return fail(ErrorCode::invalid_argument, "an entry without a payload cannot be stored");
   if (object.payload.size() > max_payload_bytes || object.record.size() > max_record_bytes ||
       facts->size() > max_facts_bytes) {
@@ -115,10 +115,10 @@ Expected<std::string> encode_footer(const Key& key, const Object& object) {
 
 Expected<Object> decode_object(std::string file, const Key& key) {
   const auto footer = find_footer(file);
-  if (!footer) return tl::make_unexpected(footer.error());
+  if (!footer) return propagate(footer);
   const Head head = read_head(*footer);
   if (auto checked = check_head(head, file.size(), footer->size(), key); !checked) {
-    return tl::make_unexpected(checked.error());
+    return propagate(checked);
   }
   if (util::sha256(std::string_view(file).substr(0, head.payload_length)) != head.payload_digest) {
     return damaged("the payload's digest is wrong");
@@ -128,7 +128,7 @@ Expected<Object> decode_object(std::string file, const Key& key) {
   if (util::sha256(object.record) != key.bytes) return damaged("the record is not the key's");
   auto facts = facts_from_json(footer->substr(footer_head_bytes + head.record_length, head.facts_length));
   if (!facts) return damaged("the facts cannot be read");
-  if (auto bounded = check_facts(*facts); !bounded) return tl::make_unexpected(bounded.error());
+  if (auto bounded = check_facts(*facts); !bounded) return propagate(bounded);
   object.facts = std::move(*facts);
   file.resize(head.payload_length);
   object.payload = std::move(file);

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 Expected<Object> read_object(const fs::path& path, const Key& key) {
   auto bytes = util::read_file(path, max_object_bytes, false);
-  if (!bytes) return tl::make_unexpected(bytes.error());
+  if (!bytes) return propagate(bytes);
   return decode_object(std::move(*bytes), key);
 }
 
@@ -70,9 +70,9 @@ Expected<std::optional<Facts>> ObjectStore::facts(const Key& key) const {
   auto object = read(key);
   if (object) return std::move(object->facts);
   if (object.error().code == ErrorCode::not_found) return std::nullopt;
-  if (object.error().code != ErrorCode::invalid_argument) return tl::make_unexpected(object.error());
+  if (object.error().code != ErrorCode::invalid_argument) return propagate(object);
   auto moved = set_damaged_aside(key);
-  if (!moved && exists(key)) return tl::make_unexpected(moved.error());
+  if (!moved && exists(key)) return propagate(moved);
   if (!moved || *moved) return std::nullopt;
   object = read(key);  // a whole one has come in its place
   if (!object) return std::nullopt;
@@ -81,11 +81,11 @@ Expected<std::optional<Facts>> ObjectStore::facts(const Key& key) const {
 
 Expected<util::Published> ObjectStore::publish(const Key& key, const Object& object, const Replaces& replaces) const {
   const auto footer = encode_footer(key, object);
-  if (!footer) return tl::make_unexpected(footer.error());
+  if (!footer) return propagate(footer);
   const fs::path target = layout_.object(key);
-  if (auto made = make_shard(target.parent_path()); !made) return tl::make_unexpected(made.error());
+  if (auto made = make_shard(target.parent_path()); !made) return propagate(made);
   const auto present = facts(key);
-  if (!present) return tl::make_unexpected(present.error());
+  if (!present) return propagate(present);
   const bool replacing = *present && replaces && replaces(**present);
   if (!*present || replacing) {
     const auto existing = replacing ? util::Existing::replaced : util::Existing::kept;
@@ -93,7 +93,7 @@ Expected<util::Published> ObjectStore::publish(const Key& key, const Object& obj
   }
   // Its publisher may not have come to that yet.
   if (auto synced = util::sync_folder(calls_, target.parent_path()); !synced) {
-    return tl::make_unexpected(synced.error());
+    return propagate(synced);
   }
   return util::Published::already_there;
 }
@@ -104,13 +104,13 @@ Expected<bool> ObjectStore::set_damaged_aside(const Key& key) const {
     return util::fail_system("enter", path.parent_path(), ENOTDIR);
   }
   const auto moved = set_aside(calls_, layout_, path, key.hex());
-  if (!moved) return tl::make_unexpected(moved.error());
+  if (!moved) return propagate(moved);
   // Between the look and the move another process may have done the same and published anew.
   if (!read_object(*moved, key)) return true;
   const int linked = calls_.link(moved->native(), path.native());
   if (linked != 0 && errno != EEXIST) return util::fail_system("put back", path, errno);
   calls_.unlink(moved->native());
-  if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) return tl::make_unexpected(synced.error());
+  if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) return propagate(synced);
   return false;
 }
 
@@ -132,7 +132,7 @@ Expected<bool> ObjectStore::remove(const Key& key) const {
   const auto removed = evict(key);
   if (!removed || !*removed) return removed;
   if (auto synced = util::sync_folder(calls_, path.parent_path()); !synced) {
-    return tl::make_unexpected(synced.error());
+    return propagate(synced);
   }
   return true;
 }
@@ -148,7 +148,7 @@ std::int64_t ObjectStore::size(const Key& key) const { return size_of(AT_FDCWD, 
 Expected<Layer::Listing> ObjectStore::list() const {
   Listing listing;
   const auto shards = names_in(layout_.objects());
-  if (!shards) return tl::make_unexpected(shards.error());
+  if (!shards) return propagate(shards);
   for (const std::string& shard : *shards) {
     const fs::path folder = layout_.objects() / shard;
     if (!is_shard(folder)) {

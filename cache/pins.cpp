@@ -24,13 +24,13 @@ Expected<bool> drop_pin(util::SystemCalls& calls, const Layout& layout, const Ke
     if (errno == ENOENT) return false;
     return fail(ErrorCode::io, util::system_message("remove", layout.pin(key), errno));
   }
-  if (auto synced = util::sync_folder(calls, layout.pins()); !synced) return tl::make_unexpected(synced.error());
+  if (auto synced = util::sync_folder(calls, layout.pins()); !synced) return propagate(synced);
   return true;
 }
 
 Expected<std::set<Key>> read_pins(const Layout& layout) {
   const auto names = names_in(layout.pins());
-  if (!names) return tl::make_unexpected(names.error());
+  if (!names) return propagate(names);
   std::set<Key> pins;
   for (const std::string& name : *names) {
     if (const auto key = Key::from_hex(name)) pins.insert(*key);

@@ -41,7 +41,7 @@ Expected<RecordedProblem> read_problem(const Layout& layout, const std::string& 
   }
   const auto text = own_files_only ? util::read_own_file(path, max_problem_bytes)
                                    : util::read_file(path, max_problem_bytes, false);
-  if (!text) return tl::make_unexpected(text.error());
+  if (!text) return propagate(text);
   auto problem = recorded_problem_from(*text);
   if (problem && util::sha256_hex(problem->subject) == name) return *std::move(problem);
   return fail(ErrorCode::invalid_argument, fmt::format("{} is damaged, or not a recorded problem", path.native()));
@@ -77,7 +77,7 @@ Expected<void> write_problem(util::SystemCalls& calls, const Layout& layout, con
   }
   const auto written =
       util::publish_file(calls, layout.tmp(), path_of(layout, problem.subject), {text}, util::Existing::replaced);
-  if (!written) return tl::make_unexpected(written.error());
+  if (!written) return propagate(written);
   return {};
 }
 
@@ -139,7 +139,7 @@ Expected<void> record_problems(util::SystemCalls& calls, const Layout& layout,
 
 Expected<RecordedProblems> read_problems(const Layout& layout, bool own_files_only) {
   auto names = names_in(layout.problems());
-  if (!names) return tl::make_unexpected(names.error());
+  if (!names) return propagate(names);
   std::sort(names->begin(), names->end());
   RecordedProblems read;
   for (const std::string& name : *names) {

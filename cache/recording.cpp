@@ -18,7 +18,7 @@ Expected<RecordedProblems> Cabinet::recorded_problems() const {
 }
 
 Expected<bool> Cabinet::forget_problem(const std::string& subject) {
-  if (auto writable = state_->require_writable(); !writable) return tl::make_unexpected(writable.error());
+  if (auto writable = state_->require_writable(); !writable) return propagate(writable);
   return cache::forget_problem(state_->calls, state_->root.layout, subject);
 }
 

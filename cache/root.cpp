@@ -159,7 +159,7 @@ Expected<void> make_parts(const Layout& layout, util::SystemCalls& calls) {
   }
   if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
   const auto tagged = util::publish_file(calls, layout.tmp(), layout.tag(), {tag_text});
-  if (!tagged) return tl::make_unexpected(tagged.error());
+  if (!tagged) return propagate(tagged);
   return {};
 }
 
@@ -208,7 +208,7 @@ std::string why_not_writable(const Layout& layout) {
 }
 
 Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
-  if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
+  if (auto checked = check_parts(layout); !checked) return propagate(checked);
   Root root{layout, Persistence::on, why_not_writable(layout)};
   if (root.readonly_reason.empty()) {
     // A full disk is a reason too: what is in the cabinet can still be read.
@@ -234,10 +234,10 @@ std::string why_no_cabinet(const Layout& layout) {
 // The text of FORMAT, after marking the folder if it is empty and that is wanted.
 Expected<std::string> read_or_make_format(const Layout& layout, bool create, util::SystemCalls& calls) {
   auto format = read_format(layout);
-  if (!format) return tl::make_unexpected(format.error());
+  if (!format) return propagate(format);
   if (*format) return std::move(**format);
   const auto empty = holds_nothing(layout.root);
-  if (!empty) return tl::make_unexpected(empty.error());
+  if (!empty) return propagate(empty);
   if (!*empty) {
     // Another creator may have marked the folder between the two looks.
     format = read_format(layout);
@@ -245,7 +245,7 @@ Expected<std::string> read_or_make_format(const Layout& layout, bool create, uti
     return unusable(why_no_cabinet(layout));
   }
   if (!create) return fail(ErrorCode::not_found, fmt::format("{} is empty, not a cabinet", layout.root.native()));
-  if (auto marked = mark(layout, calls); !marked) return tl::make_unexpected(marked.error());
+  if (auto marked = mark(layout, calls); !marked) return propagate(marked);
   return std::string(format_text);
 }
 
@@ -261,7 +261,7 @@ Expected<fs::path> absolute_root(const fs::path& path) {
 
 Expected<Place> find_place(const fs::path& path) {
   auto absolute = absolute_root(path);
-  if (!absolute) return tl::make_unexpected(absolute.error());
+  if (!absolute) return propagate(absolute);
   std::error_code error;
   const auto status = fs::symlink_status(*absolute, error);
   if (status.type() == fs::file_type::none) {
@@ -303,18 +303,18 @@ tl::unexpected<Error> absent(const Layout& layout) {
 
 Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& calls) {
   const auto place = find_cabinet(path);
-  if (!place) return tl::make_unexpected(place.error());
+  if (!place) return propagate(place);
   const Layout& layout = place->layout;
   if (!place->exists) {
     if (!create) return absent(layout);
-    if (auto made = make_root_folder(layout.root, calls); !made) return tl::make_unexpected(made.error());
+    if (auto made = make_root_folder(layout.root, calls); !made) return propagate(made);
   }
-  if (auto trusted = check_place(*place); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_place(*place); !trusted) return propagate(trusted);
   auto giving = calls_that_give(layout.root, calls);
   util::SystemCalls& makers = giving ? *giving : calls;
   const auto format = read_or_make_format(layout, create, makers);
-  if (!format) return tl::make_unexpected(format.error());
-  if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
+  if (!format) return propagate(format);
+  if (auto known = check_format(layout, *format); !known) return propagate(known);
   auto root = open_marked(layout, makers);
   if (!root) return root;
   root->giving = std::move(giving);
@@ -324,7 +324,7 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
 
 Expected<void> restore_root(const Layout& layout, util::SystemCalls& calls) {
   const auto format = read_format(layout);
-  if (!format) return tl::make_unexpected(format.error());
+  if (!format) return propagate(format);
   const bool has_all = has_parts(layout);
   if (*format) {
     if (auto known = check_format(layout, **format); !known) return known;  // another one has taken its place
@@ -343,14 +343,14 @@ std::string unexpanded_home(std::string_view path) {
 
 Expected<Root> open_layer(const fs::path& path) {
   const auto place = find_cabinet(path);
-  if (!place) return tl::make_unexpected(place.error());
+  if (!place) return propagate(place);
   const Layout& layout = place->layout;
   if (!place->exists) return absent(layout);
-  if (auto trusted = check_place(*place); !trusted) return tl::make_unexpected(trusted.error());
+  if (auto trusted = check_place(*place); !trusted) return propagate(trusted);
   const auto format = read_or_make_format(layout, false, util::system_calls());  // without `create` it only reads
-  if (!format) return tl::make_unexpected(format.error());
-  if (auto known = check_format(layout, *format); !known) return tl::make_unexpected(known.error());
-  if (auto checked = check_parts(layout); !checked) return tl::make_unexpected(checked.error());
+  if (!format) return propagate(format);
+  if (auto known = check_format(layout, *format); !known) return propagate(known);
+  if (auto checked = check_parts(layout); !checked) return propagate(checked);
   Root root{layout, Persistence::readonly, "it was opened as a layer, to be read alone"};
   note_own_folder(*place, root);
   return root;

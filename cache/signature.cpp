@@ -41,7 +41,7 @@ std::shared_ptr<EVP_PKEY> parse(std::string_view pem, PemReader reader) {
 
 Expected<std::shared_ptr<EVP_PKEY>> read_key(const std::filesystem::path& path, PemReader reader, const char* mend) {
   auto pem = util::read_file(path, max_key_file_bytes);
-  if (!pem) return tl::make_unexpected(pem.error());
+  if (!pem) return propagate(pem);
   auto key = parse(*pem, reader);
   OPENSSL_cleanse(pem->data(), pem->size());
   if (key && EVP_PKEY_get_id(key.get()) == EVP_PKEY_ED25519) return key;
@@ -60,7 +60,7 @@ Expected<SigningKey> SigningKey::read(const std::filesystem::path& path) {
   auto key =
       read_key(path, PEM_read_bio_PrivateKey_ex,
                "Ed25519 private key without a password: `openssl genpkey -algorithm ed25519 -out FILE` makes one");
-  if (!key) return tl::make_unexpected(std::move(key.error()));
+  if (!key) return propagate(key);
   SigningKey result;
   result.key_ = std::move(*key);
   return result;
@@ -82,7 +82,7 @@ std::string SigningKey::sign(std::string_view bytes) const {
 Expected<VerifyKey> VerifyKey::read(const std::filesystem::path& path) {
   auto key = read_key(path, PEM_read_bio_PUBKEY_ex,
                       "Ed25519 public key: `openssl pkey -in PRIVATE -pubout -out FILE` makes it of the private one");
-  if (!key) return tl::make_unexpected(std::move(key.error()));
+  if (!key) return propagate(key);
   VerifyKey result;
   result.key_ = std::move(*key);
   return result;

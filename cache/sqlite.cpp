@@ -72,7 +72,7 @@ SqlExpected<bool> Statement::step() {
 
 SqlExpected<void> Statement::run() {
   const auto stepped = step();
-  if (!stepped) return tl::make_unexpected(stepped.error());
+  if (!stepped) return propagate(stepped);
   return {};
 }
 
@@ -128,17 +128,17 @@ SqlExpected<Statement> Database::prepare(const char* sql) {
 
 SqlExpected<std::int64_t> Database::integer(const char* sql) {
   auto statement = prepare(sql);
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   const auto row = statement->step();
-  if (!row) return tl::make_unexpected(row.error());
+  if (!row) return propagate(row);
   return *row ? statement->integer(0) : 0;
 }
 
 SqlExpected<std::string> Database::text(const char* sql) {
   auto statement = prepare(sql);
-  if (!statement) return tl::make_unexpected(statement.error());
+  if (!statement) return propagate(statement);
   const auto row = statement->step();
-  if (!row) return tl::make_unexpected(row.error());
+  if (!row) return propagate(row);
   return *row ? statement->text(0) : std::string();
 }
 
@@ -149,7 +149,7 @@ std::int64_t Database::changes() const { return sqlite3_changes64(handle_.get())
 SqlExpected<Transaction> Transaction::begin(Database& database) {
   // SQLite would begin one to read in, without a word.
   if (database.is_read_only()) return damaged("it cannot be written");
-  if (auto begun = database.run("BEGIN IMMEDIATE"); !begun) return tl::make_unexpected(begun.error());
+  if (auto begun = database.run("BEGIN IMMEDIATE"); !begun) return propagate(begun);
   return Transaction(database);
 }
 

@@ -61,7 +61,7 @@ Expected<Survey> Cabinet::State::take_survey(Looking looking) const {
   auto reading = std::async([&] { return may_change ? index.rows() : index.rows_unchanged(); });
   const auto listing = first().list();
   auto read = reading.get();
-  if (!listing) return tl::make_unexpected(listing.error());
+  if (!listing) return propagate(listing);
   Index::Rows rows = read ? std::move(*read) : Index::Rows();
   Survey survey;
   // Where none could be made nobody has counted anything.
@@ -77,9 +77,9 @@ Expected<Survey> Cabinet::State::take_survey(Looking looking) const {
 Expected<void> Cabinet::State::mark_kept(std::vector<Entry>& entries) const {
   if (bundle) return {};  // of which nothing goes
   const auto pins = read_pins(root.layout);
-  if (!pins) return tl::make_unexpected(pins.error());
+  if (!pins) return propagate(pins);
   const auto leases = read_leases(root.layout);
-  if (!leases) return tl::make_unexpected(leases.error());
+  if (!leases) return propagate(leases);
   for (Entry& entry : entries) {
     entry.pinned = pins->contains(entry.key);
     entry.in_use = leases->contains(entry.key);
@@ -109,7 +109,7 @@ Expected<std::vector<Entry>> Cabinet::list() { return match({}); }
 
 Expected<std::vector<Entry>> Cabinet::match(std::string_view key_prefix) {
   auto found = survey(key_prefix);
-  if (!found) return tl::make_unexpected(found.error());
+  if (!found) return propagate(found);
   return std::move(found->entries);
 }
 

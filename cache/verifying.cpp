@@ -90,10 +90,10 @@ void check_problems(util::SystemCalls& calls, const Root& root, bool repair, Ver
 
 Expected<VerifyReport> Cabinet::verify(bool repair) {
   if (repair) {
-    if (auto whole = state_->require_whole(); !whole) return tl::make_unexpected(whole.error());
+    if (auto whole = state_->require_whole(); !whole) return propagate(whole);
   }
   const auto listing = state_->first().list();
-  if (!listing) return tl::make_unexpected(listing.error());
+  if (!listing) return propagate(listing);
   VerifyReport report;
   auto rows = state_->index.rows_unchanged();
   // Where there is no object either, nobody has made one yet.

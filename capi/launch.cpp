@@ -46,7 +46,7 @@ cubinet_status launch(const cubinet_gemm* gemm, const Given* given, DataType typ
     Status launched = gemm->gemm.launch(arguments_of(*given), stream);
     if (launched.ok()) [[likely]]
       return {};
-    return tl::make_unexpected(launched.error());
+    return propagate(launched);
   });
 }
 

@@ -92,9 +92,9 @@ Expected<warmup::Request> resolve(const cubinet_request& given, const std::strin
 Expected<Planned> plan_of(const cubinet_request* request, const std::string& root) {
   auto resolved =
       taken(request, "request").and_then([&](const cubinet_request& given) { return resolve(given, root); });
-  if (!resolved) return tl::make_unexpected(resolved.error());
+  if (!resolved) return propagate(resolved);
   auto plan = warmup::make_plan(resolved->plan);
-  if (!plan) return tl::make_unexpected(plan.error());
+  if (!plan) return propagate(plan);
   return Planned{*std::move(resolved), std::move(*plan)};
 }
 

@@ -46,11 +46,11 @@ Expected<void> start(const cubinet_options* options, const cubinet_problem* prob
                      cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report) {
   if (auto there = check_given(service, "service"); !there) return there;
   const auto own = options_of(options);
-  if (!own) return tl::make_unexpected(own.error());
+  if (!own) return propagate(own);
   const auto ranges = wanted(problems, count, gemms, report);
-  if (!ranges) return tl::make_unexpected(ranges.error());
+  if (!ranges) return propagate(ranges);
   auto started = expected(cubinet::start(*own, *ranges));
-  if (!started) return tl::make_unexpected(started.error());
+  if (!started) return propagate(started);
   auto handle = std::make_unique<cubinet_service>(cubinet_service{std::move(started->service)});
   Gemms handles = handles_of(std::move(started->gemms));
   return give_report(started->report, report).map([&] {
@@ -63,10 +63,10 @@ Expected<void> prepare(cubinet_service* service, const cubinet_problem* problems
                        cubinet_gemm** gemms, cubinet_start_report* report) {
   if (auto there = check_given(service, "service"); !there) return there;
   const auto ranges = wanted(problems, count, gemms, report);
-  if (!ranges) return tl::make_unexpected(ranges.error());
+  if (!ranges) return propagate(ranges);
   StartReport own;
   auto prepared = expected(service->service.prepare(*ranges, &own));
-  if (!prepared) return tl::make_unexpected(prepared.error());
+  if (!prepared) return propagate(prepared);
   Gemms handles = handles_of(std::move(*prepared));
   return give_report(own, report).map([&] { hand_over(std::move(handles), gemms); });
 }

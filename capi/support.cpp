@@ -147,8 +147,8 @@ std::string text_or(const char* text, std::string_view otherwise) {
 Expected<ServiceOptions> options_of(const cubinet_options* options) {
   if (options == nullptr) return ServiceOptions::from_environment();
   const auto given = taken(options, "options");
-  if (!given) return tl::make_unexpected(given.error());
-  if (const auto checked = check_options(*given); !checked) return tl::make_unexpected(checked.error());
+  if (!given) return propagate(given);
+  if (const auto checked = check_options(*given); !checked) return propagate(checked);
   ServiceOptions own = given->use_environment != 0 ? ServiceOptions::from_environment() : ServiceOptions{};
   overrule(own, *given);
   return own;
@@ -158,14 +158,14 @@ Expected<std::vector<ProblemRange>> problems_of(const cubinet_problem* problems,
                                                 std::string_view name) {
   std::vector<ProblemRange> own;
   if (count == 0) return own;
-  if (const auto there = check_given(problems, name); !there) return tl::make_unexpected(there.error());
+  if (const auto there = check_given(problems, name); !there) return propagate(there);
   const std::size_t step = problems->size;
   const auto* bytes = reinterpret_cast<const unsigned char*>(problems);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string element = fmt::format("{}[{}]", name, i);
     auto problem = taken(reinterpret_cast<const cubinet_problem*>(bytes + i * step), element)
                        .and_then([&](const cubinet_problem& given) { return problem_of(given, element); });
-    if (!problem) return tl::make_unexpected(problem.error());
+    if (!problem) return propagate(problem);
     own.push_back(*problem);
   }
   return own;

@@ -44,7 +44,7 @@ cubinet_status guarded(Work&& work) noexcept {
 template <class T>
 Expected<T> expected(Result<T>&& result) {
   if (result) return std::move(result).value();
-  return tl::make_unexpected(result.error());
+  return propagate(result);
 }
 
 // invalid_argument when a pointer that has to be given is null; `name` is the argument's.

@@ -58,7 +58,7 @@ Expected<warmup::ExecutionRequest> execution_of(const cubinet_warmup_options& gi
     return fail(ErrorCode::invalid_argument,
                 fmt::format("warmup.memory_budget: {} is no number of bytes", given.memory_budget));
   }
-  if (const auto sound = check_executes(given); !sound) return tl::make_unexpected(sound.error());
+  if (const auto sound = check_executes(given); !sound) return propagate(sound);
   warmup::ExecutionRequest execution;
   execution.execute = given.execute != 0;
   execution.strict = given.strict != 0;
@@ -72,13 +72,13 @@ Expected<warmup::Campaign> campaign_of(const ServiceOptions& options, const cubi
   warmup::Campaign campaign;
   campaign.rooms = util::memory_rooms();
   auto jobs = jobs_of(options.jobs, campaign.rooms);
-  if (!jobs) return tl::make_unexpected(jobs.error());
+  if (!jobs) return propagate(jobs);
   const auto execution = execution_of(given, options.device);
-  if (!execution) return tl::make_unexpected(execution.error());
+  if (!execution) return propagate(execution);
   auto root = warmup::cabinet_root(options.cache_root, field_names);
-  if (!root) return tl::make_unexpected(root.error());
+  if (!root) return propagate(root);
   const auto limits = cache::limits_from(options.cache_max_size, options.cache_max_entries);
-  if (!limits) return tl::make_unexpected(limits.error());
+  if (!limits) return propagate(limits);
   campaign.root = *std::move(root);
   campaign.limits = *limits;
   campaign.nvrtc_folders = options.nvrtc_folders;
@@ -97,13 +97,13 @@ Expected<cubinet_warmup_options> taken_or_default(const cubinet_warmup_options* 
 Expected<void> warm(const cubinet_options* options, const cubinet_request* request, const cubinet_warmup_options* given,
                     char** json, std::optional<warmup::Shortfall>& shortfall) {
   const auto own = options_of(options);
-  if (!own) return tl::make_unexpected(own.error());
+  if (!own) return propagate(own);
   const auto wanted = taken_or_default(given);
-  if (!wanted) return tl::make_unexpected(wanted.error());
+  if (!wanted) return propagate(wanted);
   auto campaign = campaign_of(*own, *wanted);
-  if (!campaign) return tl::make_unexpected(campaign.error());
+  if (!campaign) return propagate(campaign);
   auto planned = plan_of(request, campaign->root);
-  if (!planned) return tl::make_unexpected(planned.error());
+  if (!planned) return propagate(planned);
   campaign->request = std::move(planned->request.plan);
   campaign->derivation = std::move(planned->request.derivation);
   campaign->notes = std::move(planned->request.notes);
@@ -111,7 +111,7 @@ Expected<void> warm(const cubinet_options* options, const cubinet_request* reque
 
   Caller caller(wanted->progress, wanted->user);
   const warmup::CampaignReport report = warmup::run(*campaign, caller, caller.stop_requested());
-  if (report.refused) return tl::make_unexpected(*report.refused);
+  if (report.refused) return fail(*report.refused);
   shortfall = warmup::shortfall_of(report);
   if (json == nullptr) return {};
   return copy_for_caller(warmup::campaign_json(report)).map([&](char* copy) { *json = copy; });

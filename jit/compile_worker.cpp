@@ -39,7 +39,7 @@ class Worker {
 
   Expected<NvrtcLocation> carry_out(const OpenRequest& request) {
     auto library = NvrtcLibrary::load(request.file);
-    if (!library) return tl::make_unexpected(std::move(library.error()));
+    if (!library) return propagate(library);
     library_ = std::move(*library);
     return library_->location;
   }

@@ -133,7 +133,7 @@ Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::stri
     return fail(ErrorCode::driver_missing, "the CUDA driver " + library.path + " is too old: it has no " + missing +
                                                "; install a driver of CUDA 12.0 or later");
   }
-  if (auto started = initialize(*driver); !started) return tl::make_unexpected(started.error());
+  if (auto started = initialize(*driver); !started) return propagate(started);
   return driver;
 }
 
@@ -155,7 +155,7 @@ Expected<DeviceInfo> describe(const Driver& driver, CUdevice device, int ordinal
   if (auto ok =
           driver.check(driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()), device), "cuDeviceGetName");
       !ok)
-    return tl::make_unexpected(ok.error());
+    return propagate(ok);
   info.name = name.data();
   const std::array<std::pair<int*, CUdevice_attribute>, 3> wanted = {
       std::pair{&info.num_sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT},
@@ -163,24 +163,24 @@ Expected<DeviceInfo> describe(const Driver& driver, CUdevice device, int ordinal
       std::pair{&info.compute_minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR}};
   for (const auto& [value, attribute] : wanted) {
     auto ok = driver.check(driver.cuDeviceGetAttribute(value, attribute, device), "cuDeviceGetAttribute");
-    if (!ok) return tl::make_unexpected(ok.error());
+    if (!ok) return propagate(ok);
   }
   if (auto ok = driver.check(driver.cuDeviceTotalMem(&info.total_bytes, device), "cuDeviceTotalMem"); !ok)
-    return tl::make_unexpected(ok.error());
+    return propagate(ok);
   return info;
 }
 
 Expected<CUdevice> find_device(const Driver& driver, int ordinal) {
   int count = 0;
   if (auto ok = driver.check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !ok)
-    return tl::make_unexpected(ok.error());
+    return propagate(ok);
   if (ordinal < 0 || ordinal >= count) {
     return fail(ErrorCode::driver_missing, "there is no CUDA device " + std::to_string(ordinal) +
                                                ": this process sees " + std::to_string(count) + ", counted from 0");
   }
   CUdevice device = 0;
   if (auto ok = driver.check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet"); !ok)
-    return tl::make_unexpected(ok.error());
+    return propagate(ok);
   return device;
 }
 
@@ -188,26 +188,26 @@ Expected<CUdevice> find_device(const Driver& driver, int ordinal) {
 
 Expected<DeviceInfo> describe_device(const Driver& driver, int ordinal) {
   const auto device = find_device(driver, ordinal);
-  if (!device) return tl::make_unexpected(device.error());
+  if (!device) return propagate(device);
   return describe(driver, *device, ordinal);
 }
 
 Expected<DeviceContext> DeviceContext::retain(std::shared_ptr<const Driver> driver, int ordinal) {
   const auto device = find_device(*driver, ordinal);
-  if (!device) return tl::make_unexpected(device.error());
+  if (!device) return propagate(device);
   auto info = describe(*driver, *device, ordinal);
-  if (!info) return tl::make_unexpected(info.error());
+  if (!info) return propagate(info);
   CUcontext context = nullptr;
   if (auto ok = driver->check(driver->cuDevicePrimaryCtxRetain(&context, *device), "cuDevicePrimaryCtxRetain"); !ok)
-    return tl::make_unexpected(ok.error());
+    return propagate(ok);
   return DeviceContext(std::move(driver), *device, context, std::move(*info));
 }
 
 Expected<std::shared_ptr<const DeviceContext>> open_device(int ordinal) {
   auto driver = Driver::open();
-  if (!driver) return tl::make_unexpected(std::move(driver.error()));
+  if (!driver) return propagate(driver);
   auto device = DeviceContext::retain(std::move(*driver), ordinal);
-  if (!device) return tl::make_unexpected(std::move(device.error()));
+  if (!device) return propagate(device);
   return std::make_shared<const DeviceContext>(std::move(*device));
 }
 

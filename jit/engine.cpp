@@ -115,10 +115,10 @@ Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& prob
   auto loaded = store_->load(specs, policy);
   if (!loaded) return loaded;
   if (policy == MissPolicy::error && !loaded->missing.empty()) {
-    return tl::make_unexpected(refuse(*store_, loaded->missing, problems));
+    return fail(refuse(*store_, loaded->missing, problems));
   }
   if (policy == MissPolicy::fallback && !loaded->missing.empty()) {
-    if (auto spare = load_spares(problems, architecture, *loaded); !spare) return tl::make_unexpected(spare.error());
+    if (auto spare = load_spares(problems, architecture, *loaded); !spare) return propagate(spare);
   }
   return loaded;
 }
@@ -132,7 +132,7 @@ Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, co
   for (const ProblemRange& wanted : problems) generic.push_back(generic_spec(wanted.problem, architecture));
   sort_distinct(generic);
   const auto spares = store_->load(generic, MissPolicy::fallback);
-  if (!spares) return tl::make_unexpected(spares.error());
+  if (!spares) return propagate(spares);
   add(loaded.compilers, spares->compilers);
 
   const auto is_ready = [&](const KernelSpec& spec) { return store_->find_loaded(spec) != nullptr; };
@@ -145,7 +145,7 @@ Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, co
   }
   sort_distinct(at_once);
   const auto made = store_->load(at_once, MissPolicy::compile);
-  if (!made) return tl::make_unexpected(made.error());
+  if (!made) return propagate(made);
   add(loaded, *made, at_once);
   const KernelSpec quantization = quantization_spec(architecture);
   if (std::find(loaded.missing.begin(), loaded.missing.end(), quantization) == loaded.missing.end()) return {};
@@ -160,12 +160,12 @@ Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, co
 
 Expected<std::vector<PreparedGemm>> Engine::prepare(const std::vector<ProblemRange>& problems, StartReport* report) {
   const util::Moment start = util::now();
-  if (auto sound = check(problems); !sound) return tl::make_unexpected(std::move(sound.error()));
+  if (auto sound = check(problems); !sound) return propagate(sound);
   const auto architecture = architecture_for(store_->device()->info());
-  if (!architecture) return tl::make_unexpected(architecture.error());
+  if (!architecture) return propagate(architecture);
   store_->note_asked(problems, *architecture);
   auto loaded = load(problems, *architecture);
-  if (!loaded) return tl::make_unexpected(std::move(loaded.error()));
+  if (!loaded) return propagate(loaded);
 
   std::vector<PreparedGemm> prepared;
   for (const ProblemRange& wanted : problems) {
@@ -194,7 +194,7 @@ Expected<std::vector<PreparedGemm>> Engine::prepare(const std::vector<ProblemRan
 Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, PrepareReport* report) {
   StartReport facts;
   auto prepared = prepare({{problem, range}}, &facts);
-  if (!prepared) return tl::make_unexpected(std::move(prepared.error()));
+  if (!prepared) return propagate(prepared);
   if (report != nullptr) {
     *report = {facts.loaded - facts.compiled, facts.compiled, facts.milliseconds, std::move(facts.warning)};
   }
@@ -204,13 +204,13 @@ Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, Pre
 Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
   const util::Moment start = util::now();
   const auto architecture = architecture_for(store_->device()->info());
-  if (!architecture) return tl::make_unexpected(architecture.error());
+  if (!architecture) return propagate(architecture);
   const KernelSpec spec = quantization_spec(*architecture);
   auto loaded = store_->load({spec}, without_spares(store_->miss_policy()));
-  if (!loaded) return tl::make_unexpected(std::move(loaded.error()));
+  if (!loaded) return propagate(loaded);
   if (!loaded->missing.empty()) {
     const Problem any{DataType::fp8, Layout::masked, scale_block(), scale_block(), 1};  // every FP8 plan holds it
-    return tl::make_unexpected(store_->refusal(spec, any, {1, 1}));
+    return fail(store_->refusal(spec, any, {1, 1}));
   }
   if (report != nullptr) {
     *report = {loaded->found, loaded->compiled, util::milliseconds_since(start), std::move(loaded->warning)};

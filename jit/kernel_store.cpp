@@ -21,7 +21,7 @@ Expected<bool> is_capturing(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = driver.cuStreamIsCapturing(stream, &status);
   if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
-  if (auto asked = driver.check(result, "cuStreamIsCapturing"); !asked) return tl::make_unexpected(asked.error());
+  if (auto asked = driver.check(result, "cuStreamIsCapturing"); !asked) return propagate(asked);
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -93,13 +93,13 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
   const CaptureSafe safe(parts_.device->driver());
   if (!takes_constants(spec)) {
     auto kernels = QuantizationKernels::load(parts_.device, object.payload, spec.architecture);
-    if (!kernels) return tl::make_unexpected(std::move(kernels.error()));
+    if (!kernels) return propagate(kernels);
     quantization_ = std::make_shared<const QuantizationKernels>(std::move(*kernels));
     compilers_[spec] = object.facts.compiler;
     return {};
   }
   auto kernel = load_kernel(parts_.device, spec, object.payload);
-  if (!kernel) return tl::make_unexpected(std::move(kernel.error()));
+  if (!kernel) return propagate(kernel);
   loaded_.emplace(spec, std::make_shared<const LoadedKernel>(std::move(*kernel)));
   compilers_[spec] = object.facts.compiler;
   return {};
@@ -159,8 +159,8 @@ Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexce
     const Turn turn(*this, spec);
     if (not_loaded({spec}).empty()) return Made{};  // by the thread whose turn it was before
     auto provided = provide(spec, *compiler(), cabinet());
-    if (!provided) return tl::make_unexpected(std::move(provided.error()));
-    if (auto loaded = load_one(spec, provided->object); !loaded) return tl::make_unexpected(std::move(loaded.error()));
+    if (!provided) return propagate(provided);
+    if (auto loaded = load_one(spec, provided->object); !loaded) return propagate(loaded);
     return Made{provided->key, provided->compiled, std::move(provided->store_problem)};
   });
 }
@@ -170,7 +170,7 @@ Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loade
   std::vector<Expected<Made>> made(specs.size());
   util::parallel_for(specs.size(), jobs, [&](std::size_t i) { made[i] = make_one(specs[i]); });
   for (Expected<Made>& one : made) {
-    if (!one) return tl::make_unexpected(std::move(one.error()));
+    if (!one) return propagate(one);
     if (one->compiled) ++loaded.compiled;
     note(*one, uses);
     if (loaded.warning.empty()) loaded.warning = std::move(one->store_problem);
@@ -269,10 +269,10 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
                                   found_damaged == 1 ? "entry was" : "entries were", parts_.cabinet->root().native());
   }
   if (missing.empty() || miss != MissPolicy::error) {
-    if (auto loaded = load_all(finds, uses); !loaded) return tl::make_unexpected(std::move(loaded.error()));
+    if (auto loaded = load_all(finds, uses); !loaded) return propagate(loaded);
   }
   if (miss == MissPolicy::compile && !missing.empty()) {
-    if (auto made = make_all(missing, result, uses); !made) return tl::make_unexpected(std::move(made.error()));
+    if (auto made = make_all(missing, result, uses); !made) return propagate(made);
     missing.clear();
   }
   result.missing = std::move(missing);
@@ -379,7 +379,7 @@ Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<Ker
   }
   const KernelSpec& spec = table->row(row).spec;
   const auto capturing = is_capturing(parts_.device->driver(), stream);
-  if (!capturing) return tl::make_unexpected(capturing.error());
+  if (!capturing) return propagate(capturing);
   if (*capturing) {
     return fail(ErrorCode::capturing, describe(spec) + " for M = " + std::to_string(m) +
                                           " is not loaded, and nothing can be loaded while the stream is being "
@@ -387,10 +387,10 @@ Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<Ker
   }
   note_asked({{table->problem(), table->row(row).range}}, spec.architecture);
   const auto loaded = load({spec}, without_spares(parts_.miss));
-  if (!loaded) return tl::make_unexpected(loaded.error());
+  if (!loaded) return propagate(loaded);
   set_row(*table, row);
   if (const LaunchableKernel* kernel = table->ready(row)) return kernel;
-  return tl::make_unexpected(refusal(spec, table->problem(), {m, m}));
+  return fail(refusal(spec, table->problem(), {m, m}));
 }
 
 }  // namespace cubinet::jit

@@ -26,7 +26,7 @@ Expected<std::string> architecture_for(const DeviceInfo& device) {
 
 Expected<void> check_device(const std::string& architecture, const DeviceInfo& device) {
   const auto runs = architecture_for(device);
-  if (!runs) return tl::make_unexpected(runs.error());
+  if (!runs) return propagate(runs);
   if (*runs == architecture) return {};
   return fail(ErrorCode::wrong_device,
               "a kernel for " + architecture + " does not run on " + title_of(device) + ", which takes " + *runs);
@@ -34,9 +34,9 @@ Expected<void> check_device(const std::string& architecture, const DeviceInfo& d
 
 Expected<LoadedModule> LoadedModule::load(std::shared_ptr<const DeviceContext> device, std::string_view cubin,
                                           const std::string& architecture) {
-  if (auto fits = check_device(architecture, device->info()); !fits) return tl::make_unexpected(fits.error());
+  if (auto fits = check_device(architecture, device->info()); !fits) return propagate(fits);
   const CurrentContext current(*device);
-  if (auto entered = current.status(); !entered) return tl::make_unexpected(entered.error());
+  if (auto entered = current.status(); !entered) return propagate(entered);
   const Driver& driver = device->driver();
   CUlibrary library = nullptr;
   const CUresult result = driver.cuLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
@@ -44,9 +44,9 @@ Expected<LoadedModule> LoadedModule::load(std::shared_ptr<const DeviceContext> d
     // Each driver has a code of its own for code that is newer than it is.
     if (auto takes = check_driver_limit(driver, compiler_of_cubin(cubin)); !takes) {
       takes.error().detail = std::move(loaded.error().message);
-      return tl::make_unexpected(std::move(takes.error()));
+      return propagate(takes);
     }
-    return tl::make_unexpected(std::move(loaded.error()));
+    return propagate(loaded);
   }
   return LoadedModule(std::move(device), library);
 }
@@ -71,18 +71,18 @@ LoadedModule::~LoadedModule() {
 
 Expected<CUfunction> LoadedModule::function(const std::string& name) const {
   const CurrentContext current(*device_);
-  if (auto entered = current.status(); !entered) return tl::make_unexpected(entered.error());
+  if (auto entered = current.status(); !entered) return propagate(entered);
   const Driver& driver = device_->driver();
   CUkernel kernel = nullptr;
   auto done = driver.check(driver.cuLibraryGetKernel(&kernel, library_, name.c_str()), "cuLibraryGetKernel of " + name);
-  if (!done) return tl::make_unexpected(done.error());
+  if (!done) return propagate(done);
   CUfunction function = nullptr;
   done = driver.check(driver.cuKernelGetFunction(&function, kernel), "cuKernelGetFunction of " + name);
-  if (!done) return tl::make_unexpected(done.error());
+  if (!done) return propagate(done);
   // With lazy loading the driver would copy the code to the device at the first launch.
   if (driver.cuFuncLoad != nullptr) {
     done = driver.check(driver.cuFuncLoad(function), "cuFuncLoad of " + name);
-    if (!done) return tl::make_unexpected(done.error());
+    if (!done) return propagate(done);
   }
   return function;
 }
@@ -90,7 +90,7 @@ Expected<CUfunction> LoadedModule::function(const std::string& name) const {
 Expected<void> LoadedModule::functions(std::span<const EntryPoint> entries) const {
   for (const EntryPoint& entry : entries) {
     const auto found = function(entry.name);
-    if (!found) return tl::make_unexpected(found.error());
+    if (!found) return propagate(found);
     *entry.function = *found;
   }
   return {};
@@ -99,13 +99,13 @@ Expected<void> LoadedModule::functions(std::span<const EntryPoint> entries) cons
 Expected<LoadedKernel> load_kernel(std::shared_ptr<const DeviceContext> device, const KernelSpec& spec,
                                    std::string_view cubin) {
   const CurrentContext current(*device);
-  if (auto entered = current.status(); !entered) return tl::make_unexpected(entered.error());
+  if (auto entered = current.status(); !entered) return propagate(entered);
   auto module = LoadedModule::load(device, cubin, spec.architecture);
-  if (!module) return tl::make_unexpected(std::move(module.error()));
+  if (!module) return propagate(module);
   const auto function = module->function(spec.family);
-  if (!function) return tl::make_unexpected(function.error());
+  if (!function) return propagate(function);
   const LaunchableKernel kernel{*function, spec.config};
-  if (auto ready = prepare_for_launch(device->driver(), kernel); !ready) return tl::make_unexpected(ready.error());
+  if (auto ready = prepare_for_launch(device->driver(), kernel); !ready) return propagate(ready);
   return LoadedKernel{std::move(*module), kernel};
 }
 

@@ -29,7 +29,7 @@ struct NvrtcCompiler::State {
   Expected<NvrtcLocation> open_here(const std::string& file) {
     Expected<NvrtcLibrary> opened = fail(ErrorCode::compiler_missing, "");
     util::run_with_stack(compile_stack_bytes, [&] { opened = NvrtcLibrary::load(file); });
-    if (!opened) return tl::make_unexpected(std::move(opened.error()));
+    if (!opened) return propagate(opened);
     library = std::move(*opened);
     return library->location;
   }
@@ -38,7 +38,7 @@ struct NvrtcCompiler::State {
     {
       const std::lock_guard lock(mutex);
       auto opened = library ? Expected<NvrtcLocation>(location) : open_here(location.path);
-      if (!opened) return tl::make_unexpected(std::move(opened.error()));
+      if (!opened) return propagate(opened);
     }
     Expected<NvrtcAnswer> answer;
     util::run_with_stack(compile_stack_bytes, [&] { answer = run_nvrtc(*library, input, output); });
@@ -63,7 +63,7 @@ Expected<std::unique_ptr<NvrtcCompiler>> NvrtcCompiler::open(const std::vector<s
   auto found = find_nvrtc(folders, [&](const std::string& file) {
     return state->workers != nullptr ? state->workers->open(file) : state->open_here(file);
   });
-  if (!found) return tl::make_unexpected(std::move(found.error()));
+  if (!found) return propagate(found);
   state->location = std::move(*found);
   if (!workers) state->location.in_process = workers.error().message;
   return std::unique_ptr<NvrtcCompiler>(new NvrtcCompiler(std::move(state)));
@@ -89,7 +89,7 @@ std::int64_t NvrtcCompiler::peak_bytes() const {
 Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec) { return compile(spec, template_files()); }
 
 Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec, const std::vector<TemplateFile>& files) {
-  if (auto known = check_architecture(spec.architecture); !known) return tl::make_unexpected(known.error());
+  if (auto known = check_architecture(spec.architecture); !known) return propagate(known);
   NvrtcInput input = input_of(spec, files);
   input.options.emplace_back(kReportResources);
   const util::Moment start = util::now();
@@ -98,7 +98,7 @@ Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec, const st
   if (!answer) {
     Error error = std::move(answer.error());
     error.message = describe(spec) + ": " + error.message;
-    return tl::make_unexpected(std::move(error));
+    return fail(std::move(error));
   }
   LogFacts facts = parse_ptxas_log(answer->log);
   facts.resources.compile_ms = took;
@@ -107,14 +107,14 @@ Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec, const st
 }
 
 Expected<std::string> NvrtcCompiler::compile_to_ptx(const KernelSpec& spec) {
-  if (auto known = check_architecture(spec.architecture); !known) return tl::make_unexpected(known.error());
+  if (auto known = check_architecture(spec.architecture); !known) return propagate(known);
   NvrtcInput input = input_of(spec);
   const std::string real = "--gpu-architecture=sm_";
   for (std::string& option : input.options) {
     if (option.starts_with(real)) option.replace(0, real.size(), "--gpu-architecture=compute_");
   }
   auto answer = state_->run(input, NvrtcOutput::ptx);
-  if (!answer) return tl::make_unexpected(std::move(answer.error()));
+  if (!answer) return propagate(answer);
   return std::move(answer->bytes);
 }
 
@@ -125,7 +125,7 @@ std::string AbsentCompiler::version() const { return {}; }
 Expected<CompiledKernel> AbsentCompiler::compile(const KernelSpec& spec) {
   Error error = reason_;
   error.message = "the cabinet holds no kernel " + describe(spec) + " and none can be made: " + error.message;
-  return tl::make_unexpected(std::move(error));
+  return fail(std::move(error));
 }
 
 }  // namespace cubinet::jit

@@ -115,23 +115,23 @@ Expected<std::string> build_of(const NvrtcLibrary& library, const std::string& p
   auto ptx = run_nvrtc(library, {}, NvrtcOutput::ptx);
   if (ptx) return build_in_ptx(ptx->bytes, release);
   ptx.error().message = path + " does not compile an empty program: " + ptx.error().message;
-  return tl::make_unexpected(std::move(ptx.error()));
+  return propagate(ptx);
 }
 
 }  // namespace
 
 Expected<NvrtcLibrary> NvrtcLibrary::load(const std::string& file) {
   auto opened = open_file(file);
-  if (!opened) return tl::make_unexpected(std::move(opened.error()));
+  if (!opened) return propagate(opened);
   const std::string& path = opened->path;
   NvrtcLibrary library;
   if (const char* missing = fill(opened->handle, library))
     return fail(ErrorCode::compiler_missing, path + " has no " + missing + ": it is no NVRTC, or too old");
   const auto release = release_of(library, path);
-  if (!release) return tl::make_unexpected(release.error());
-  if (auto complete = check_builtins(path, *release); !complete) return tl::make_unexpected(complete.error());
+  if (!release) return propagate(release);
+  if (auto complete = check_builtins(path, *release); !complete) return propagate(complete);
   auto version = build_of(library, path, *release);
-  if (!version) return tl::make_unexpected(std::move(version.error()));
+  if (!version) return propagate(version);
   library.location.path = path;
   library.location.version = std::move(*version);
   return library;

@@ -52,7 +52,7 @@ Expected<ScaleLayout> check_scales(const Problem& problem, std::int64_t rows, co
   const auto layout = check_activation_scales(arguments.a_scales, problem, rows);
   if (!layout) return layout;
   const auto checked = check_weight_scales(arguments.b_scales, problem);
-  if (!checked) return tl::make_unexpected(checked.error());
+  if (!checked) return propagate(checked);
   return layout;
 }
 
@@ -141,11 +141,11 @@ Expected<ScaleTensor> PreparedGemm::transpose_scales(std::int64_t rows, const Ar
   const ScaleWorkspace& workspace = arguments.workspace;
   auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem().k),
                                  operands_of(problem(), groups * rows, arguments, row_info_of(problem(), arguments)));
-  if (!checked) return tl::make_unexpected(std::move(checked.error()));
+  if (!checked) return propagate(checked);
   auto launched =
       quantization_->transpose_scales(device_address(arguments.a_scales.data), device_address(workspace.data),
                                       device_address(row_counts_of(arguments)), groups, rows, blocks, stream);
-  if (!launched) return tl::make_unexpected(std::move(launched.error()));
+  if (!launched) return propagate(launched);
   return column_major_scales(static_cast<const float*>(workspace.data), rows, problem().k, masked ? groups : 0);
 }
 
@@ -153,17 +153,17 @@ template <class Arguments>
 Expected<void> PreparedGemm::launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
                                         CUstream stream) const {
   const auto layout = check_scales(problem(), rows, arguments);
-  if (!layout) return tl::make_unexpected(layout.error());
+  if (!layout) return propagate(layout);
   const CurrentContext current(*device_);
   if (auto entered = current.status(); !entered) return entered;
   const auto kernel = obtain_kernel(m, stream);
-  if (!kernel) return tl::make_unexpected(kernel.error());
+  if (!kernel) return propagate(kernel);
   const auto launch = [&](const Arguments& ready) {
     return jit::launch(device_->driver(), **kernel, problem(), device_->info().num_sms, ready, stream);
   };
   if (*layout == ScaleLayout::column_major) return launch(arguments);
   const auto transposed = transpose_scales(rows, arguments, stream);
-  if (!transposed) return tl::make_unexpected(transposed.error());
+  if (!transposed) return propagate(transposed);
   Arguments ready = arguments;
   ready.a_scales = *transposed;
   return launch(ready);

@@ -55,7 +55,7 @@ Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet
   auto kernel = compiler.compile(wanted.spec);
   if (!kernel) {
     if (cabinet != nullptr) cabinet->record_misses({wanted.key});
-    return tl::make_unexpected(std::move(kernel.error()));
+    return propagate(kernel);
   }
   cache::Facts facts = facts_of(wanted.spec, *kernel, compiler);
   Provided provided{wanted.key, {std::move(kernel->cubin), wanted.record, std::move(facts)}, true, {}};
@@ -88,7 +88,7 @@ Expected<Attempt> attempt(const Wanted& wanted, Compiler& compiler, cache::Cabin
     }
   }
   auto made = make(wanted, compiler, cabinet);
-  if (!made) return tl::make_unexpected(std::move(made.error()));
+  if (!made) return propagate(made);
   made->replaced = replaces && made->store_problem.empty();
   return Attempt{std::move(*made)};
 }
@@ -99,7 +99,7 @@ Expected<Provided> provide_or_throw(const Wanted& wanted, Compiler& compiler, ca
   constexpr std::chrono::milliseconds longest_pause(20);
   for (auto pause = std::chrono::milliseconds(1);; pause = std::min(pause * 2, longest_pause)) {
     auto tried = attempt(wanted, compiler, cabinet);
-    if (!tried) return tl::make_unexpected(std::move(tried.error()));
+    if (!tried) return propagate(tried);
     if (tried->provided) return std::move(*tried->provided);
     if (util::now() >= deadline) return make(wanted, compiler, cabinet);
     std::this_thread::sleep_for(pause);

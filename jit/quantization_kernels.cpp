@@ -28,9 +28,9 @@ constexpr const char* kQuantizeWeights = "fp8_quantize_weights";
 Expected<QuantizationKernels> QuantizationKernels::load(std::shared_ptr<const DeviceContext> device,
                                                         std::string_view cubin, const std::string& architecture) {
   auto module = LoadedModule::load(device, cubin, architecture);
-  if (!module) return tl::make_unexpected(std::move(module.error()));
+  if (!module) return propagate(module);
   QuantizationKernels kernels(std::move(device), std::move(*module));
-  if (auto found = kernels.find_functions(); !found) return tl::make_unexpected(std::move(found.error()));
+  if (auto found = kernels.find_functions(); !found) return propagate(found);
   return kernels;
 }
 

@@ -41,7 +41,7 @@ Expected<ScalePlaces> places_of(const ScaleTensor& scales, std::int64_t rows, st
   }
   const std::int64_t group_rows = groups == 0 ? rows : rows / groups;
   const auto layout = check_row_scales("scales", scales, group_rows, k, groups);
-  if (!layout) return tl::make_unexpected(layout.error());
+  if (!layout) return propagate(layout);
   // Not the caller's strides: those of a dimension of size 1 may say anything.
   const ScaleTensor laid = *layout == ScaleLayout::column_major ? column_major_scales(nullptr, group_rows, k, 1)
                                                                 : row_major_scales(nullptr, group_rows, k, 1);
@@ -71,7 +71,7 @@ Expected<void> PreparedQuantizer::quantize_rows(const void* x, std::int64_t rows
   if (rows == 0) return {};
   if (auto checked = check_operands("x", x, q); !checked) return checked;
   const auto places = places_of(scales, rows, k);
-  if (!places) return tl::make_unexpected(places.error());
+  if (!places) return propagate(places);
   const CurrentContext current(*device_);
   if (auto entered = current.status(); !entered) return entered;
   return kernels_->quantize_rows(device_address(x), device_address(q), *places, rows, k, stream);

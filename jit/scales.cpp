@@ -78,7 +78,7 @@ Expected<ScaleLayout> check_row_scales(const char* name, const ScaleTensor& scal
   const ScaleTensor row_major = row_major_scales(nullptr, rows, k, groups);
   const char* meaning = groups == 0 ? "(rows, K / 128)" : "(groups, rows, K / 128)";
   if (auto formed = check_form(name, scales, row_major, meaning); !formed)
-    return tl::make_unexpected(std::move(formed.error()));
+    return propagate(formed);
   const bool by_columns = same_strides(scales, column_major), by_rows = same_strides(scales, row_major);
   if (!by_columns && !by_rows) {
     return refuse(name, fmt::format(" has strides {}: expected {} (column-major, aligned) or {} (row-major)",

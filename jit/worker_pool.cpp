@@ -30,7 +30,7 @@ struct WorkerPool::Worker {
     std::string text;
     const auto received = process->ask(request, text, patience);
     auto answer = received == util::Received::message ? decode_answer(text) : std::nullopt;
-    if (!answer) return tl::make_unexpected(ended(received, file, doing, patience));
+    if (!answer) return fail(ended(received, file, doing, patience));
     const std::string output = process->take_output();
     if (auto* error = std::get_if<Error>(&answer->result)) append_line(error->detail, output);
     if (auto* code = std::get_if<NvrtcAnswer>(&answer->result)) append_line(code->log, output);
@@ -61,7 +61,7 @@ struct WorkerPool::Worker {
 Expected<std::unique_ptr<WorkerPool>> WorkerPool::start(const std::string& program, const WorkerPatience& patience) {
   std::unique_ptr<WorkerPool> pool(new WorkerPool(program, patience));
   auto first = pool->start_worker();
-  if (!first) return tl::make_unexpected(std::move(first.error()));
+  if (!first) return propagate(first);
   pool->add(*first);
   pool->release(std::move(*first));
   return pool;
@@ -73,7 +73,7 @@ WorkerPool::~WorkerPool() = default;
 
 Expected<WorkerPool::Held> WorkerPool::start_worker() const {
   auto process = util::ChildProcess::start(program_, {std::to_string(getpid())});
-  if (!process) return tl::make_unexpected(std::move(process.error()));
+  if (!process) return propagate(process);
   std::string build;
   if ((*process)->receive(build, patience_.start) != util::Received::message) {
     const std::string end = util::end_text((*process)->end());
@@ -85,18 +85,18 @@ Expected<WorkerPool::Held> WorkerPool::start_worker() const {
 
 Expected<NvrtcLocation> WorkerPool::open(const std::string& file) {
   auto worker = acquire();
-  if (!worker) return tl::make_unexpected(std::move(worker.error()));
+  if (!worker) return propagate(worker);
   auto answer = (*worker)->ask(encode(OpenRequest{file}), file, "was opened", patience_.open);
   if (!answer) {
     discard(*std::move(worker));
     if (answer.error().code == ErrorCode::compile_failed) answer.error().code = ErrorCode::compiler_missing;
-    return tl::make_unexpected(std::move(answer.error()));
+    return propagate(answer);
   }
   note_memory(**worker, answer->memory);
   auto* location = std::get_if<NvrtcLocation>(&answer->result);
   if (location == nullptr) {
     release(*std::move(worker));
-    return tl::make_unexpected(std::get<Error>(std::move(answer->result)));
+    return fail(std::get<Error>(std::move(answer->result)));
   }
   file_ = location->path;
   version_ = location->version;
@@ -107,16 +107,16 @@ Expected<NvrtcLocation> WorkerPool::open(const std::string& file) {
 std::optional<Expected<NvrtcAnswer>> WorkerPool::run(const NvrtcInput& input, NvrtcOutput output) {
   auto worker = acquire();
   if (!worker && worker.error().code == ErrorCode::io) return std::nullopt;
-  if (!worker) return tl::make_unexpected(std::move(worker.error()));
+  if (!worker) return propagate(worker);
   auto answer = (*worker)->ask(encode(input, output), file_, "compiled", patience_.compile);
   if (!answer) {
     discard(*std::move(worker));
-    return tl::make_unexpected(std::move(answer.error()));
+    return propagate(answer);
   }
   note_memory(**worker, answer->memory);
   release(*std::move(worker));
   if (auto* code = std::get_if<NvrtcAnswer>(&answer->result)) return std::move(*code);
-  return tl::make_unexpected(std::get<Error>(std::move(answer->result)));
+  return fail(std::get<Error>(std::move(answer->result)));
 }
 
 // Waits for another's worker where the system starts no more of them.
@@ -154,10 +154,10 @@ Expected<WorkerPool::Held> WorkerPool::start_for_work() {
   auto worker = start_worker();
   if (!worker || file_.empty()) return worker;
   auto answer = (*worker)->ask(encode(OpenRequest{file_}), file_, "was opened", patience_.open);
-  if (!answer) return tl::make_unexpected(std::move(answer.error()));
+  if (!answer) return propagate(answer);
   if (auto* error = std::get_if<Error>(&answer->result)) {
     if (error->code == ErrorCode::io) error->code = ErrorCode::compile_failed;
-    return tl::make_unexpected(std::move(*error));
+    return fail(std::move(*error));
   }
   const auto* location = std::get_if<NvrtcLocation>(&answer->result);
   if (location != nullptr && location->version == version_) return worker;

@@ -39,10 +39,10 @@ struct Wanted {
 // then.
 Expected<Entries> all_entries(cache::Cabinet& cabinet) {
   auto survey = cabinet.survey();
-  if (!survey) return tl::make_unexpected(survey.error());
+  if (!survey) return propagate(survey);
   if (!survey->unreadable.empty()) return fail(ErrorCode::io, survey->unreadable.front().reason);
   if (survey->damaged.empty()) return std::move(survey->entries);
-  return tl::make_unexpected(
+  return fail(
       damaged(fmt::format("{} damaged {} in {}", survey->damaged.size(),
                           survey->damaged.size() == 1 ? "file is" : "files are", cabinet.root().string())));
 }
@@ -51,7 +51,7 @@ Expected<Entries> entries_of_keys(const std::vector<std::string>& keys, cache::C
   Entries entries;
   for (const std::string& key : keys) {
     auto found = find_one(key, cabinet);
-    if (!found) return tl::make_unexpected(std::move(found.error()));
+    if (!found) return propagate(found);
     entries.push_back(std::move(found->entries.front()));
   }
   return entries;
@@ -75,7 +75,7 @@ Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Cabinet
     const auto object = cabinet.load(key);
     if (object) entries.push_back({key, object->facts, 0, 0, 0, {}});
     if (object) continue;
-    if (object.error().code != ErrorCode::not_found) return tl::make_unexpected(damaged(object.error().message));
+    if (object.error().code != ErrorCode::not_found) return fail(damaged(object.error().message));
     missing += fmt::format("  {}  {} N={} K={} {}\n", key.hex(), spec.family, size_text(spec.n), size_text(spec.k),
                            jit::config_name(spec));
   }
@@ -126,18 +126,18 @@ Expected<void> check_file(const ExportOptions& options, const std::string& root)
 
 // Errors are mistakes of the command line.
 Expected<Wanted> understand(const ExportOptions& options, const std::string& root) {
-  if (auto allowed = check_file(options, root); !allowed) return tl::make_unexpected(allowed.error());
+  if (auto allowed = check_file(options, root); !allowed) return propagate(allowed);
   Wanted wanted;
   if (!options.signing_key.empty()) {
     auto key = cache::SigningKey::read(options.signing_key);
-    if (!key) return tl::make_unexpected(key.error());
+    if (!key) return propagate(key);
     wanted.signing_key = std::move(*key);
   }
   if (!options.plan) return wanted;
   const auto request = resolve(options.request, root);
-  if (!request) return tl::make_unexpected(request.error());
+  if (!request) return propagate(request);
   auto plan = warmup::make_plan(request->plan);
-  if (!plan) return tl::make_unexpected(plan.error());
+  if (!plan) return propagate(plan);
   for (const std::string& text : request->notes) note(text);
   wanted.plan = std::move(*plan);
   return wanted;

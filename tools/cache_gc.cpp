@@ -33,11 +33,11 @@ Expected<cache::Limits> limits_of(const GcOptions& options) {
     return limit;
   };
   const auto bytes = given(options.max_size, cache::parse_size_limit, "--max-size");
-  if (!bytes) return tl::make_unexpected(bytes.error());
+  if (!bytes) return propagate(bytes);
   const auto entries = given(options.max_entries, cache::parse_count_limit, "--max-entries");
-  if (!entries) return tl::make_unexpected(entries.error());
+  if (!entries) return propagate(entries);
   const auto age = given(options.max_age, cache::parse_age_limit, "--max-age");
-  if (!age) return tl::make_unexpected(age.error());
+  if (!age) return propagate(age);
   return cache::Limits{*bytes, *entries, *age};
 }
 
@@ -122,7 +122,7 @@ Expected<std::vector<cache::Key>> find_keys(const std::vector<std::string>& word
   std::vector<cache::Key> keys;
   for (const std::string& word : words) {
     const auto key = find_key(word, cabinet, pin);
-    if (!key) return tl::make_unexpected(key.error());
+    if (!key) return propagate(key);
     if (std::find(keys.begin(), keys.end(), *key) == keys.end()) keys.push_back(*key);
   }
   return keys;

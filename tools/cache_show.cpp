@@ -64,7 +64,7 @@ void print_whole(const cache::Entry& entry, const Known& known, bool json) {
 // The PTX of an entry: the cabinet holds SASS alone, so it is compiled anew, and only where that is of the same kernel.
 Expected<std::string> ptx_of(const cache::Entry& entry) {
   const auto compiler = jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders);
-  if (!compiler) return tl::make_unexpected(compiler.error());
+  if (!compiler) return propagate(compiler);
   const auto spec = jit::spec_of(entry.record);
   if (!spec) return fail(ErrorCode::unsupported, "the entry is of a family that this build does not have");
   const auto found = jit::differences(entry.record, jit::record_of(*spec));
@@ -80,7 +80,7 @@ Expected<std::string> ptx_of(const cache::Entry& entry) {
 Expected<void> print_code(const cache::Entry& entry, const ShowOptions& wanted, const cache::Cabinet& cabinet) {
   if (wanted.sass) return print_sass(cache::Layout{cabinet.root()}.object(entry.key));
   const auto ptx = ptx_of(entry);
-  if (!ptx) return tl::make_unexpected(ptx.error());
+  if (!ptx) return propagate(ptx);
   print(*ptx);
   return {};
 }

@@ -63,7 +63,7 @@ Expected<void> print_sass(const std::filesystem::path& cubin) {
   for (const auto& [name, option] : disassemblers) {
     const std::string program = place_of(name);
     const auto ended = run({program, option, cubin.native()});
-    if (!ended) return tl::make_unexpected(ended.error());
+    if (!ended) return propagate(ended);
     if (!*ended) continue;
     if (**ended == 0 || **ended == 128 + SIGPIPE) return {};  // who reads may have had enough
     return fail(ErrorCode::io,

@@ -118,9 +118,9 @@ Expected<std::optional<ProgressMark>> read_progress(const fs::path& path) {
   if (is_taken(path)) return std::nullopt;
   const auto opened = util::open_file(path, false);
   if (!opened && opened.error().code == ErrorCode::not_found) return std::nullopt;
-  if (!opened) return tl::make_unexpected(opened.error());
+  if (!opened) return propagate(opened);
   const auto text = util::read_at(opened->file, 0, enough, path);
-  if (!text) return tl::make_unexpected(text.error());
+  if (!text) return propagate(text);
   if (text->empty()) return std::nullopt;
   if (auto mark = parse_mark(*text)) return mark;
   return fail(ErrorCode::invalid_argument,

@@ -67,10 +67,10 @@ Expected<std::vector<Problem>> problems_of_shapes(const std::vector<std::string>
   std::vector<Problem> problems;
   for (const std::string& text : shapes) {
     auto problem = parse_shape(text);
-    if (!problem) return tl::make_unexpected(problem.error());
+    if (!problem) return propagate(problem);
     for (const DataType type : types) {
       problem->data_type = type;
-      if (auto taken = check_shape(text, *problem); !taken) return tl::make_unexpected(taken.error());
+      if (auto taken = check_shape(text, *problem); !taken) return propagate(taken);
       for (const Layout layout : layouts) {
         problem->layout = layout;
         problems.push_back(*problem);
@@ -168,7 +168,7 @@ Expected<warmup::Request> resolve(const RequestOptions& options, const std::stri
   warmup::RequestOptions resolved = options;
   if (options.recorded) {
     auto place = options.from.empty() ? cache_root(cache) : options.from;
-    if (!place) return tl::make_unexpected(place.error());
+    if (!place) return propagate(place);
     resolved.recorded_in = *std::move(place);
   }
   return warmup::resolve(resolved, given, warmup::command_options);

@@ -102,15 +102,15 @@ Expected<void> check_progress_file(const WarmupPaths& paths) {
 Expected<warmup::Campaign> understand(const WarmupOptions& options) {
   auto rooms = util::memory_rooms();
   auto jobs = parse_jobs(options.jobs, rooms);
-  if (!jobs) return tl::make_unexpected(jobs.error());
+  if (!jobs) return propagate(jobs);
   auto request = resolve(options.request, options.cache);
-  if (!request) return tl::make_unexpected(request.error());
+  if (!request) return propagate(request);
   auto plan = warmup::make_plan(request->plan);
-  if (!plan) return tl::make_unexpected(plan.error());
+  if (!plan) return propagate(plan);
   auto root = cache_root(options.cache);
-  if (!root) return tl::make_unexpected(root.error());
+  if (!root) return propagate(root);
   const auto limits = environment_limits();
-  if (!limits) return tl::make_unexpected(limits.error());
+  if (!limits) return propagate(limits);
   return warmup::Campaign{.request = std::move(request->plan),
                           .plan = std::move(*plan),
                           .derivation = std::move(request->derivation),

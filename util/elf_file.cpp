@@ -53,15 +53,15 @@ tl::unexpected<Error> refuse(const std::filesystem::path& path, const std::strin
 
 Expected<void> check_shared_library(const std::filesystem::path& path) {
   const auto opened = open_file(path);
-  if (!opened) return tl::make_unexpected(opened.error());
+  if (!opened) return propagate(opened);
   const auto head = read_at(opened->file, 0, sizeof(Elf64_Ehdr), path);
-  if (!head) return tl::make_unexpected(head.error());
+  if (!head) return propagate(head);
   Elf64_Ehdr header{};
   std::memcpy(&header, head->data(), std::min(head->size(), sizeof header));
   if (!is_for_this_machine(header)) return refuse(path, "not a shared library for this machine");
   const std::size_t table_bytes = std::size_t{header.e_phnum} * sizeof(Elf64_Phdr);
   const auto segments = read_at(opened->file, header.e_phoff, table_bytes, path);
-  if (!segments) return tl::make_unexpected(segments.error());
+  if (!segments) return propagate(segments);
   const std::uint64_t last = segments->size() < table_bytes ? no_end : last_end(header, *segments);
   if (last <= opened->bytes) return {};
   const std::string size = format_byte_size(static_cast<std::int64_t>(opened->bytes));

@@ -18,9 +18,27 @@ namespace cubinet {
 template <class T>
 using Expected = tl::expected<T, Error>;
 
+// An error as a result.
+inline tl::unexpected<Error> fail(Error error) noexcept { return tl::unexpected<Error>(std::move(error)); }
+
 // Shorthand for the failing branch: `return fail(ErrorCode::io, "cannot open x: ...");`
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string detail = {}) {
-  return tl::make_unexpected(Error{code, std::move(message), std::move(detail)});
+  return fail(Error{code, std::move(message), std::move(detail)});
+}
+
+// Returns the error of a failed result from a function of another result type:
+// `if (!opened) return propagate(opened);`. Moves the error out where `failed` is not const.
+template <class T, class E>
+tl::unexpected<E> propagate(tl::expected<T, E>& failed) noexcept {
+  return tl::unexpected<E>(std::move(failed.error()));
+}
+template <class T, class E>
+tl::unexpected<E> propagate(tl::expected<T, E>&& failed) noexcept {
+  return tl::unexpected<E>(std::move(failed.error()));
+}
+template <class T, class E>
+tl::unexpected<E> propagate(const tl::expected<T, E>& failed) {
+  return tl::unexpected<E>(failed.error());
 }
 
 // What was thrown: out_of_memory, a thread that could not be started, or `otherwise`. `subject`, if there is one,
@@ -55,7 +73,7 @@ auto without_exceptions(ErrorCode otherwise, Work&& work, std::string_view subje
   using Answer = decltype(work());
   const auto failed = [](Error error) -> Answer {
     if constexpr (std::is_constructible_v<Answer, tl::unexpected<Error>>) {
-      return tl::make_unexpected(std::move(error));
+      return fail(std::move(error));
     } else {
       return error;
     }

@@ -48,7 +48,7 @@ Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std:
   // A mark for sweepers only; a file system without locks loses nothing but that.
   static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
   for (const std::string_view piece : pieces) {
-    if (auto written = write_all(calls, file.get(), piece, name); !written) return tl::make_unexpected(written.error());
+    if (auto written = write_all(calls, file.get(), piece, name); !written) return propagate(written);
   }
   if (durability == Durability::synced && calls.fsync(file.get()) != 0) return fail_system("sync", name, errno);
   return file;
@@ -91,7 +91,7 @@ Expected<Published> take_place(SystemCalls& calls, Staged& staged, File& file, c
     return fail_to_name("rename to", staged, target, errno);
   }
   staged.gone();
-  if (auto synced = sync_folder(calls, target.parent_path()); !synced) return tl::make_unexpected(synced.error());
+  if (auto synced = sync_folder(calls, target.parent_path()); !synced) return propagate(synced);
   return Published::first;
 }
 
@@ -100,13 +100,13 @@ Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path
                                  Existing existing) {
   Staged staged(calls, staging / unique_name(target.filename().native() + "."));
   auto file = write_staged(calls, staged, pieces, staged.path(), Durability::synced);
-  if (!file) return tl::make_unexpected(file.error());
+  if (!file) return propagate(file);
   if (existing == Existing::replaced) return take_place(calls, staged, *file, target);
   const auto named = give_name(calls, staged, target);
   if (!named) return named;
   if (*named == Published::already_there) {
     // Whoever gave the name may not have synced it yet, or been killed before.
-    if (auto synced = sync_folder(calls, target.parent_path()); !synced) return tl::make_unexpected(synced.error());
+    if (auto synced = sync_folder(calls, target.parent_path()); !synced) return propagate(synced);
     return named;
   }
   // Closing reports a delayed write error (NFS, quota): the name must go again, or it would stand for unknown bytes.
@@ -116,7 +116,7 @@ Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path
   if (closed && synced) return named;
   calls.unlink(target.native());
   if (!closed) return fail_system("close", target, close_error);
-  return tl::make_unexpected(synced.error());
+  return propagate(synced);
 }
 
 }  // namespace
@@ -210,7 +210,7 @@ Expected<std::string> read_file(const std::filesystem::path& path, std::uint64_t
 
 Expected<std::string> read_own_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
   const auto opened = open_file(path, false);
-  if (!opened) return tl::make_unexpected(opened.error());
+  if (!opened) return propagate(opened);
   struct stat status {};
   if (::fstat(opened->file.get(), &status) != 0) return fail_system("examine", path, errno);
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
@@ -276,11 +276,11 @@ Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& tar
                 fmt::format("{} is there and is not a regular file; it is left alone", target.native()));
   }
   const auto real = real_path(target);
-  if (!real) return tl::make_unexpected(real.error());
+  if (!real) return propagate(real);
   const auto folder = real->parent_path();
   Staged staged(calls, folder / unique_name(".cubinet-new."));
   auto file = write_staged(calls, staged, pieces, target, durability);
-  if (!file) return tl::make_unexpected(file.error());
+  if (!file) return propagate(file);
   if (file->close() != 0) return fail_system("close", target, errno);
   if (calls.rename(staged.path().native(), real->native()) != 0) return fail_system("replace", target, errno);
   staged.gone();

@@ -29,7 +29,7 @@ std::string missing_text(const Missing& missing, std::size_t kernels, const std:
 // What to say where kernels are to be compiled and there is no NVRTC.
 tl::unexpected<Error> needs_nvrtc(const std::string& missing, Error reason) {
   reason.message = fmt::format("NVRTC is needed, since {}: {}", missing, reason.message);
-  return tl::make_unexpected(std::move(reason));
+  return fail(std::move(reason));
 }
 
 // Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
@@ -114,7 +114,7 @@ class CampaignRun {
     const int limit = fits ? driver_ : 0;
     if (cabinet_ && limit != 0) report_.damaged += cabinet_->set_aside();
     if (!cabinet_ || limit != 0) cabinet_ = open_root(toolchain, limit);
-    if (!cabinet_) return tl::make_unexpected(cabinet_.error());
+    if (!cabinet_) return propagate(cabinet_);
     report_.root = cabinet_->root().string();
     report_.compiler = jit::compiler_name(toolchain.compiler->version());
     observer_.opened(toolchain);

@@ -216,7 +216,7 @@ Expected<bool> record_coverage(cache::Cabinet& cabinet, const Plan& plan, const 
   if (!is_complete(report, plan)) return false;
   const std::string text = to_json(subject);
   const std::vector<cache::Key> keys = ascending(keys_of(plan));
-  if (auto recorded = cabinet.record_coverage(text, keys); !recorded) return tl::make_unexpected(recorded.error());
+  if (auto recorded = cabinet.record_coverage(text, keys); !recorded) return propagate(recorded);
   std::vector<cache::Coverage> superseded;
   for (const cache::Coverage& one : cabinet.coverage().value_or(std::vector<cache::Coverage>())) {
     const auto former = subject_from_json(one.subject);

@@ -51,12 +51,12 @@ std::optional<Executed> identity_from_module(const std::filesystem::path& folder
 Expected<Executed> identify_device(int ordinal) {
   if (auto known = identity_from_module()) return *known;
   const auto driver = jit::Driver::open();
-  if (!driver) return tl::make_unexpected(driver.error());
+  if (!driver) return propagate(driver);
   const auto device = jit::describe_device(**driver, ordinal);
-  if (!device) return tl::make_unexpected(device.error());
+  if (!device) return propagate(device);
   int version = 0;
   const auto told = (*driver)->check((*driver)->cuDriverGetVersion(&version), "cuDriverGetVersion");
-  if (!told) return tl::make_unexpected(told.error());
+  if (!told) return propagate(told);
   return Executed{device->name, "CUDA " + jit::cuda_version_text(version)};
 }
 

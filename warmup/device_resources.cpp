@@ -9,14 +9,14 @@ namespace cubinet::warmup {
 Expected<DeviceStream> make_stream(const jit::Driver& driver) {
   CUstream stream = nullptr;
   const auto status = driver.check(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  if (!status) return tl::make_unexpected(status.error());
+  if (!status) return propagate(status);
   return DeviceStream(driver, stream);
 }
 
 Expected<DeviceEvent> make_event(const jit::Driver& driver) {
   CUevent event = nullptr;
   const auto status = driver.check(driver.cuEventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
-  if (!status) return tl::make_unexpected(status.error());
+  if (!status) return propagate(status);
   return DeviceEvent(driver, event);
 }
 

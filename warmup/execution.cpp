@@ -114,7 +114,7 @@ class Run {
 
   Expected<void> start() {
     auto watch = DeviceWatch::start(driver(), options_.deadline);
-    if (!watch) return tl::make_unexpected(watch.error());
+    if (!watch) return propagate(watch);
     watch_ = *watch;
     report_.budget = options_.budget.value_or(default_budget(watch_->free_at_start()));
     return {};
@@ -186,9 +186,9 @@ class Run {
   Expected<void> open_workshop() {
     if (workshop_) return {};
     auto stream = rehearsed_stream();
-    if (!stream) return tl::make_unexpected(stream.error());
+    if (!stream) return propagate(stream);
     auto verification = VerificationKernels::open(parts_.device, parts_.compiler, parts_.cabinet);
-    if (!verification) return tl::make_unexpected(verification.error());
+    if (!verification) return propagate(verification);
     workshop_ = std::make_unique<Workshop>(Workshop{parts_.device, std::move(*stream), std::move(*verification)});
     return workshop_->verification.empty(1, workshop_->stream.get()).and_then([&] {
       return watch_->wait("an empty kernel", workshop_->stream.get());
@@ -202,7 +202,7 @@ class Run {
     const auto rehearsed = rehearse(rehearsal->stream.get(), rehearsal->buffer);
     if (rehearsed) return std::move(rehearsal->stream);
     if (watch_->hung()) leave_behind(std::move(rehearsal));
-    return tl::make_unexpected(rehearsed.error());
+    return propagate(rehearsed);
   }
 
   // One of each thing that executions ask of the driver besides launches, so that what it takes for the first of a kind

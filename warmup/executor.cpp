@@ -60,7 +60,7 @@ OperandPlaces GroupedExecutor::places() const {
 Expected<Verdict> GroupedExecutor::execute(std::int64_t m) {
   if (m < 1) return fail(ErrorCode::invalid_argument, fmt::format("m is {}, and must be at least 1", m));
   const auto kernel = bench_->kernels(problem_, jit::select(problem_, m, {bench_->device.info().num_sms}));
-  if (!kernel) return tl::make_unexpected(kernel.error());
+  if (!kernel) return propagate(kernel);
   return execute(m, *kernel);
 }
 
@@ -169,10 +169,10 @@ template <DataType type, Layout shape>
 Expected<FamilyExecutor<type, shape>> FamilyExecutor<type, shape>::open(ExecutorBench& bench,
                                                                         const ExecutorShape& wanted) {
   const Problem problem{type, shape, wanted.n, wanted.k, wanted.groups};
-  if (const auto taken = jit::can_run(problem); !taken) return tl::make_unexpected(taken.error());
+  if (const auto taken = jit::can_run(problem); !taken) return propagate(taken);
   const auto layout = executor_layout(problem, wanted.largest_m);
   auto memory = allocate(bench, layout);
-  if (!memory) return tl::make_unexpected(memory.error());
+  if (!memory) return propagate(memory);
   return FamilyExecutor(bench, problem, wanted.largest_m, *layout, std::move(*memory));
 }
 

@@ -10,12 +10,12 @@ namespace cubinet::warmup {
 Expected<GpuSession> GpuSession::open(const std::string& cache_root, const std::vector<std::string>& nvrtc_folders,
                                       int ordinal) {
   auto device = jit::open_device(ordinal);
-  if (!device) return tl::make_unexpected(device.error());
+  if (!device) return propagate(device);
   GpuSession session{std::move(*device), open_toolchain(nvrtc_folders).compiler, {}};
   if (!cache_root.empty()) {
     const int driver = session.device->driver().version();
     auto cabinet = cache::Cabinet::open(cache_root, true, {.preference = jit::preference_for(driver)});
-    if (!cabinet) return tl::make_unexpected(cabinet.error());
+    if (!cabinet) return propagate(cabinet);
     session.cabinet = std::move(*cabinet);
   }
   return session;

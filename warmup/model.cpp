@@ -57,7 +57,7 @@ tl::unexpected<Error> refuse(const std::string& origin, const std::string& messa
 
 Expected<Numbers> read_experts(const json& top, const Places& places, const std::string& origin) {
   auto experts = read_agreed(places, expert_count_keys(), 0, Lists::taken, origin);
-  if (!experts) return tl::make_unexpected(experts.error());
+  if (!experts) return propagate(experts);
   const std::string none = origin + ": the model has no experts: ";
   if (*experts) {
     const auto& values = (*experts)->values;
@@ -97,11 +97,11 @@ std::string sign_of_dense_layers(const Place& place) {
 
 Expected<Numbers> read_width(const Places& places, const std::string& model_type, const std::string& origin) {
   const auto own = read_agreed(places, expert_width_keys(), 1, Lists::taken, origin);
-  if (!own) return tl::make_unexpected(own.error());
+  if (!own) return propagate(own);
   if (*own) return **own;
   const std::array shared_keys{shared_width_key};
   const auto shared = read_agreed(places, shared_keys, 1, Lists::taken, origin);
-  if (!shared) return tl::make_unexpected(shared.error());
+  if (!shared) return propagate(shared);
   if (!*shared) return refuse(origin, "neither moe_intermediate_size nor intermediate_size is there");
   if (shares_width(model_type)) return **shared;
   for (const Place& place : places) {
@@ -116,7 +116,7 @@ Expected<Numbers> read_width(const Places& places, const std::string& model_type
 Expected<KeyedNumber> read_hidden(const Places& places, const std::string& origin) {
   for (const Keys keys : {expert_hidden_keys(), hidden_keys()}) {
     const auto hidden = read_agreed(places, keys, 1, Lists::refused, origin);
-    if (!hidden) return tl::make_unexpected(hidden.error());
+    if (!hidden) return propagate(hidden);
     if (*hidden) return KeyedNumber{(*hidden)->values.front(), (*hidden)->key};
   }
   return refuse(origin, "hidden_size is missing");
@@ -233,7 +233,7 @@ Expected<ExpertWeights> weights_of_model(const json& top, const Places& places, 
                                          const std::string& origin) {
   if (quantization.text.empty()) return read_weights(top, places, nullptr, origin);
   const auto other = parse_quantization(quantization);
-  if (!other) return tl::make_unexpected(other.error());
+  if (!other) return propagate(other);
   return read_weights(top, places, &*other, origin);
 }
 
@@ -242,22 +242,22 @@ Expected<ExpertWeights> weights_of_model(const json& top, const Places& places, 
 Expected<MoeShape> parse_model(const ModelText& config, const ModelText& quantization) {
   const std::string& origin = config.origin;
   const auto top = parse_config(config.text, origin, fields());
-  if (!top) return tl::make_unexpected(top.error());
+  if (!top) return propagate(top);
   const auto places = language_model(*top, origin);
-  if (!places) return tl::make_unexpected(places.error());
+  if (!places) return propagate(places);
 
   MoeShape shape;
   shape.model_type = type_of_model(*top, *places);
   const auto experts = read_experts(*top, *places, origin);
-  if (!experts) return tl::make_unexpected(experts.error());
+  if (!experts) return propagate(experts);
   const auto widths = read_width(*places, shape.model_type, origin);
-  if (!widths) return tl::make_unexpected(widths.error());
+  if (!widths) return propagate(widths);
   const auto hidden = read_hidden(*places, origin);
-  if (!hidden) return tl::make_unexpected(hidden.error());
+  if (!hidden) return propagate(hidden);
   auto layers = layers_of(*experts, *widths, *hidden, origin);
-  if (!layers) return tl::make_unexpected(layers.error());
+  if (!layers) return propagate(layers);
   auto weights = weights_of_model(*top, *places, quantization, origin);
-  if (!weights) return tl::make_unexpected(weights.error());
+  if (!weights) return propagate(weights);
 
   shape.layers = *std::move(layers);
   shape.weights = *std::move(weights);
@@ -275,12 +275,12 @@ std::filesystem::path model_file(const std::filesystem::path& path) {
 Expected<MoeShape> read_model(const std::filesystem::path& path) {
   const std::filesystem::path file = model_file(path);
   const auto text = util::read_file(file, largest_file);
-  if (!text) return tl::make_unexpected(text.error());
+  if (!text) return propagate(text);
   const std::filesystem::path beside = file.parent_path() / "hf_quant_config.json";
   std::error_code ignored;
   if (!std::filesystem::exists(beside, ignored)) return parse_model({*text, file.string()});
   const auto quantization = util::read_file(beside, largest_file);
-  if (!quantization) return tl::make_unexpected(quantization.error());
+  if (!quantization) return propagate(quantization);
   return parse_model({*text, file.string()}, {*quantization, beside.string()});
 }
 

@@ -85,7 +85,7 @@ Expected<std::optional<Numbers>> read_agreed(const Places& places, Keys keys, st
       const json* value = member(*place.object, key);
       if (value == nullptr) continue;
       auto numbers = read_numbers(place.prefix + std::string(key), *value, lowest, lists, origin);
-      if (!numbers) return tl::make_unexpected(numbers.error());
+      if (!numbers) return propagate(numbers);
       if (agreed && agreed->values != numbers->values) {
         return fail(ErrorCode::invalid_argument,
                     fmt::format("{}: {} is {} but {} is {}", origin, agreed->key, values_text(*agreed), numbers->key,

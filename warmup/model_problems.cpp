@@ -107,7 +107,7 @@ Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std:
     if (padded && *padded > part && jit::can_run({type, Layout::masked, projections * *padded, *padded, 1})) {
       error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
     }
-    return tl::make_unexpected(std::move(error));
+    return fail(std::move(error));
   }
   return {};
 }
@@ -126,11 +126,11 @@ Expected<void> check_hidden(const KeyedNumber& hidden, const RankShape& rank, Da
 Expected<std::vector<RankShape>> rank_shapes_of(const MoeShape& shape, const ExpertShape& layer,
                                                 const Parallelism& ranks) {
   const auto groups = groups_of(layer.experts, ranks);
-  if (!groups) return tl::make_unexpected(groups.error());
+  if (!groups) return propagate(groups);
   const auto widths = widths_of(shape, layer.width, ranks);
-  if (!widths) return tl::make_unexpected(widths.error());
+  if (!widths) return propagate(widths);
   const auto hidden = hidden_of(layer.hidden, ranks);
-  if (!hidden) return tl::make_unexpected(hidden.error());
+  if (!hidden) return propagate(hidden);
   std::vector<RankShape> shapes;
   for (const Derivation& one : *groups) {
     shapes.push_back({one,
@@ -161,7 +161,7 @@ Expected<void> add_layer(std::vector<Problem>& problems, const MoeShape& shape, 
                          const Parallelism& ranks, const std::vector<Layout>& layouts,
                          const std::vector<DataType>& types, const OptionNames& names) {
   const auto of_ranks = rank_shapes_of(shape, layer, ranks);
-  if (!of_ranks) return tl::make_unexpected(of_ranks.error());
+  if (!of_ranks) return propagate(of_ranks);
   for (const DataType type : types) {
     const auto sound = check_sizes(layer, of_ranks->front(), ranks, type, names);
     if (!sound) return sound;
@@ -184,11 +184,11 @@ std::optional<std::int64_t> padded_size(DataType type, std::int64_t size) {
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
                                            const std::vector<Layout>& layouts, const std::vector<DataType>& types,
                                            const OptionNames& names) {
-  if (auto sound = check_numbers(parallelism); !sound) return tl::make_unexpected(sound.error());
+  if (auto sound = check_numbers(parallelism); !sound) return propagate(sound);
   std::vector<Problem> problems;
   for (const ExpertShape& layer : shape.layers) {
     auto added = add_layer(problems, shape, layer, parallelism, layouts, types, names);
-    if (!added) return tl::make_unexpected(added.error());
+    if (!added) return propagate(added);
   }
   return problems;
 }

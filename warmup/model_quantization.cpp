@@ -320,7 +320,7 @@ Expected<ExpertWeights> read_weights(const json& top, const Places& places, cons
   Places all = places;
   if (all.front().object != &top) all.push_back({&top, ""});
   const auto quantization = read_agreed_quantization(all, origin);
-  if (!quantization) return tl::make_unexpected(quantization.error());
+  if (!quantization) return propagate(quantization);
   for (const Place& place : all) {
     if (auto own = of_experts(*place.object, expert_dtype_key, place.prefix)) return *std::move(own);
   }

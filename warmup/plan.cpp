@@ -29,7 +29,7 @@ Expected<void> check(const PlanRequest& request) {
     if (auto allowed = jit::can_run(problem); !allowed) {
       Error error = std::move(allowed).error();
       error.message = fmt::format("{}: {}", describe(problem), error.message);
-      return tl::make_unexpected(std::move(error));
+      return fail(std::move(error));
     }
   }
   return {};
@@ -114,7 +114,7 @@ MRange whole_range(const std::vector<ProblemRange>& problems) {
 }
 
 Expected<Plan> make_plan(const PlanRequest& request) {
-  if (auto sound = check(request); !sound) return tl::make_unexpected(sound.error());
+  if (auto sound = check(request); !sound) return propagate(sound);
   Collected kernels;
   for (const ProblemRange& wanted : merged(request.problems)) collect(wanted, request, kernels);
 

@@ -94,9 +94,9 @@ tl::unexpected<Error> refuse(const std::string& file, const std::string& what) {
 
 Expected<RecordedProblems> read_recorded_file(const std::string& file) {
   const auto text = util::read_file(file, max_recorded_file_bytes);
-  if (!text) return tl::make_unexpected(text.error());
+  if (!text) return propagate(text);
   const auto json = parse_config(*text, file, {"version", "problems"});
-  if (!json) return tl::make_unexpected(json.error());
+  if (!json) return propagate(json);
   const auto list = json->find("problems");
   if (list == json->end() || !list->is_array() || !json->contains("version")) {
     return refuse(file, "is no list of problems, as `cubinet cache problems --json` prints one");

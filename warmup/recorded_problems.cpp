@@ -62,7 +62,7 @@ Expected<void> check_recorded(const RecordedProblem& problem) {
 
 Expected<RecordedProblems> recorded_in(const cache::Cabinet& cabinet) {
   auto read = cabinet.recorded_problems();
-  if (!read) return tl::make_unexpected(std::move(read.error()));
+  if (!read) return propagate(read);
   RecordedProblems recorded{{}, std::move(read->skipped)};
   for (const cache::RecordedProblem& record : read->problems) {
     auto problem = understand(record);

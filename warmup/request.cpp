@@ -95,7 +95,7 @@ struct Understood {
 Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, Request& request) {
   if (wanted.launched == nullptr) return wanted;
   auto plan = engines::launch_plan(*wanted.launched, shape);
-  if (!plan) return tl::make_unexpected(plan.error());
+  if (!plan) return propagate(plan);
   wanted.parallelism = plan->parallelism;
   if (wanted.options.layout.empty()) wanted.layouts = plan->layouts;
   if (wanted.types.empty() && plan->type) wanted.types = {*plan->type};
@@ -112,7 +112,7 @@ Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Un
   auto problems = problems_of(shape, wanted.parallelism, wanted.layouts, wanted.types, wanted.names);
   if (!problems) return problems;
   auto taken = check_groups(shape, wanted.parallelism.expert, *problems, wanted.names);
-  if (!taken) return tl::make_unexpected(taken.error());
+  if (!taken) return propagate(taken);
   return problems;
 }
 
@@ -129,9 +129,9 @@ void explain(const MoeShape& shape, const Understood& wanted, const std::string&
 Expected<std::vector<Problem>> problems_of_model(const Understood& asked, Request& request) {
   const std::string& file = asked.options.model;
   const auto shape = read_model(file);
-  if (!shape) return tl::make_unexpected(shape.error());
+  if (!shape) return propagate(shape);
   auto wanted = as_launched(asked, *shape, request);
-  if (!wanted) return tl::make_unexpected(wanted.error());
+  if (!wanted) return propagate(wanted);
   std::string type_reason = !asked.types.empty()     ? "asked for"
                             : !wanted->types.empty() ? asked.launched->option
                                                      : shape->weights.reason;
@@ -140,7 +140,7 @@ Expected<std::vector<Problem>> problems_of_model(const Understood& asked, Reques
   if (!problems) {
     Error error = std::move(problems).error();
     error.message = file + ": " + error.message;
-    return tl::make_unexpected(std::move(error));
+    return fail(std::move(error));
   }
   explain(*shape, *wanted, type_reason, request);
   return problems;
@@ -193,14 +193,14 @@ Expected<RequestOptions> with_launch(RequestOptions options, const std::optional
   }
   if (!options.model.empty()) return options;
   auto file = engines::model_of(*launched, names);
-  if (!file) return tl::make_unexpected(file.error());
+  if (!file) return propagate(file);
   options.model = *std::move(file);
   return options;
 }
 
 Expected<std::vector<ProblemRange>> problems_of_records(const std::string& place, std::vector<std::string>& notes) {
   const auto recorded = read_recorded(place);
-  if (!recorded) return tl::make_unexpected(recorded.error());
+  if (!recorded) return propagate(recorded);
   if (!recorded->skipped.empty()) {
     const auto skipped = static_cast<std::int64_t>(recorded->skipped.size());
     notes.push_back(fmt::format("{} in {} cannot be used, for one: {}", util::count_text(skipped, "record"), place,
@@ -240,23 +240,23 @@ PlanRequest plan_request(const RequestOptions& options, std::vector<ProblemRange
 
 Expected<Request> resolve(const RequestOptions& given_options, const GivenProblems& given, const OptionNames& names) {
   const auto launched = engines::read_launch(given_options.launch, names);
-  if (!launched) return tl::make_unexpected(launched.error());
+  if (!launched) return propagate(launched);
   const auto options = with_launch(given_options, *launched, given != nullptr, names);
-  if (!options) return tl::make_unexpected(options.error());
-  if (auto one = check_source(*options, given != nullptr, names); !one) return tl::make_unexpected(one.error());
+  if (!options) return propagate(options);
+  if (auto one = check_source(*options, given != nullptr, names); !one) return propagate(one);
   auto types = parse_types(options->dtype, names);
-  if (!types) return tl::make_unexpected(types.error());
+  if (!types) return propagate(types);
   if (options->m_min > options->m_max) {
     return refuse(fmt::format("{} {} is above {} {}", names.m_first, options->m_min, names.m_last, options->m_max));
   }
   auto layouts = parse_layouts(options->layout, names);
-  if (!layouts) return tl::make_unexpected(layouts.error());
+  if (!layouts) return propagate(layouts);
 
   const Understood wanted{
       *options, names, *std::move(layouts), *std::move(types), options->parallelism, *launched ? &**launched : nullptr};
   Request request;
   auto problems = problems_of_source(wanted, given, request);
-  if (!problems) return tl::make_unexpected(problems.error());
+  if (!problems) return propagate(problems);
   request.plan = plan_request(*options, *std::move(problems));
   return request;
 }

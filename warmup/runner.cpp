@@ -127,7 +127,7 @@ class Run {
     }
     auto tried = jit::try_to_provide(spec, compiler_, cabinet_, standard_);
     if (!tried) {
-      settle(task.index, tl::make_unexpected(std::move(tried.error())));
+      settle(task.index, propagate(tried));
       return true;
     }
     if (tried->provided) {

@@ -40,13 +40,13 @@ float GroupSums::largest_share() const { return std::bit_cast<float>(largest_sha
 Expected<VerificationKernels> VerificationKernels::open(std::shared_ptr<const jit::DeviceContext> device,
                                                         jit::Compiler& compiler, cache::Cabinet* cabinet) {
   const auto architecture = jit::architecture_for(device->info());
-  if (!architecture) return tl::make_unexpected(architecture.error());
+  if (!architecture) return propagate(architecture);
   const auto provided = jit::provide(jit::verification_spec(*architecture), compiler, cabinet);
-  if (!provided) return tl::make_unexpected(provided.error());
+  if (!provided) return propagate(provided);
   auto module = jit::LoadedModule::load(device, provided->object.payload, *architecture);
-  if (!module) return tl::make_unexpected(module.error());
+  if (!module) return propagate(module);
   VerificationKernels kernels(std::move(device), std::move(*module));
-  if (const auto found = kernels.find_functions(); !found) return tl::make_unexpected(found.error());
+  if (const auto found = kernels.find_functions(); !found) return propagate(found);
   return kernels;
 }
 

@@ -20,9 +20,9 @@ Expected<Verifier> Verifier::open(const std::shared_ptr<const jit::DeviceContext
                                   cache::Cabinet* cabinet, VerifierOptions options) {
   if (!options.on_hang) throw std::logic_error("Verifier: on_hang is needed");
   auto kernels = VerificationKernels::open(device, compiler, cabinet);
-  if (!kernels) return tl::make_unexpected(kernels.error());
+  if (!kernels) return propagate(kernels);
   auto stream = make_stream(device->driver());
-  if (!stream) return tl::make_unexpected(stream.error());
+  if (!stream) return propagate(stream);
   return Verifier(device->shared_driver(), std::move(*kernels), std::move(*stream), std::move(options));
 }
 
@@ -239,7 +239,7 @@ Expected<Verdict> Verifier::read_verdict() {
                                   "reading counts");
           })
           .and_then([&] { return wait("reading the verdict"); });
-  if (!status) return tl::make_unexpected(status.error());
+  if (!status) return propagate(status);
   verdict.writes = counts[0];
   for (std::size_t i = 1; i < kWriteCounters; ++i) verdict.guard_writes += counts[i].stray;
   conclude(verdict, listed_, allowed_difference(plan_.problem.data_type));

@@ -73,7 +73,7 @@ std::unique_ptr<Gpu> Gpu::open(std::string& reason) {
   auto session = warmup::GpuSession::open(cache, {});
   if (!session && !is_absence(session.error())) give_up("opening the device", session.error());
   Expected<std::string> architecture = session ? jit::architecture_for(session->device->info()) : std::string();
-  if (!session) architecture = tl::make_unexpected(session.error());
+  if (!session) architecture = propagate(session);
   if (!architecture) {
     reason = architecture.error().message;
     return nullptr;
@@ -150,7 +150,7 @@ Expected<std::string> Gpu::compare_orders(const GroupedGemm& gemm, const warmup:
   const auto run = [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream, ScaleOrder::row_major); };
   const auto verdict = verifier_.set_output_aside().and_then(
       [&] { return verifier_.run(describe(plan) + " row-major scales", run, kLargestM); });
-  if (!verdict) return tl::make_unexpected(verdict.error());
+  if (!verdict) return propagate(verdict);
   if (!verdict->right()) return "row-major scales: " + verdict->complaint;
   return verifier_.count_differences().map([](std::uint64_t count) {
     return count == 0 ? std::string() : fmt::format("{} elements differ between the two orders of scales", count);
@@ -158,7 +158,7 @@ Expected<std::string> Gpu::compare_orders(const GroupedGemm& gemm, const warmup:
 }
 
 Expected<void> outcome(const Status& status) {
-  if (!status) return tl::make_unexpected(status.error());
+  if (!status) return propagate(status);
   return {};
 }
 

@@ -111,7 +111,7 @@ TEST_CASE("labels need no more than the alignment of an int", "[labels]") {
       auto arguments = verifier.contiguous_arguments();
       arguments.m_indices = reinterpret_cast<const std::int32_t*>(address);
       const auto status = gemm.launch(arguments, stream);
-      if (!status) return tl::make_unexpected(status.error());
+      if (!status) return propagate(status);
       return {};
     });
     REQUIRE(verdict);

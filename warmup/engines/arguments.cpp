@@ -193,7 +193,7 @@ Expected<Arguments> parse_arguments(std::span<const std::string> words, const Fl
     if (text == "--") continue;
     Word word = word_of(text, table);
     const auto option = option_of(word, text, table);
-    if (!option) return tl::make_unexpected(option.error());
+    if (!option) return propagate(option);
     const auto value_follows = [&] { return i + 1 < words.size() && is_value(words[i + 1]); };
     if (!*option) {
       all.unknown.push_back(word.option);

@@ -159,7 +159,7 @@ Expected<std::int64_t> variable(const LaunchCommand& command, std::string_view n
 
 Expected<LaunchCommand> parse_command(const Engine& engine, std::string_view text) {
   const auto commands = shell_commands(text);
-  if (!commands) return tl::make_unexpected(commands.error());
+  if (!commands) return propagate(commands);
   LaunchSearch search;
   search.look_into(*commands, 2);
   std::vector<Launch> launches = search.take();
@@ -173,7 +173,7 @@ Expected<LaunchCommand> parse_command(const Engine& engine, std::string_view tex
   LaunchCommand command;
   command.environment = std::move(launch.environment);
   auto arguments = parse_arguments(launch.arguments, engine.flags());
-  if (!arguments) return tl::make_unexpected(arguments.error());
+  if (!arguments) return propagate(arguments);
   command.arguments = *std::move(arguments);
   if (const std::string* file = command.arguments.text("config")) {
     return fail(ErrorCode::invalid_argument,

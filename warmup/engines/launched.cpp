@@ -11,7 +11,7 @@ namespace {
 
 tl::unexpected<Error> with_option(Error error, const std::string& option) {
   error.message = fmt::format("{}: {}", option, error.message);
-  return tl::make_unexpected(std::move(error));
+  return fail(std::move(error));
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
                                       : pplx ? "SGLANG_PPLX_NUM_MAX_DISPATCH_TOKENS_PER_RANK"
                                              : "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
                                       default_dispatch);
-  if (number.error()) return tl::make_unexpected(*number.error());
+  if (number.error()) return fail(*number.error());
   deal_experts(arguments, settings);
   return settings;
 }
@@ -246,8 +246,8 @@ void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan
 
 Expected<LaunchPlan> plan_of(const LaunchCommand& command, const ModelFacts& facts) {
   const auto settings = settings_of(command);
-  if (!settings) return tl::make_unexpected(settings.error());
-  if (auto sound = check(*settings, facts); !sound) return tl::make_unexpected(sound.error());
+  if (!settings) return propagate(settings);
+  if (auto sound = check(*settings, facts); !sound) return propagate(sound);
   LaunchPlan plan;
   derive_ranks(*settings, shared_of(command, *settings, facts), plan);
   choose_layouts(command, *settings, plan);

@@ -19,7 +19,7 @@ class Splitter {
 
   Expected<std::vector<std::vector<std::string>>> split() {
     while (at_ < text_.size()) {
-      if (auto step = take(); !step) return tl::make_unexpected(step.error());
+      if (auto step = take(); !step) return propagate(step);
     }
     end_command();
     return std::move(commands_);

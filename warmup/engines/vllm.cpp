@@ -77,7 +77,7 @@ Expected<void> read_tokens(const LaunchCommand& command, Settings& settings) {
   std::int64_t otherwise = settings.batches_by_expert() ? default_batched_tokens : default_tokens;
   if (arguments.text_or("performance-mode", "") == "throughput") otherwise *= 2;
   const auto tokens = arguments.number("max-num-batched-tokens", 1, otherwise);
-  if (!tokens) return tl::make_unexpected(tokens.error());
+  if (!tokens) return propagate(tokens);
   settings.tokens = *tokens;
   settings.tokens_source = fmt::format("max_num_batched_tokens {}{}", *tokens,
                                        arguments.has("max-num-batched-tokens") ? "" : ", by default");
@@ -92,7 +92,7 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
                                                                     {"prefill-context-parallel-size", &settings.pcp}}};
   for (const auto& [name, target] : sizes) {
     const auto number = arguments.number(name, 1, 1);
-    if (!number) return tl::make_unexpected(number.error());
+    if (!number) return propagate(number);
     *target = *number;
   }
   settings.expert_parallel = arguments.on("enable-expert-parallel") && settings.ranks() > 1;
@@ -102,9 +102,9 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
       arguments.text_or("all2all-backend", from_environment == command.environment.end() ? "allgather_reducescatter"
                                                                                          : from_environment->second);
   const auto redundant = redundant_experts(arguments);
-  if (!redundant) return tl::make_unexpected(redundant.error());
+  if (!redundant) return propagate(redundant);
   settings.redundant = *redundant;
-  if (auto read = read_tokens(command, settings); !read) return tl::make_unexpected(read.error());
+  if (auto read = read_tokens(command, settings); !read) return propagate(read);
   return settings;
 }
 
@@ -221,11 +221,11 @@ void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan
 
 Expected<LaunchPlan> plan_of(const LaunchCommand& command, const ModelFacts& facts) {
   const auto settings = settings_of(command);
-  if (!settings) return tl::make_unexpected(settings.error());
-  if (auto sound = check(*settings, facts); !sound) return tl::make_unexpected(sound.error());
+  if (!settings) return propagate(settings);
+  if (auto sound = check(*settings, facts); !sound) return propagate(sound);
   LaunchPlan plan;
   derive_ranks(*settings, plan);
-  if (auto padded = pad_hidden(*settings, facts, plan); !padded) return tl::make_unexpected(padded.error());
+  if (auto padded = pad_hidden(*settings, facts, plan); !padded) return propagate(padded);
   choose_layout(*settings, plan);
   choose_type(command.arguments, facts, plan);
   note_runner(*settings, command.arguments, facts, plan);

@@ -99,15 +99,15 @@ inline std::string written_bundle(const std::vector<int>& numbers, const std::op
 // Takes a whole bundle apart as a file of these bytes would be: the first thing that is wrong with it.
 inline Expected<std::vector<cache::Object>> read_bundle(std::string_view bytes) {
   const auto head = cache::BundleContents::parse_head(bytes, bytes.size());
-  if (!head) return tl::make_unexpected(head.error());
+  if (!head) return propagate(head);
   const auto front = static_cast<std::size_t>(head->front_bytes());
   const auto contents = cache::BundleContents::parse(std::string(bytes.substr(0, front)), bytes.size());
-  if (!contents) return tl::make_unexpected(contents.error());
+  if (!contents) return propagate(contents);
   std::vector<cache::Object> objects;
   for (std::uint64_t i = 0; i < contents->size(); ++i) {
     const auto row = contents->row(i);
     auto object = cache::decode_blob(bytes.substr(front + row.offset, row.blob_bytes), row);
-    if (!object) return tl::make_unexpected(object.error());
+    if (!object) return propagate(object);
     objects.push_back(std::move(*object));
   }
   return objects;

@@ -164,7 +164,7 @@ TEST_CASE("each hostile bundle is refused whole by an import, and the root is as
     test::write_file(folder / "bundle", bundle.bytes());
     const auto opened = cache::Bundle::open(folder / "bundle", {});
     const auto imported = opened ? cache::import_bundle(*opened, root.layout.root)
-                                 : Expected<cache::ImportReport>(tl::make_unexpected(opened.error()));
+                                 : Expected<cache::ImportReport>(propagate(opened));
     REQUIRE_FALSE(imported);
     INFO(imported.error().message);
     CHECK(imported.error().code == ErrorCode::invalid_argument);

@@ -47,7 +47,7 @@ struct Shop {
       [this](const Problem& problem, const jit::TileConfig& config) -> Expected<jit::LaunchableKernel> {
         asked_for.push_back(config);
         auto kernel = jit::load_kernel(device, jit::spec_for(problem, config, "sm_90a"), "cubin");
-        if (!kernel) return tl::make_unexpected(kernel.error());
+        if (!kernel) return propagate(kernel);
         loaded.push_back(std::move(*kernel));
         return loaded.back().launchable;
       }};
