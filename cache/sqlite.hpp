@@ -11,6 +11,8 @@
 
 #include <tl/expected.hpp>
 
+#include "util/expected.hpp"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
