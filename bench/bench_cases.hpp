@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "util/expected.hpp"
-#include "warmup/row_plan.hpp"
+#include "warmup/execution/row_plan.hpp"
 
 namespace cubinet::bench {
 

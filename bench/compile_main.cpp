@@ -9,7 +9,7 @@
 #include "compile_run.hpp"
 #include "outcome.hpp"
 #include "ptxas.hpp"
-#include "warmup/model_problems.hpp"
+#include "warmup/planning/model_problems.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "ptxas.hpp"
 #include "util/elapsed.hpp"
-#include "warmup/runner.hpp"
+#include "warmup/campaign/runner.hpp"
 
 namespace cubinet::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "jit/compiler.hpp"
-#include "warmup/plan.hpp"
+#include "warmup/planning/plan.hpp"
 
 namespace cubinet::bench {
 

@@ -12,8 +12,8 @@
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
 #include "util/elapsed.hpp"
-#include "warmup/device_resources.hpp"
-#include "warmup/gpu_session.hpp"
+#include "warmup/campaign/gpu_session.hpp"
+#include "warmup/execution/device_resources.hpp"
 
 namespace cubinet::bench {
 namespace {

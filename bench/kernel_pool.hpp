@@ -4,8 +4,8 @@
 #include <map>
 
 #include "jit/loader.hpp"
-#include "warmup/gpu_session.hpp"
-#include "warmup/runner.hpp"
+#include "warmup/campaign/gpu_session.hpp"
+#include "warmup/campaign/runner.hpp"
 
 namespace cubinet::bench {
 

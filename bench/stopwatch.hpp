@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "warmup/verifier.hpp"
+#include "warmup/execution/verifier.hpp"
 
 namespace cubinet::bench {
 

@@ -1,5 +1,5 @@
 // Planning.
-#include "warmup/plan_json.hpp"
+#include "warmup/planning/plan_json.hpp"
 
 #include "capi/request.hpp"
 #include "capi/support.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "capi/support.hpp"
-#include "warmup/cabinet_root.hpp"
+#include "warmup/campaign/cabinet_root.hpp"
 
 namespace cubinet::capi {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "cubinet/cubinet.h"
 #include "util/expected.hpp"
-#include "warmup/option_names.hpp"
-#include "warmup/request.hpp"
+#include "warmup/planning/option_names.hpp"
+#include "warmup/planning/request.hpp"
 
 namespace cubinet::capi {
 

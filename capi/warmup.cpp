@@ -11,9 +11,9 @@
 #include "capi/support.hpp"
 #include "util/cores.hpp"
 #include "util/memory.hpp"
-#include "warmup/cabinet_root.hpp"
-#include "warmup/campaign.hpp"
-#include "warmup/campaign_json.hpp"
+#include "warmup/campaign/cabinet_root.hpp"
+#include "warmup/campaign/campaign.hpp"
+#include "warmup/campaign/campaign_json.hpp"
 
 namespace cubinet::capi {
 namespace {

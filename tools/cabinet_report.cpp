@@ -16,7 +16,7 @@
 #include "tools/output.hpp"
 #include "tools/table.hpp"
 #include "util/text.hpp"
-#include "warmup/coverage.hpp"
+#include "warmup/campaign/coverage.hpp"
 
 namespace cubinet::tools {
 namespace {

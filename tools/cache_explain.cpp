@@ -18,8 +18,8 @@
 #include "tools/request.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
-#include "warmup/driver_here.hpp"
-#include "warmup/explain.hpp"
+#include "warmup/campaign/driver_here.hpp"
+#include "warmup/campaign/explain.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -98,7 +98,7 @@ struct Searched {
   }
   std::list<cache::Cabinet> places;
   std::vector<cache::Cabinet*> cabinets;
-  std::vector<Error> problems;  // of what an engine would do without
+  std::vector<Error> problems;            // of what an engine would do without
   int driver = warmup::driver_version();  // 0: there is none, and nothing says what it would load
 };
 

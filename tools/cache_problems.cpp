@@ -14,7 +14,7 @@
 #include "util/clock.hpp"
 #include "util/duration.hpp"
 #include "util/text.hpp"
-#include "warmup/recorded_problems.hpp"
+#include "warmup/planning/recorded_problems.hpp"
 
 namespace cubinet::tools {
 namespace {

@@ -13,7 +13,7 @@
 #include "tools/table.hpp"
 #include "util/text.hpp"
 #include "util/utf8.hpp"
-#include "warmup/coverage.hpp"
+#include "warmup/campaign/coverage.hpp"
 
 namespace cubinet::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/output.hpp"
-#include "warmup/coverage.hpp"
+#include "warmup/campaign/coverage.hpp"
 
 namespace cubinet::tools {
 

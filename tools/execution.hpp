@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tools/command_line.hpp"
-#include "warmup/campaign.hpp"
+#include "warmup/campaign/campaign.hpp"
 
 namespace cubinet::tools {
 

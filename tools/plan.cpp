@@ -6,7 +6,7 @@
 #include "tools/output.hpp"
 #include "tools/request.hpp"
 #include "tools/table.hpp"
-#include "warmup/plan_json.hpp"
+#include "warmup/planning/plan_json.hpp"
 
 namespace cubinet::tools {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "warmup/observer.hpp"
+#include "warmup/campaign/observer.hpp"
 
 namespace cubinet::tools {
 

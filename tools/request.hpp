@@ -6,7 +6,7 @@
 
 #include "tools/command_line.hpp"
 #include "util/expected.hpp"
-#include "warmup/request.hpp"
+#include "warmup/planning/request.hpp"
 
 namespace cubinet::tools {
 

@@ -17,8 +17,8 @@
 #include "tools/toolchain.hpp"
 #include "tools/warmup_report.hpp"
 #include "util/memory.hpp"
-#include "warmup/campaign.hpp"
-#include "warmup/campaign_json.hpp"
+#include "warmup/campaign/campaign.hpp"
+#include "warmup/campaign/campaign_json.hpp"
 
 namespace cubinet::tools {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "warmup/campaign.hpp"
+#include "warmup/campaign/campaign.hpp"
 
 namespace cubinet::tools {
 

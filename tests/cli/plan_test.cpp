@@ -8,7 +8,7 @@
 
 #include "catch.hpp"
 #include "command.hpp"
-#include "unit/warmup/reported_models.hpp"
+#include "unit/warmup/planning/reported_models.hpp"
 
 using namespace cubinet::cli;
 

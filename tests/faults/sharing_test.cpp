@@ -12,7 +12,7 @@
 
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
-#include "warmup/runner.hpp"
+#include "warmup/campaign/runner.hpp"
 
 namespace {
 

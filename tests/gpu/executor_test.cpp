@@ -1,5 +1,5 @@
 // Executors and budgets on a device. Memory is measured on the whole device, so nothing else may work on it meanwhile.
-#include "warmup/executor.hpp"
+#include "warmup/execution/executor.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -8,8 +8,8 @@
 #include "gpu/gpu.hpp"
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
-#include "warmup/execution.hpp"
-#include "warmup/execution_size.hpp"
+#include "warmup/execution/execution.hpp"
+#include "warmup/execution/execution_size.hpp"
 
 namespace cubinet::tests {
 namespace {

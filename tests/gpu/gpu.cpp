@@ -13,8 +13,8 @@
 #include "jit/loader.hpp"
 #include "jit/selector.hpp"
 #include "util/cores.hpp"
-#include "warmup/plan.hpp"
-#include "warmup/runner.hpp"
+#include "warmup/campaign/runner.hpp"
+#include "warmup/planning/plan.hpp"
 
 namespace cubinet::tests {
 namespace {

@@ -9,9 +9,9 @@
 #include "catch.hpp"
 #include "cubinet/cubinet.hpp"
 #include "jit/kernel_spec.hpp"
-#include "warmup/dice.hpp"
-#include "warmup/gpu_session.hpp"
-#include "warmup/verifier.hpp"
+#include "warmup/campaign/gpu_session.hpp"
+#include "warmup/execution/dice.hpp"
+#include "warmup/execution/verifier.hpp"
 
 namespace cubinet::tests {
 

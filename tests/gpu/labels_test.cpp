@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
-#include "warmup/device_resources.hpp"
+#include "warmup/execution/device_resources.hpp"
 
 namespace cubinet::tests {
 namespace {

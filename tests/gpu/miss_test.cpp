@@ -8,8 +8,8 @@
 #include "gpu/gpu.hpp"
 #include "jit/provide.hpp"
 #include "jit/selector.hpp"
-#include "warmup/plan.hpp"
-#include "warmup/runner.hpp"
+#include "warmup/campaign/runner.hpp"
+#include "warmup/planning/plan.hpp"
 
 namespace cubinet::tests {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "gpu/gpu.hpp"
 #include "jit/selector.hpp"
-#include "warmup/model.hpp"
-#include "warmup/model_problems.hpp"
+#include "warmup/planning/model.hpp"
+#include "warmup/planning/model_problems.hpp"
 
 namespace cubinet::tests {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gpu/gpu.hpp"
-#include "warmup/host_quantization.hpp"
+#include "warmup/execution/host_quantization.hpp"
 
 namespace cubinet::tests {
 

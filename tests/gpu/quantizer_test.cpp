@@ -4,7 +4,7 @@
 
 #include "gpu/gpu.hpp"
 #include "gpu/quantization.hpp"
-#include "warmup/device_resources.hpp"
+#include "warmup/execution/device_resources.hpp"
 
 namespace cubinet::tests {
 namespace {

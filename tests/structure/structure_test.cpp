@@ -16,9 +16,11 @@ std::vector<File> planted(const std::string& path, const std::string& text) {
           {"templates/layout.cuh", ""},
           {"templates/ptx/wgmma.cuh", "#include \"layout.cuh\"\n"},
           {"tools/command_line.cpp", "#include <CLI/CLI.hpp>\n"},
-          {"tools/main.cpp", "#include \"warmup/plan.hpp\"\n"},
+          {"tools/main.cpp", "#include \"warmup/planning/plan.hpp\"\n"},
           {"util/files.hpp", "#include <vector>\n"},
-          {"warmup/plan.hpp", "#include \"jit/driver.hpp\"\n"},
+          {"warmup/campaign/runner.hpp", "#include \"warmup/execution/executor.hpp\"\n"},
+          {"warmup/execution/executor.hpp", "#include \"warmup/planning/plan.hpp\"\n"},
+          {"warmup/planning/plan.hpp", "#include \"jit/driver.hpp\"\n"},
           {path, text}};
 }
 
@@ -35,7 +37,8 @@ TEST_CASE("The source tree keeps its rules") {
   const std::vector<File> files = read_tree(CUBINET_SOURCE_DIR);
   // A walk that finds nothing would prove nothing.
   for (const std::string folder :
-       {"util/", "cache/", "jit/", "warmup/", "tools/", "python/", "templates/", "include/cubinet/", "tests/"}) {
+       {"util/", "cache/", "jit/", "warmup/planning/", "warmup/execution/", "warmup/campaign/", "tools/", "python/",
+        "templates/", "include/cubinet/", "tests/"}) {
     INFO(folder);
     CHECK(std::any_of(files.begin(), files.end(), [&](const File& file) { return file.path.starts_with(folder); }));
   }
@@ -51,8 +54,15 @@ TEST_CASE("A tree with arrows that point down only is sound") {
 TEST_CASE("An arrow that points up is found in every layer") {
   CHECK(contains(breach("util/a.cpp", "\n#include \"cache/key.hpp\"\n"), "util/a.cpp:2: the arrow to cache/key.hpp"));
   CHECK(contains(breach("cache/a.cpp", "#include \"jit/driver.hpp\"\n"), "points up"));
-  CHECK(contains(breach("jit/a.cpp", "#include \"warmup/plan.hpp\"\n"), "points up"));
-  CHECK(contains(breach("warmup/a.cpp", "  #  include \"tools/main.cpp\"\n"), "points up"));
+  CHECK(contains(breach("jit/a.cpp", "#include \"warmup/planning/plan.hpp\"\n"), "points up"));
+  CHECK(contains(breach("warmup/campaign/a.cpp", "  #  include \"tools/main.cpp\"\n"), "points up"));
+}
+
+TEST_CASE("Planning includes neither execution nor the campaign, and execution does not include the campaign") {
+  CHECK(contains(breach("warmup/planning/a.cpp", "#include \"warmup/execution/executor.hpp\"\n"), "points up"));
+  CHECK(contains(breach("warmup/planning/a.cpp", "#include \"warmup/campaign/runner.hpp\"\n"), "points up"));
+  CHECK(contains(breach("warmup/execution/a.cpp", "#include \"warmup/campaign/runner.hpp\"\n"), "points up"));
+  CHECK(breach("warmup/campaign/a.cpp", "#include \"warmup/planning/plan.hpp\"\n") == "");
 }
 
 TEST_CASE("A comment or a text that mentions an include is no include") {
@@ -92,14 +102,14 @@ TEST_CASE("A second module that includes a guarded header is found") {
   CHECK(contains(breach("tools/other.cpp", "#include <CLI/App.hpp>\n"), "tools/command_line, tools/other"));
   CHECK(breach("jit/driver.cpp", "#include <cuda.h>\n") == "");
   CHECK(breach("tools/command_line.cpp", "#include <CLI/Validators.hpp>\n") == "");
-  CHECK(breaches(planted("warmup/a.cpp", "#include <cuda.h>\n")).size() == 2);
+  CHECK(breaches(planted("warmup/campaign/a.cpp", "#include <cuda.h>\n")).size() == 2);
 }
 
 TEST_CASE("A parser of the command line outside tools is found") {
-  const std::vector<std::string> found = breaches(planted("warmup/a.cpp", "#include <CLI/CLI.hpp>\n"));
+  const std::vector<std::string> found = breaches(planted("warmup/campaign/a.cpp", "#include <CLI/CLI.hpp>\n"));
   REQUIRE(found.size() == 2);
-  CHECK(contains(found.front(), "warmup/a.cpp:1: CLI/CLI.hpp belongs to tools/"));
-  CHECK(contains(found.back(), "tools/command_line, warmup/a"));
+  CHECK(contains(found.front(), "warmup/campaign/a.cpp:1: CLI/CLI.hpp belongs to tools/"));
+  CHECK(contains(found.back(), "tools/command_line, warmup/campaign/a"));
 }
 
 TEST_CASE("JSON in a header is found") {
@@ -114,9 +124,9 @@ TEST_CASE("A library that prints, exits or reads the environment twice is found"
   CHECK(breach("tools/a.cpp", "void f() { std::cout << 1; }\n") == "");
   CHECK(breach("jit/a.cpp", "auto v = std::getenv(\"HOME\");\n") == "");
   std::vector<File> two = planted("jit/a.cpp", "auto v = std::getenv(\"HOME\");\n");
-  two.push_back({"warmup/b.cpp", "auto v = getenv(\"HOME\");\n"});
+  two.push_back({"warmup/campaign/b.cpp", "auto v = getenv(\"HOME\");\n"});
   REQUIRE(breaches(two).size() == 1);
-  CHECK(contains(breaches(two).front(), "warmup/b.cpp:1: the environment is read here and in jit/a.cpp"));
+  CHECK(contains(breaches(two).front(), "warmup/campaign/b.cpp:1: the environment is read here and in jit/a.cpp"));
 }
 
 // The breach of a tree with a test of this name; empty when there is none.

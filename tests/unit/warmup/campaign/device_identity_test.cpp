@@ -1,0 +1,57 @@
+#include "warmup/campaign/device_identity.hpp"
+
+#include <fstream>
+#include <string>
+
+#include "catch.hpp"
+#include "unit/util/temp_folder.hpp"
+
+using namespace cubinet;
+
+namespace {
+
+// With a node for the devices of `folder`.
+auto identity_from_module(const std::filesystem::path& folder) {
+  return warmup::identity_from_module(folder, folder / "version");
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << text;
+}
+
+void add_gpu(const std::filesystem::path& folder, const std::string& name, const std::string& model) {
+  write(folder / "gpus" / name / "information",
+        "Model: \t\t " + model + "\nIRQ:   \t\t 305\nGPU UUID: \t GPU-1\nVideo BIOS: \t 96.00\n");
+}
+
+constexpr const char* kVersion =
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\nGCC version:  gcc 12.2.0\n";
+
+}  // namespace
+
+TEST_CASE("The module's files name the device and the driver where all devices are of one kind") {
+  const test::TempFolder folder;
+  CHECK_FALSE(identity_from_module(folder.path()));
+  write(folder.path() / "version", kVersion);
+  CHECK_FALSE(identity_from_module(folder.path()));
+  add_gpu(folder.path(), "0000:18:00.0", "NVIDIA H200");
+  add_gpu(folder.path(), "0000:2a:00.0", "NVIDIA H200");
+  const auto known = identity_from_module(folder.path());
+  REQUIRE(known);
+  CHECK(known->device == "NVIDIA H200");
+  CHECK(known->driver == "580.159.04");
+  CHECK_FALSE(warmup::identity_from_module(folder.path(), folder.path() / "no-node"));
+  add_gpu(folder.path(), "0000:3a:00.0", "NVIDIA L4");
+  CHECK_FALSE(identity_from_module(folder.path()));
+}
+
+TEST_CASE("Files of another form name no device") {
+  const test::TempFolder folder;
+  write(folder.path() / "version", "garbage\n");
+  add_gpu(folder.path(), "0", "NVIDIA H200");
+  CHECK_FALSE(identity_from_module(folder.path()));
+  write(folder.path() / "version", kVersion);
+  write(folder.path() / "gpus" / "0" / "information", "Modell: H200\n");
+  CHECK_FALSE(identity_from_module(folder.path()));
+}

@@ -1,0 +1,74 @@
+#include "warmup/execution/row_plan.hpp"
+#include "catch.hpp"
+
+namespace cubinet::warmup {
+namespace {
+
+constexpr Problem kContiguous{DataType::bf16, Layout::contiguous, 16, 64, 3};
+constexpr Problem kMasked{DataType::bf16, Layout::masked, 16, 64, 3};
+
+}  // namespace
+
+TEST_CASE("segments start at multiples of the alignment and are padded with -1") {
+  const auto labels = contiguous_labels({1, 0, 130});
+  REQUIRE(labels.size() == 128 + 256);
+  CHECK(labels[0] == 0);
+  CHECK(labels[1] == -1);
+  CHECK(labels[127] == -1);
+  CHECK(labels[128] == 2);
+  CHECK(labels[128 + 129] == 2);
+  CHECK(labels[128 + 130] == -1);
+}
+
+TEST_CASE("exactly the labelled rows of a contiguous plan are valid") {
+  const auto plan = contiguous_plan(kContiguous, {0, -1, 2, 2, -1});
+  CHECK(plan.rows == 5);
+  CHECK(plan.valid == std::vector<std::uint8_t>{1, 0, 1, 1, 0});
+  CHECK(plan.valid_rows() == 3);
+  CHECK(plan.flop() == 2.0 * 3 * 16 * 64);
+  CHECK(plan.bytes() == 2.0 * (3 * 16 * 64 + 3 * (16 + 64)));
+}
+
+TEST_CASE("an FP8 plan counts one byte per operand element, and the scales") {
+  const auto plan = contiguous_plan({DataType::fp8, Layout::contiguous, 136, 256, 3}, {0, -1, 2, 2, -1});
+  CHECK(plan.flop() == 2.0 * 3 * 136 * 256);
+  CHECK(plan.bytes() == 3 * 136 * 256 + 3 * 256 + 2 * 3 * 136 + 4 * (3 * 2 * 2 + 3 * 2));
+}
+
+TEST_CASE("exactly the heads of a masked plan's groups are valid") {
+  const auto plan = masked_plan(kMasked, {2, 0, 1}, 2);
+  CHECK(plan.rows == 6);
+  CHECK(plan.valid == std::vector<std::uint8_t>{1, 1, 0, 0, 1, 0});
+}
+
+TEST_CASE("a plan refuses labels and counts that name nothing") {
+  CHECK_THROWS(contiguous_plan(kContiguous, {3}));
+  CHECK_THROWS(contiguous_plan(kContiguous, {-2}));
+  CHECK_THROWS(masked_plan(kMasked, {0, 3, 0}, 2));
+  CHECK_THROWS(masked_plan(kMasked, {0, 0}, 2));
+  CHECK_THROWS(masked_plan(kContiguous, {0, 0, 0}, 2));
+}
+
+TEST_CASE("every valid row is listed once under its group, in tiles of at most 64") {
+  const auto plan = masked_plan(kMasked, {65, 0, 130}, 130);
+  const auto tiles = tiles_of(plan);
+  CHECK(tiles.rows.size() == 195);
+  std::vector<int> seen(static_cast<std::size_t>(plan.rows), 0);
+  for (const RowTile& tile : tiles.tiles) {
+    CHECK(tile.count >= 1);
+    CHECK(tile.count <= 64);
+    for (std::int32_t i = tile.first; i < tile.first + tile.count; ++i) {
+      const std::int32_t row = tiles.rows[static_cast<std::size_t>(i)];
+      CHECK(row / 130 == tile.group);
+      ++seen[static_cast<std::size_t>(row)];
+    }
+  }
+  for (std::size_t row = 0; row < seen.size(); ++row) CHECK(seen[row] == plan.valid[row]);
+}
+
+TEST_CASE("a sample keeps the first and the last row of every group") {
+  const auto tiles = tiles_of(masked_plan(kMasked, {65, 0, 3}, 65), 16);
+  CHECK(tiles.rows == std::vector<std::int32_t>{0, 16, 32, 48, 64, 130, 132});
+}
+
+}  // namespace cubinet::warmup

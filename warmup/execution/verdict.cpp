@@ -1,0 +1,51 @@
+#include "warmup/execution/verdict.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace cubinet::warmup {
+namespace {
+
+std::string complaint_about(const GroupSums& sums, std::size_t group, double allowed) {
+  if (sums.nans > 0) return fmt::format("group {}: {} of {} elements are NaN", group, sums.nans, sums.compared);
+  if (!(sums.difference() < allowed)) {
+    return fmt::format("group {}: differs from the reference by {:.3g}, {:.0e} is allowed", group, sums.difference(),
+                       allowed);
+  }
+  if (sums.outliers > 0) {
+    return fmt::format("group {}: {} of {} elements are wrong, by up to {:.3g}, {:.3g} times what is allowed", group,
+                       sums.outliers, sums.compared, sums.largest_error(), sums.largest_share());
+  }
+  return {};
+}
+
+std::string complaint_about(const Verdict& verdict, std::uint64_t listed, double allowed) {
+  std::uint64_t compared = 0;
+  for (const GroupSums& sums : verdict.groups) compared += sums.compared;
+  if (compared != listed) return fmt::format("the reference compared {} of {} elements", compared, listed);
+  if (verdict.guard_writes > 0)
+    return fmt::format("{} elements written outside the output or the workspace", verdict.guard_writes);
+  if (verdict.writes.stray > 0) return fmt::format("{} elements written in rows not valid", verdict.writes.stray);
+  if (verdict.writes.unwritten > 0) {
+    return fmt::format("{} elements of valid rows not written", verdict.writes.unwritten);
+  }
+  for (std::size_t group = 0; group < verdict.groups.size(); ++group) {
+    auto complaint = complaint_about(verdict.groups[group], group, allowed);
+    if (!complaint.empty()) return complaint;
+  }
+  return {};
+}
+
+}  // namespace
+
+void conclude(Verdict& verdict, std::uint64_t listed, double allowed) {
+  for (const GroupSums& sums : verdict.groups) {
+    verdict.worst_difference = std::max(verdict.worst_difference, sums.difference());
+    verdict.largest_error = std::max(verdict.largest_error, sums.largest_error());
+    verdict.largest_share = std::max(verdict.largest_share, sums.largest_share());
+  }
+  verdict.complaint = complaint_about(verdict, listed, allowed);
+}
+
+}  // namespace cubinet::warmup

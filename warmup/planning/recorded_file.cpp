@@ -1,0 +1,120 @@
+#include "warmup/planning/recorded_file.hpp"
+
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "util/files.hpp"
+#include "warmup/planning/config_json.hpp"
+
+namespace cubinet::warmup {
+namespace {
+
+using Json = nlohmann::json;
+
+// Reads the members of an element, and keeps the first complaint. What is wrong reads as 0 or the first name.
+class Element {
+ public:
+  explicit Element(const Json& json) : json_(json) {
+    if (!json.is_object()) complain(fmt::format("expected an object, found {}", json.type_name()));
+  }
+
+  std::int64_t number(const char* name) { return number_of(member(name), name); }
+
+  // Whether it is the second of two names.
+  bool is_second(const char* name, const char* first, const char* second) {
+    const Json& value = member(name);
+    if (value != first && value != second) complain(fmt::format("{} is neither {} nor {}", name, first, second));
+    return value == second;
+  }
+
+  MRange range(const char* name) {
+    const Json& value = member(name);
+    const bool pair = value.is_array() && value.size() == 2;
+    if (!pair) complain(fmt::format("{} is not a list of two numbers", name));
+    return pair ? MRange{number_of(value[0], name), number_of(value[1], name)} : MRange{};
+  }
+
+  std::string text(const char* name) {
+    const Json& value = member(name);
+    if (!value.is_string()) complain(fmt::format("{} is not a text", name));
+    return value.is_string() ? value.get<std::string>() : std::string();
+  }
+
+  void complain(const std::string& what) {
+    if (complaint_.empty()) complaint_ = what;
+  }
+  [[nodiscard]] const std::string& complaint() const { return complaint_; }
+
+ private:
+  const Json& member(const char* name) {
+    static const Json none;
+    if (!json_.contains(name)) complain(fmt::format("{} is missing", name));
+    return json_.contains(name) ? json_.at(name) : none;
+  }
+
+  std::int64_t number_of(const Json& value, const char* name) {
+    constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    const bool too_large = value.is_number_unsigned() && value.get<std::uint64_t>() > most;
+    const bool fits = value.is_number_integer() && !too_large;
+    if (!fits) complain(fmt::format("{} is not a whole number of 64 bits", name));
+    return fits ? value.get<std::int64_t>() : 0;
+  }
+
+  const Json& json_;
+  std::string complaint_;
+};
+
+Expected<RecordedProblem> read_problem(const Json& json) {
+  Element element(json);
+  RecordedProblem read;
+  Problem& problem = read.wanted.problem;
+  problem.data_type = element.is_second("dtype", "bf16", "fp8") ? DataType::fp8 : DataType::bf16;
+  problem.layout = element.is_second("layout", "contiguous", "masked") ? Layout::masked : Layout::contiguous;
+  problem.n = element.number("n");
+  problem.k = element.number("k");
+  const std::int64_t groups = element.number("groups");
+  problem.groups = static_cast<std::int32_t>(groups);
+  if (problem.groups != groups) element.complain(fmt::format("groups {} are too many", groups));
+  read.wanted.range = element.range("m_range");
+  read.architecture = element.text("arch");
+  read.asked = element.number("asked");
+  if (!element.complaint().empty()) return fail(ErrorCode::invalid_argument, element.complaint());
+  return check_recorded(read).map([&] { return read; });
+}
+
+tl::unexpected<Error> refuse(const std::string& file, const std::string& what) {
+  return fail(ErrorCode::invalid_argument, fmt::format("{}: {}", file, what));
+}
+
+}  // namespace
+
+Expected<RecordedProblems> read_recorded_file(const std::string& file) {
+  const auto text = util::read_file(file, max_recorded_file_bytes);
+  if (!text) return propagate(text);
+  const auto json = parse_config(*text, file, {"version", "problems"});
+  if (!json) return propagate(json);
+  const auto list = json->find("problems");
+  if (list == json->end() || !list->is_array() || !json->contains("version")) {
+    return refuse(file, "is no list of problems, as `cubinet cache problems --json` prints one");
+  }
+  if (json->at("version") != recorded_file_version) {
+    return refuse(file, fmt::format("is of version {}, and this build reads version {}", json->at("version").dump(),
+                                    recorded_file_version));
+  }
+  if (list->size() > cache::max_recorded_problems) {
+    return refuse(file, fmt::format("holds {} problems, more than {}", list->size(), cache::max_recorded_problems));
+  }
+  RecordedProblems recorded;
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    auto problem = read_problem((*list)[i]);
+    if (!problem) return refuse(file, fmt::format("problems[{}]: {}", i, problem.error().message));
+    recorded.problems.push_back(*std::move(problem));
+  }
+  return recorded;
+}
+
+}  // namespace cubinet::warmup
