@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cubinet/cubinet.hpp"
-#include "jit/launch.hpp"
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
+#include "jit/sm90/launch.hpp"
 #include "util/elapsed.hpp"
 #include "warmup/device_resources.hpp"
 #include "warmup/gpu_session.hpp"
