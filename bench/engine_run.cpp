@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cubinet/cubinet.hpp"
-#include "jit/launch.hpp"
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
+#include "jit/sm90/launch.hpp"
 #include "util/elapsed.hpp"
 #include "warmup/campaign/gpu_session.hpp"
 #include "warmup/execution/device_resources.hpp"

@@ -9,8 +9,8 @@
 
 #include "cubinet/problem.hpp"
 #include "jit/kernel_spec.hpp"
-#include "jit/launch.hpp"
 #include "jit/loader.hpp"
+#include "jit/sm90/launch.hpp"
 
 namespace cubinet::jit {
 

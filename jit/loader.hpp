@@ -8,7 +8,7 @@
 
 #include "jit/driver.hpp"
 #include "jit/kernel_spec.hpp"
-#include "jit/launch.hpp"
+#include "jit/sm90/launch.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {

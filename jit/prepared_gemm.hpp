@@ -6,10 +6,10 @@
 #include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
 #include "jit/kernel_table.hpp"
-#include "jit/launch.hpp"
 #include "jit/miss.hpp"
 #include "jit/quantization_kernels.hpp"
 #include "jit/scales.hpp"
+#include "jit/sm90/launch.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {

@@ -11,11 +11,17 @@ namespace cubinet::jit {
 
 namespace {
 
+// The folder of templates/ whose files are Hopper's. A template names what it includes relative to its architecture's
+// folder or to templates/, so a file of either place has a name without it.
+constexpr std::string_view kHopper = "sm90/";
+
 std::vector<TemplateFile> load_embedded() {
   std::vector<TemplateFile> files;
   for (unsigned long i = 0; i < embedded_file_count; ++i) {
     const EmbeddedFile& file = embedded_files[i];
-    files.push_back(make_template_file(file.name, {file.text, file.size}));
+    std::string_view name = file.name;
+    if (name.starts_with(kHopper)) name.remove_prefix(kHopper.size());
+    files.push_back(make_template_file(std::string(name), {file.text, file.size}));
   }
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return files;

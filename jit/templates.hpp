@@ -8,9 +8,9 @@
 namespace cubinet::jit {
 
 struct TemplateFile {
-  std::string name;         // relative to templates/, as an #include names it: "ptx/wgmma.cuh"
-  std::string_view text;    // static storage; a NUL follows the text
-  std::string digest;       // SHA-256, lower-case hexadecimal
+  std::string name;       // relative to templates/ or templates/sm90/, as an #include names it: "ptx/wgmma.cuh"
+  std::string_view text;  // static storage; a NUL follows the text
+  std::string digest;     // SHA-256, lower-case hexadecimal
 };
 
 // A file as template_files() holds it: `text` is borrowed, must be followed by a NUL and outlive the result.
@@ -24,7 +24,7 @@ const std::vector<TemplateFile>& template_files();
 std::vector<std::string_view> quoted_includes(std::string_view text);
 
 // The files of `files` that `root` includes, directly or not, itself among them, sorted by name. Names are always
-// relative to templates/. An unknown name is a broken build and throws std::logic_error.
+// relative to templates/ or templates/sm90/. An unknown name is a broken build and throws std::logic_error.
 std::vector<const TemplateFile*> included_by(std::string_view root,
                                              const std::vector<TemplateFile>& files = template_files());
 

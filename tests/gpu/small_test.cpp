@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
-#include "jit/launch.hpp"
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
 #include "jit/selector.hpp"
+#include "jit/sm90/launch.hpp"
 
 namespace cubinet::tests {
 

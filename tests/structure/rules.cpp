@@ -41,6 +41,13 @@ int rank_of(std::string_view path) {
   return found == layers.end() ? -1 : static_cast<int>(found - layers.begin());
 }
 
+// "templates/sm90/" for a template of that architecture; empty for one that all share.
+std::string architecture_folder(std::string_view path) {
+  static const std::regex pattern(R"(^templates/sm[0-9]+/)");
+  std::match_results<std::string_view::const_iterator> match;
+  return std::regex_search(path.begin(), path.end(), match, pattern) ? match.str() : std::string();
+}
+
 std::string without_extension(std::string_view path) { return std::string(path.substr(0, path.rfind('.'))); }
 
 bool is_header(std::string_view path) { return path.ends_with(".hpp") || path.ends_with(".h"); }
@@ -139,9 +146,13 @@ class Checker {
     }
   }
 
-  // A template is read by a compiler that sees templates/ and nothing else.
+  // A template includes files of templates/, and one of templates/<architecture>/ those of its own folder also. The
+  // compiler of the kernels sees nothing else.
   void check_template(const File& file, const Include& include) {
-    if (include.angled || known_.count("templates/" + include.name) == 0) {
+    const bool shared = known_.count("templates/" + include.name) != 0;
+    const std::string folder = architecture_folder(file.path);
+    const bool own = !folder.empty() && known_.count(folder + include.name) != 0;
+    if (include.angled || !(shared || own)) {
       report(file, include.line, "a template includes \"" + include.name + "\", which is not under templates/");
     }
   }

@@ -13,8 +13,9 @@ std::vector<File> planted(const std::string& path, const std::string& text) {
           {"jit/driver.hpp", "#include <cuda.h>\n#include \"cubinet/error.hpp\"\n"},
           {"jit/nvrtc.cpp", "#include <nvrtc.h>\n#include \"cache/key.hpp\"\n"},
           {"cache/key.hpp", "#include <array>\n"},
-          {"templates/layout.cuh", ""},
-          {"templates/ptx/wgmma.cuh", "#include \"layout.cuh\"\n"},
+          {"templates/types.cuh", ""},
+          {"templates/sm90/layout.cuh", "#include \"types.cuh\"\n"},
+          {"templates/sm90/ptx/wgmma.cuh", "#include \"layout.cuh\"\n"},
           {"tools/command_line.cpp", "#include <CLI/CLI.hpp>\n"},
           {"tools/main.cpp", "#include \"warmup/planning/plan.hpp\"\n"},
           {"util/files.hpp", "#include <vector>\n"},
@@ -73,11 +74,14 @@ TEST_CASE("A comment or a text that mentions an include is no include") {
 
 TEST_CASE("An include that hides its layer is found") {
   CHECK(contains(breach("util/a.cpp", "#include \"files.hpp\"\n"), "name it from the root"));
-  CHECK(contains(breach("util/a.cpp", "#include \"templates/layout.cuh\"\n"), "in no layer"));
+  CHECK(contains(breach("util/a.cpp", "#include \"templates/types.cuh\"\n"), "in no layer"));
 }
 
 TEST_CASE("A template that reaches outside templates is found") {
-  CHECK(breach("templates/a.cuh", "#include \"ptx/wgmma.cuh\"\n") == "");
+  CHECK(breach("templates/a.cuh", "#include \"types.cuh\"\n") == "");
+  CHECK(breach("templates/sm90/a.cuh", "#include \"ptx/wgmma.cuh\"\n#include \"types.cuh\"\n") == "");
+  CHECK(contains(breach("templates/a.cuh", "#include \"ptx/wgmma.cuh\"\n"), "not under templates/"));
+  CHECK(contains(breach("templates/sm80/a.cuh", "#include \"ptx/wgmma.cuh\"\n"), "not under templates/"));
   CHECK(contains(breach("templates/a.cuh", "#include <cuda_bf16.h>\n"), "not under templates/"));
   CHECK(contains(breach("templates/a.cuh", "#include \"util/files.hpp\"\n"), "not under templates/"));
 }

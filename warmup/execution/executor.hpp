@@ -14,8 +14,8 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
-#include "jit/launch.hpp"
 #include "jit/quantization_kernels.hpp"
+#include "jit/sm90/launch.hpp"
 #include "util/expected.hpp"
 #include "warmup/execution/device_resources.hpp"
 #include "warmup/execution/executor_layout.hpp"

@@ -4,7 +4,7 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
-#include "jit/selector.hpp"
+#include "jit/sm90/tile_config.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {

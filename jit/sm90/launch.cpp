@@ -1,4 +1,4 @@
-#include "jit/launch.hpp"
+#include "jit/sm90/launch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "jit/operands.hpp"
+#include "jit/selector.hpp"
 
 namespace cubinet::jit {
 namespace {
@@ -20,7 +21,7 @@ constexpr cuuint32_t kChunkColumns = 64;      // of an output box
 constexpr std::int64_t kStreamedRowsPerGroup = 512;
 constexpr std::int64_t kStreamedWeightBytes = 250'000'000;
 
-// What follows the tensor maps in the kernel's parameters (templates/layout.cuh, struct Parameters).
+// What follows the tensor maps in the kernel's parameters (templates/sm90/layout.cuh, struct Parameters).
 struct Scalars {
   CUdeviceptr d;
   CUdeviceptr row_info;
@@ -182,7 +183,7 @@ CUresult encode_maps(const Driver& driver, const TileConfig& config, const Probl
                        bytes,      depth,     static_cast<cuuint32_t>(config.block_columns)};
   CUresult result = maps.fill(driver, weights, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, block.map(0));
   if (result != CUDA_SUCCESS) return result;
-  // A warpgroup stores 64 rows together, or each of its warps 16 (templates/epilogue.cuh).
+  // A warpgroup stores 64 rows together, or each of its warps 16 (templates/sm90/epilogue.cuh).
   const Matrix output{operands.d, problem.n, operands.rows.total, 2, kChunkColumns, config.tokens_on_m ? 16u : 64u};
   result = maps.fill(driver, output, CU_TENSOR_MAP_L2_PROMOTION_NONE, block.map(1));
   if (result != CUDA_SUCCESS) return result;
