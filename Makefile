@@ -22,6 +22,8 @@ CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 # A compiler cache serves every checkout alike.
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
+# What precompiled headers need to be kept.
+export CCACHE_SLOPPINESS = pch_defines,time_macros
 CTEST = ctest --test-dir $(BUILD) --output-on-failure
 
 .PHONY: warmup test test-gpu bench wheel sanitize sanitize-thread fuzz build configure clean

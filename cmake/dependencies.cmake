@@ -1,8 +1,7 @@
 # One interface target per outside library, so that the layers name what they need and nothing else:
 #   cubinet::fmt  cubinet::sqlite  cubinet::crypto  cubinet::zstd  cubinet::json  cubinet::expected  cubinet::cli11
 #   cubinet::system  cubinet::catch2 (testing.cmake)  cubinet::cuda_headers (cuda.cmake)
-# Archives are linked unless CUBINET_SHARED_DEPS is ON; {fmt} is used header-only, since not every
-# distribution ships its archive.
+# Archives are linked unless CUBINET_SHARED_DEPS is ON.
 include(cuda)
 
 find_package(Threads REQUIRED)
@@ -39,7 +38,27 @@ function(cubinet_compiled_dependency name header library)
   add_library(cubinet::${name} ALIAS cubinet_dependency_${name})
 endfunction()
 
-cubinet_header_dependency(fmt fmt fmt::fmt-header-only)
+# {fmt} is compiled once and linked: header-only, its formatting code takes two thirds of the time of each source that
+# uses it. Debian's package holds headers and a shared library alone, so its version 9 is compiled here (fmt_library.cpp);
+# of other versions the archive is used where the package has one, else the headers.
+function(cubinet_fmt_dependency)
+  find_package(fmt REQUIRED)
+  add_library(cubinet_dependency_fmt INTERFACE)
+  add_library(cubinet::fmt ALIAS cubinet_dependency_fmt)
+  get_target_property(kind fmt::fmt TYPE)
+  if(CUBINET_SHARED_DEPS OR kind STREQUAL "STATIC_LIBRARY")
+    target_link_libraries(cubinet_dependency_fmt INTERFACE fmt::fmt)
+  elseif(fmt_VERSION MATCHES "^9[.]")
+    get_target_property(folders fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+    add_library(cubinet_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt_library.cpp)
+    target_include_directories(cubinet_fmt SYSTEM PUBLIC ${folders})
+    target_link_libraries(cubinet_dependency_fmt INTERFACE cubinet_fmt)
+  else()
+    target_link_libraries(cubinet_dependency_fmt INTERFACE fmt::fmt-header-only)
+  endif()
+endfunction()
+
+cubinet_fmt_dependency()
 cubinet_header_dependency(json nlohmann_json nlohmann_json::nlohmann_json)
 cubinet_header_dependency(expected tl-expected tl::expected)
 cubinet_header_dependency(cli11 CLI11 CLI11::CLI11)

@@ -9,7 +9,7 @@ function(cubinet_shared_library)
     target_sources(cubinet PRIVATE $<TARGET_OBJECTS:cubinet_${layer}>)
   endforeach()
   target_include_directories(cubinet PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
-  target_link_libraries(cubinet PRIVATE $<BUILD_INTERFACE:cubinet::sqlite> $<BUILD_INTERFACE:cubinet::crypto>
+  target_link_libraries(cubinet PRIVATE $<BUILD_INTERFACE:cubinet::fmt> $<BUILD_INTERFACE:cubinet::sqlite> $<BUILD_INTERFACE:cubinet::crypto>
                                         $<BUILD_INTERFACE:cubinet::zstd> $<BUILD_INTERFACE:cubinet::system>)
   target_link_options(cubinet PRIVATE -Wl,--exclude-libs,ALL -Wl,--version-script=${map})
   cubinet_portable(cubinet)

@@ -45,11 +45,7 @@ function(cubinet_test name)
   cubinet_warnings(${name})
   cubinet_portable(${name})
   # A test is compiled more often than it is run; what it tests is optimised.
-  target_compile_options(${name} PRIVATE -O0)
-  # Behaviour that is undefined is looked for in what is tested; in the tests it would take a third of their compilation.
-  if(CUBINET_SANITIZE AND NOT CUBINET_SANITIZE STREQUAL "thread")
-    target_compile_options(${name} PRIVATE -fno-sanitize=undefined)
-  endif()
+  cubinet_precompiled(${name} test)
   set(properties TIMEOUT ${ARG_TIMEOUT} ${CUBINET_TEST_PROPERTIES})
   if(ARG_LABELS)
     list(APPEND properties LABELS ${ARG_LABELS})
