@@ -1,6 +1,9 @@
 #include "jit/templates.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -11,16 +14,21 @@ namespace cubinet::jit {
 
 namespace {
 
-// The folder of templates/ whose files are Hopper's. A template names what it includes relative to its architecture's
-// folder or to templates/, so a file of either place has a name without it.
-constexpr std::string_view kHopper = "sm90/";
+// "sm90/" at the front of a path, which is an architecture's folder; empty for a file that all architectures share.
+std::string_view architecture_folder(std::string_view path) {
+  if (!path.starts_with("sm")) return {};
+  const std::size_t end = path.find_first_not_of("0123456789", 2);
+  return end > 2 && end < path.size() && path[end] == '/' ? path.substr(0, end + 1) : std::string_view();
+}
 
-std::vector<TemplateFile> load_embedded() {
+std::vector<TemplateFile> load_embedded(const std::string& folder) {
   std::vector<TemplateFile> files;
   for (unsigned long i = 0; i < embedded_file_count; ++i) {
     const EmbeddedFile& file = embedded_files[i];
     std::string_view name = file.name;
-    if (name.starts_with(kHopper)) name.remove_prefix(kHopper.size());
+    const std::string_view own = architecture_folder(name);
+    if (!own.empty() && own != folder) continue;
+    name.remove_prefix(own.size());
     files.push_back(make_template_file(std::string(name), {file.text, file.size}));
   }
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -53,9 +61,15 @@ TemplateFile make_template_file(std::string name, std::string_view text) {
   return {std::move(name), text, util::sha256_hex(text)};
 }
 
-const std::vector<TemplateFile>& template_files() {
-  static const std::vector<TemplateFile> files = load_embedded();
-  return files;
+const std::vector<TemplateFile>& template_files(std::string_view architecture) {
+  static std::mutex mutex;
+  static std::map<std::string, const std::vector<TemplateFile>, std::less<>> loaded;
+  const std::lock_guard lock(mutex);
+  auto found = loaded.find(architecture);
+  if (found == loaded.end()) {
+    found = loaded.emplace(architecture, load_embedded(std::string(architecture) + "/")).first;
+  }
+  return found->second;
 }
 
 std::vector<std::string_view> quoted_includes(std::string_view text) {

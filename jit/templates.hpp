@@ -8,23 +8,24 @@
 namespace cubinet::jit {
 
 struct TemplateFile {
-  std::string name;       // relative to templates/ or templates/sm90/, as an #include names it: "ptx/wgmma.cuh"
+  std::string name;       // as an #include names it: relative to templates/ or templates/<architecture>/
   std::string_view text;  // static storage; a NUL follows the text
   std::string digest;     // SHA-256, lower-case hexadecimal
 };
 
-// A file as template_files() holds it: `text` is borrowed, must be followed by a NUL and outlive the result.
+// Computes the digest of `text`. The text is borrowed: a NUL must follow it, and it must outlive the result.
 TemplateFile make_template_file(std::string name, std::string_view text);
 
-// Every template file, sorted by name. Built once, thread-safe.
-const std::vector<TemplateFile>& template_files();
+// The template files of an architecture, sorted by name: those in the folder templates/<architecture>, and those
+// outside such folders, which all architectures share. Built once per architecture, thread-safe.
+const std::vector<TemplateFile>& template_files(std::string_view architecture = "sm90");
 
-// What the lines `#include "name"` of a text name, in their order. Conditions are not evaluated, so the answer may
-// name more than a compiler reads, never less: the templates include nothing by a macro.
+// The names in the lines `#include "name"` of a text, in their order. Conditions are not evaluated, so the result may
+// hold more names than a compiler reads, never fewer, because no template includes a file through a macro.
 std::vector<std::string_view> quoted_includes(std::string_view text);
 
-// The files of `files` that `root` includes, directly or not, itself among them, sorted by name. Names are always
-// relative to templates/ or templates/sm90/. An unknown name is a broken build and throws std::logic_error.
+// `root` and the files of `files` that it includes, directly or not, sorted by name. Throws std::logic_error for a name
+// that is not in `files`, because that is an error in the build.
 std::vector<const TemplateFile*> included_by(std::string_view root,
                                              const std::vector<TemplateFile>& files = template_files());
 

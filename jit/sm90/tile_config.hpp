@@ -1,39 +1,38 @@
-// The tile configuration of a Hopper kernel, and what follows from it alone.
+// The tile configuration of a Hopper kernel on the host. The type itself, and the sizes that follow from it, are in the
+// header that the kernels share: templates/sm90/shared/gemm.cuh.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <string>
 
-namespace cubinet::jit {
+#include "templates/sm90/shared/gemm.cuh"
 
-// Everything that shapes a kernel's code besides N and K. "Tokens" are rows of A, "columns" are
-// rows of B (columns of D). One of the two sits on the M side of wgmma, 64 for each of the two or three
-// consumer warpgroups, the other on its N side.
-struct TileConfig {
-  std::int32_t block_tokens = 0;   // most tokens of a tile, at most 256; 128 or 192 on the M side
-  std::int32_t token_step = 0;     // a tile's token count is rounded up to a multiple of this
-  std::int32_t block_columns = 0;  // columns of a CTA's tile; 128
-  std::int32_t stages = 0;         // depth of the shared-memory pipeline, in K blocks of 128 bytes
-  std::int32_t cluster = 1;        // CTAs that share a token tile by TMA multicast: 1 or 2
-  std::int32_t raster_band = 0;    // 0: token tiles fastest; else column tiles per band, fastest
-  bool largest_first = false;      // schedule tiles with many tokens first
-  bool prefetch_weights = false;   // prefetch the CTA's first weight tile into L2 at start
-  bool tokens_on_m = false;        // tokens on the M side, else weights
-  bool scaled = false;             // a stage holds scales of its tokens; follows from the data type
+namespace cubinet::sm90 {
 
-  friend auto operator<=>(const TileConfig&, const TileConfig&) = default;
-};
+std::strong_ordering operator<=>(const TileConfig& a, const TileConfig& b);
+bool operator==(const TileConfig& a, const TileConfig& b);
 
-// Threads of a CTA, and the dynamic shared memory that a launch must ask for, in bytes. The templates derive
-// the same figures from the same constants (templates/sm90/layout.cuh); a test compares them.
-std::int32_t threads_per_cta(const TileConfig& config);
-std::int32_t dynamic_smem_bytes(const TileConfig& config);
-
-// How long a kernel takes to compile beside others: its code holds a loop per token count, each as large as its count.
+// Relative compile time of a kernel: with tokens on N its code holds a loop for each token count, each as large as its
+// count.
 std::int64_t compile_weight(const TileConfig& config);
 
-// A short stable name such as "t256x128u64s4c2b8", for listings.
+// A short stable name for listings, such as "t256x128u64s4c2b8".
 std::string name(const TileConfig& config);
+
+}  // namespace cubinet::sm90
+
+namespace cubinet::jit {
+
+using ::cubinet::sm90::compile_weight;
+using ::cubinet::sm90::dynamic_smem_bytes;
+using ::cubinet::sm90::name;
+using ::cubinet::sm90::threads_per_cta;
+using ::cubinet::sm90::TileConfig;
+
+// One namespace for host code: jit::sm90 holds what is shared with the kernels, too.
+namespace sm90 {
+using namespace ::cubinet::sm90;
+}
 
 }  // namespace cubinet::jit

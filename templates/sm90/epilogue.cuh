@@ -10,7 +10,7 @@
 #include "layout.cuh"
 #include "ptx/sync.cuh"
 #include "ptx/tma.cuh"
-#include "runs.cuh"
+#include "segments.cuh"
 
 namespace cubinet {
 
@@ -65,7 +65,7 @@ struct ColumnEpilogue {
     const int count = (tile.tokens - token + kRowsApart - 1) / kRowsApart;
     if (count <= 0) return 0;
     u32 mask = (1u << count) - 1;
-    if (Rows::kHoles && tile.has_holes) {
+    if (Rows::kHasPadding && tile.has_padding) {
 #pragma unroll 1
       for (int i = 0; i < count; ++i) {
         if (!Rows::is_valid(p, tile.first_row + token + i * kRowsApart)) mask ^= 1u << i;
@@ -91,7 +91,7 @@ struct ColumnEpilogue {
       stage_warp(accumulators + q * kChunkAccumulators, buffer, (thread >> 5) * 16, thread & 31);
       ptx::fence_proxy_async_shared();
       staging.sync();
-      if (first_token + kChunkTokens <= tile.tokens && !tile.has_holes) {
+      if (first_token + kChunkTokens <= tile.tokens && !tile.has_padding) {
         if (thread == 0) ptx::tma_store(&p.output, buffer, column, tile.first_row + first_token);
       } else {
 #pragma unroll
@@ -129,7 +129,7 @@ struct RowEpilogue {
     }
     ptx::fence_proxy_async_shared();
     __syncwarp();
-    if (first_token + kWarpRows <= tile.tokens && !tile.has_holes) {
+    if (first_token + kWarpRows <= tile.tokens && !tile.has_padding) {
       if (lane == 0) store_whole(p, tile, first_token, buffer);
     } else {
       store_valid<Rows>(p, tile, first_token, buffer, lane);
@@ -154,7 +154,7 @@ struct RowEpilogue {
     for (int i = 0; i < kWarpRows / 4; ++i) {
       const int within = i * 4 + (lane >> 3), row = tile.first_row + first_token + within;
       if (first_token + within >= tile.tokens) continue;
-      if (Rows::kHoles && tile.has_holes && !Rows::is_valid(p, row)) continue;
+      if (Rows::kHasPadding && tile.has_padding && !Rows::is_valid(p, row)) continue;
 #pragma unroll
       for (int q = 0; q < kChunks; ++q) {
         const int column = tile.column + q * kChunkColumns + (lane & 7) * 8;

@@ -12,7 +12,7 @@
 #include "ptx/mbarrier.cuh"
 #include "ptx/sync.cuh"
 #include "ptx/tma.cuh"
-#include "runs.cuh"
+#include "segments.cuh"
 #include "scheduler.cuh"
 
 namespace cubinet {
@@ -86,8 +86,8 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
   int* borrowed = reinterpret_cast<int*>(shared_memory);
   Rows::scan_together(p, borrowed, warp, lane);
   __syncthreads();
-  int position = 0, runs = 0;
-  if (warp == kSchedulerWarp) runs = Rows::fill(p, control, position, borrowed, lane);
+  int position = 0, segments = 0;
+  if (warp == kSchedulerWarp) segments = Rows::fill(p, control, position, borrowed, lane);
   ptx::fence_proxy_async_shared();
   __syncthreads();  // the borrowed memory goes back to the pipeline, to be written by TMA
   if constexpr (kCluster > 1) ptx::cluster_sync();
@@ -97,7 +97,7 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
     if (warp == kProducerWarp && lane == 0) {
       produce<Rows>(p, control, shared, rank);
     } else if (warp == kSchedulerWarp) {
-      schedule<Rows>(p, control, position, runs, static_cast<int>(cluster), static_cast<int>(clusters), rank, lane);
+      schedule<Rows>(p, control, position, segments, static_cast<int>(cluster), static_cast<int>(clusters), rank, lane);
     }
   } else {
     ptx::setmaxnreg_inc<kConsumerRegisters>();

@@ -1,4 +1,4 @@
-// The scheduler: one warp per CTA cuts runs into tiles, deals them over the clusters of the persistent grid, and hands
+// The scheduler: one warp per CTA cuts segments into tiles, deals them over the clusters of the persistent grid, and hands
 // each decoded tile to the producer and the consumers through a ring in shared memory. Every CTA computes the same
 // order from the same rows, so nothing is shared between CTAs and a launch needs no workspace.
 #pragma once
@@ -6,7 +6,7 @@
 #include "layout.cuh"
 #include "ptx/mbarrier.cuh"
 #include "ptx/sync.cuh"
-#include "runs.cuh"
+#include "segments.cuh"
 
 namespace cubinet {
 
@@ -41,18 +41,18 @@ CUBINET_DEVICE float tile_cycles(const Parameters& p, int tokens) {
 // four heights (8 to 5 eighths of kBlockTokens) takes the one whose slowest CTA is done first: tiles are dealt in
 // rounds, largest first, so that is the one that gets the first tile of every round. A lower height must gain 3 %.
 // Only an estimate: quotients are taken in floating point.
-CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int runs, int columns, int clusters,
+CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int segments, int columns, int clusters,
                                      int lane) {
   int most = 0;
-  for (int i = lane; i < runs; i += 32) most = control.runs[i].rows > most ? control.runs[i].rows : most;
+  for (int i = lane; i < segments; i += 32) most = control.segments[i].rows > most ? control.segments[i].rows : most;
   if (__reduce_max_sync(kAllLanes, most) <= kBlockTokens) return kBlockTokens;  // every run is one tile
   const int candidate = lane & 3;
   const float limit = static_cast<float>(kBlockTokens / 8 * (8 - candidate));
   for (int i = lane; i < 4 * kSizeClasses; i += 32) control.tile_counts[i] = 0;
   __syncwarp();
 #pragma unroll 1
-  for (int i = lane >> 2; i < runs; i += 8) {
-    const float rows = static_cast<float>(control.runs[i].rows);
+  for (int i = lane >> 2; i < segments; i += 8) {
+    const float rows = static_cast<float>(control.segments[i].rows);
     const float tiles = ceilf(__fdividef(rows, limit));
     const int size = static_cast<int>(tiles > 4.0f ? limit : ceilf(__fdividef(rows, tiles)));
     atomicAdd(&control.tile_counts[candidate * kSizeClasses + size_class(size)], static_cast<int>(tiles));
@@ -77,21 +77,21 @@ CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int 
   return best;
 }
 
-// Deterministic counting sort of the window's runs by tile size, largest first, into control.order.
-CUBINET_DEVICE void order_largest_first(Control& control, int runs, int limit, int lane) {
+// Deterministic counting sort of the window's segments by tile size, largest first, into control.order.
+CUBINET_DEVICE void order_largest_first(Control& control, int segments, int limit, int lane) {
   int* starts = control.tile_counts;
   if (lane < kSizeClasses) starts[lane] = 0;
   __syncwarp();
 #pragma unroll 1
-  for (int i = lane; i < runs; i += 32) atomicAdd(&starts[size_class(tile_tokens(control.runs[i].rows, limit))], 1);
+  for (int i = lane; i < segments; i += 32) atomicAdd(&starts[size_class(tile_tokens(control.segments[i].rows, limit))], 1);
   __syncwarp();
   const int count = lane < kSizeClasses ? starts[lane] : 0;
   const int end = inclusive_sum(count, lane);
   if (lane < kSizeClasses) starts[lane] = end - count;
   __syncwarp();
 #pragma unroll 1
-  for (int i = lane; i < ((runs + 31) & ~31); i += 32) {
-    const int key = i < runs ? size_class(tile_tokens(control.runs[i].rows, limit)) : -1;
+  for (int i = lane; i < ((segments + 31) & ~31); i += 32) {
+    const int key = i < segments ? size_class(tile_tokens(control.segments[i].rows, limit)) : -1;
     const u32 peers = __match_any_sync(kAllLanes, key);
     const int rank = __popc(peers & ((1u << lane) - 1));
     const int base = key >= 0 ? starts[key] : 0;
@@ -115,13 +115,13 @@ CUBINET_DEVICE int body_rows(int rows) {
 // Orders bodies and tails where the tokens lie on the M side: what a tile takes depends on how many warpgroups have
 // rows of it, and those that busy most come first. Returns the number of pieces; piece 2 i of control.order is the body
 // of run i, 2 i + 1 its tail.
-CUBINET_DEVICE int order_busiest_first(Control& control, int runs, int lane) {
+CUBINET_DEVICE int order_busiest_first(Control& control, int segments, int lane) {
   int pieces = 0;
 #pragma unroll 1
   for (int busy = kConsumerWarpgroups; busy > 0; --busy) {
 #pragma unroll 1
-    for (int i = lane; i < ((runs + 31) & ~31); i += 32) {
-      const int rows = i < runs ? control.runs[i].rows : 0;
+    for (int i = lane; i < ((segments + 31) & ~31); i += 32) {
+      const int rows = i < segments ? control.segments[i].rows : 0;
       const bool body = busy == kConsumerWarpgroups && body_rows(rows) > 0;
       const bool tail = ceil_div(rows - body_rows(rows), kWarpgroupRows) == busy;
       const u32 bodies = __ballot_sync(kAllLanes, body), tails = __ballot_sync(kAllLanes, tail);
@@ -137,39 +137,39 @@ CUBINET_DEVICE int order_busiest_first(Control& control, int runs, int lane) {
 }
 
 // The window's i-th run, or piece of one, in the order of the schedule.
-CUBINET_DEVICE Run run_at(const Control& control, int i) {
-  if constexpr (!kLargestFirst) return control.runs[i];
+CUBINET_DEVICE Segment segment_at(const Control& control, int i) {
+  if constexpr (!kLargestFirst) return control.segments[i];
   const int entry = control.order[i];
-  if constexpr (!kTailsApart) return control.runs[entry];
-  Run piece = control.runs[entry >> 1];
+  if constexpr (!kTailsApart) return control.segments[entry];
+  Segment piece = control.segments[entry >> 1];
   const int body = body_rows(piece.rows);
   if (entry & 1) piece.first_row += body;
   piece.rows = entry & 1 ? piece.rows - body : body;
   return piece;
 }
 
-// Fills control.first_tile for the window's runs in order; returns the number of tiles.
-CUBINET_DEVICE int count_tiles(Control& control, int runs, int limit, int columns, int lane) {
+// Fills control.first_tile for the window's segments in order; returns the number of tiles.
+CUBINET_DEVICE int count_tiles(Control& control, int segments, int limit, int columns, int lane) {
   int total = 0;
 #pragma unroll 1
-  for (int i = lane; i < ((runs + 31) & ~31); i += 32) {
+  for (int i = lane; i < ((segments + 31) & ~31); i += 32) {
     int tiles = 0;
-    if (i < runs) {
-      const int rows = run_at(control, i).rows;
+    if (i < segments) {
+      const int rows = segment_at(control, i).rows;
       tiles = ceil_div(rows, tile_tokens(rows, limit)) * columns;
     }
     const int end = inclusive_sum(tiles, lane);
-    if (i < runs) control.first_tile[i] = total + end - tiles;
+    if (i < segments) control.first_tile[i] = total + end - tiles;
     total += __shfl_sync(kAllLanes, end, 31);
   }
-  if (lane == 0) control.first_tile[runs] = total;
+  if (lane == 0) control.first_tile[segments] = total;
   __syncwarp();
   return total;
 }
 
 // A tile's place within its run. kRasterBand == 0: token tiles fastest, so that those which share weights run
 // together; else bands of kRasterBand column tiles, fastest within the band, so that a band's weights stay in the L2.
-CUBINET_DEVICE Tile locate(const Run& run, int limit, int index, int columns, u32 rank) {
+CUBINET_DEVICE Tile locate(const Segment& run, int limit, int index, int columns, u32 rank) {
   const int size = tile_tokens(run.rows, limit);
   const int token_tiles = ceil_div(run.rows, size);
   int token_tile, column_tile;
@@ -189,7 +189,7 @@ CUBINET_DEVICE Tile locate(const Run& run, int limit, int index, int columns, u3
   tile.tokens = run.rows - start < size ? run.rows - start : size;
   tile.column = (column_tile * kCluster + static_cast<int>(rank)) * kBlockColumns;
   tile.group = run.group;
-  tile.has_holes = run.has_holes;
+  tile.has_padding = run.has_padding;
   return tile;
 }
 
@@ -210,7 +210,7 @@ struct TileRing {
     ptx::mbarrier_wait(ptx::shared_address(&control.tile_empty[slot]), parity ^ 1);
     const u32 address = ptx::shared_address(&control.tiles[slot]);
     ptx::store_shared_v4(address, Int4{tile.first_row, tile.tokens, tile.column, tile.group});
-    ptx::store_shared_v4(address + 16, Int4{tile.has_holes, 0, 0, 0});
+    ptx::store_shared_v4(address + 16, Int4{tile.has_padding, 0, 0, 0});
     ptx::mbarrier_arrive(ptx::shared_address(&control.tile_full[slot]));
     advance();
   }
@@ -227,16 +227,16 @@ struct TileRing {
   }
 };
 
-// The place of a cluster in a round of the deal: every other round runs backwards where tiles come largest first, so
+// The place of a cluster in a round of the deal: every other round segments backwards where tiles come largest first, so
 // that whoever got the larger tile of one round gets the smaller one of the next.
 CUBINET_DEVICE int deal(int round, int cluster, int clusters) {
   const int place = kLargestFirst && (round & 1) ? clusters - 1 - cluster : cluster;
   return round * clusters + place;
 }
 
-// The scheduler warp's life. `position` and `runs`: where the first window ends, and what it holds.
+// The scheduler warp's life. `position` and `segments`: where the first window ends, and what it holds.
 template <class Rows>
-CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position, int runs, int cluster, int clusters,
+CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position, int segments, int cluster, int clusters,
                              u32 rank, int lane) {
   const int columns = column_tiles(p);
   TileRing ring;
@@ -244,25 +244,25 @@ CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position
   for (;;) {
     int limit = kBlockTokens;
     if constexpr (kTailsApart) {
-      runs = order_busiest_first(control, runs, lane);
+      segments = order_busiest_first(control, segments, lane);
     } else if constexpr (kLargestFirst) {
-      limit = choose_tile_limit(p, control, runs, columns, clusters, lane);
-      order_largest_first(control, runs, limit, lane);
+      limit = choose_tile_limit(p, control, segments, columns, clusters, lane);
+      order_largest_first(control, segments, limit, lane);
     }
-    const int total = count_tiles(control, runs, limit, columns, lane);
+    const int total = count_tiles(control, segments, limit, columns, lane);
     if (lane == 0) {
       int run = 0;
 #pragma unroll 1
       for (int index; (index = deal(round, cluster, clusters) - dealt) < total; ++round) {
         while (index >= control.first_tile[run + 1]) ++run;
         const int within = index - control.first_tile[run];
-        ring.publish(control, locate(run_at(control, run), limit, within, columns, rank));
+        ring.publish(control, locate(segment_at(control, run), limit, within, columns, rank));
       }
     }
     round = __shfl_sync(kAllLanes, round, 0);
     dealt += total;
     if (Rows::done(p, position)) break;
-    runs = Rows::fill(p, control, position, nullptr, lane);
+    segments = Rows::fill(p, control, position, nullptr, lane);
   }
   if (lane == 0) ring.publish(control, Tile{});
 }

@@ -48,6 +48,11 @@ std::string architecture_folder(std::string_view path) {
   return std::regex_search(path.begin(), path.end(), match, pattern) ? match.str() : std::string();
 }
 
+// A header that host and kernels share: templates/shared/a.cuh, templates/sm90/shared/a.cuh.
+bool is_shared_template(std::string_view path) {
+  return path.starts_with("templates/") && path.find("/shared/") != std::string_view::npos;
+}
+
 std::string without_extension(std::string_view path) { return std::string(path.substr(0, path.rfind('.'))); }
 
 bool is_header(std::string_view path) { return path.ends_with(".hpp") || path.ends_with(".h"); }
@@ -149,6 +154,10 @@ class Checker {
   // A template includes files of templates/, and one of templates/<architecture>/ those of its own folder also. The
   // compiler of the kernels sees nothing else.
   void check_template(const File& file, const Include& include) {
+    if (is_shared_template(file.path)) {
+      report(file, include.line, "a header that host and device share includes " + include.name);
+      return;
+    }
     const bool shared = known_.count("templates/" + include.name) != 0;
     const std::string folder = architecture_folder(file.path);
     const bool own = !folder.empty() && known_.count(folder + include.name) != 0;
@@ -177,6 +186,10 @@ class Checker {
       return;
     } else if (known_.count(include.name) == 0) {
       report(file, include.line, "\"" + include.name + "\" is no file of the tree; name it from the root");
+    } else if (is_shared_template(include.name)) {
+      if (rank_of(file.path) < rank_of("jit/")) {
+        report(file, include.line, include.name + " is shared with jit/ and the layers above it");
+      }
     } else if (const int target = rank_of(include.name); target < 0) {
       report(file, include.line, "a layer includes " + include.name + ", which is in no layer");
     } else if (target > rank_of(file.path)) {

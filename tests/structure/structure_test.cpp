@@ -14,6 +14,7 @@ std::vector<File> planted(const std::string& path, const std::string& text) {
           {"jit/nvrtc.cpp", "#include <nvrtc.h>\n#include \"cache/key.hpp\"\n"},
           {"cache/key.hpp", "#include <array>\n"},
           {"templates/types.cuh", ""},
+          {"templates/sm90/shared/gemm.cuh", ""},
           {"templates/sm90/layout.cuh", "#include \"types.cuh\"\n"},
           {"templates/sm90/ptx/wgmma.cuh", "#include \"layout.cuh\"\n"},
           {"tools/command_line.cpp", "#include <CLI/CLI.hpp>\n"},
@@ -75,6 +76,14 @@ TEST_CASE("A comment or a text that mentions an include is no include") {
 TEST_CASE("An include that hides its layer is found") {
   CHECK(contains(breach("util/a.cpp", "#include \"files.hpp\"\n"), "name it from the root"));
   CHECK(contains(breach("util/a.cpp", "#include \"templates/types.cuh\"\n"), "in no layer"));
+}
+
+TEST_CASE("The headers that kernels share with the host are included by jit and the layers above it") {
+  CHECK(breach("jit/a.cpp", "#include \"templates/sm90/shared/gemm.cuh\"\n") == "");
+  CHECK(breach("warmup/execution/a.cpp", "#include \"templates/sm90/shared/gemm.cuh\"\n") == "");
+  CHECK(contains(breach("cache/a.cpp", "#include \"templates/sm90/shared/gemm.cuh\"\n"), "shared with jit/"));
+  CHECK(breach("templates/sm90/a.cuh", "#include \"shared/gemm.cuh\"\n") == "");
+  CHECK(contains(breach("templates/sm90/shared/a.cuh", "#include \"types.cuh\"\n"), "that host and device share"));
 }
 
 TEST_CASE("A template that reaches outside templates is found") {

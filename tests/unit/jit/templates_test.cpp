@@ -18,6 +18,15 @@ Names names_of(const std::vector<const jit::TemplateFile*>& files) {
   return names;
 }
 
+// A template as it lies in the source tree.
+std::string text_in_tree(const std::string& name) {
+  for (const char* folder : {CUBINET_SOURCE_DIR "/templates/sm90/", CUBINET_SOURCE_DIR "/templates/"}) {
+    std::ifstream stream(folder + name, std::ios::binary);
+    if (stream) return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  return {};
+}
+
 }  // namespace
 
 TEST_CASE("Quoted includes are found whatever the blanks, and nothing else is taken for one") {
@@ -57,11 +66,22 @@ TEST_CASE("The embedded templates are the files of the tree, byte for byte, and 
   REQUIRE(files.size() > 3);
   CHECK(std::is_sorted(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
   for (const auto& file : files) {
-    std::ifstream stream(std::string(CUBINET_SOURCE_DIR "/templates/") + file.name, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    CHECK(text == file.text);
+    CHECK(text_in_tree(file.name) == file.text);
     CHECK(file.text.data()[file.text.size()] == '\0');
-    CHECK(file.digest == jit::make_template_file("", text).digest);
+    CHECK(file.digest == jit::make_template_file("", file.text).digest);
     CHECK_NOTHROW(jit::included_by(file.name));
   }
+}
+
+TEST_CASE("An architecture sees its own templates and those that all architectures share") {
+  const auto names = [](std::string_view architecture) {
+    Names result;
+    for (const auto& file : jit::template_files(architecture)) result.push_back(file.name);
+    return result;
+  };
+  const Names own = names("sm90"), other = names("sm1");
+  CHECK(std::count(own.begin(), own.end(), "layout.cuh") == 1);
+  CHECK(std::count(own.begin(), own.end(), "ptx/types.cuh") == 1);
+  CHECK(std::count(other.begin(), other.end(), "layout.cuh") == 0);
+  CHECK(std::count(other.begin(), other.end(), "ptx/types.cuh") == 1);
 }
