@@ -4,9 +4,20 @@
 
 #include "capi/handles.hpp"
 #include "capi/support.hpp"
+#include "jit/driver.hpp"
 
 namespace cubinet::capi {
 namespace {
+
+// Whether `stream` is being captured, as the driver says.
+bool is_capturing(void* stream) noexcept {
+  const auto asked = without_exceptions(ErrorCode::driver_failed, [&]() -> Expected<bool> {
+    const auto driver = jit::Driver::open();
+    if (!driver) return propagate(driver);
+    return jit::is_capturing(**driver, static_cast<CUstream>(stream));
+  });
+  return asked.value_or(false);
+}
 
 using Gemms = std::vector<std::unique_ptr<cubinet_gemm>>;
 
@@ -96,6 +107,8 @@ cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* 
                                cubinet_gemm** gemms, cubinet_start_report* report) {
   return guarded([&] { return cubinet::capi::prepare(service, problems, count, gemms, report); });
 }
+
+int32_t cubinet_is_capturing(void* stream) { return cubinet::capi::is_capturing(stream) ? 1 : 0; }
 
 void cubinet_gemm_release(cubinet_gemm* gemm) { delete gemm; }
 

@@ -186,6 +186,13 @@ Expected<CUdevice> find_device(const Driver& driver, int ordinal) {
 
 }  // namespace
 
+Expected<bool> is_capturing(const Driver& driver, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = driver.cuStreamIsCapturing(stream, &status);
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  return driver.check(result, "cuStreamIsCapturing").map([&] { return status != CU_STREAM_CAPTURE_STATUS_NONE; });
+}
+
 Expected<DeviceInfo> describe_device(const Driver& driver, int ordinal) {
   const auto device = find_device(driver, ordinal);
   if (!device) return propagate(device);

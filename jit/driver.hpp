@@ -108,6 +108,11 @@ struct Driver {
   Expected<void> failure(CUresult result, std::string_view what) const;
 };
 
+// Whether work that is put on `stream` now would be recorded into a CUDA graph. Also true for the default stream while
+// the capture of another stream forbids its use (the driver answers CUDA_ERROR_STREAM_CAPTURE_IMPLICIT then). Needs no
+// context that is current. Errors: driver_failed.
+Expected<bool> is_capturing(const Driver& driver, CUstream stream);
+
 // What Cubinet wants to know of a device.
 struct DeviceInfo {
   int ordinal = 0;

@@ -16,15 +16,6 @@ namespace {
 
 constexpr int kMostReaders = 4;  // threads that read and verify; more cost more to start than they save
 
-// The default stream answers with an error while another one is captured that waits for it.
-Expected<bool> is_capturing(const Driver& driver, CUstream stream) {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const CUresult result = driver.cuStreamIsCapturing(stream, &status);
-  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
-  if (auto asked = driver.check(result, "cuStreamIsCapturing"); !asked) return propagate(asked);
-  return status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 }  // namespace
 
 class KernelStore::Turn {

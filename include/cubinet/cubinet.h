@@ -289,6 +289,11 @@ CUBINET_API cubinet_status cubinet_launch_fp8_grouped_contiguous(const cubinet_g
 CUBINET_API cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
                                                              void* stream);
 
+/* 1 where work that is put on `stream` now would be recorded into a CUDA graph, or where another stream's capture forbids
+ * the use of this one, the default stream; else 0, also where there is no driver to ask. While it is 1 nothing can be
+ * loaded: CUBINET_CAPTURING. */
+CUBINET_API int32_t cubinet_is_capturing(void* stream);
+
 /* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_labels. */
 CUBINET_API cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m);
 

@@ -1,7 +1,5 @@
 #include "python/src/engines.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -211,19 +209,8 @@ cubinet_gemm* find_gemm(const ProblemKey& key) {
   return found != engines->table.end() ? found->second.gemm : nullptr;
 }
 
-bool is_capturing(void* stream) {
-  // PyTorch has the driver open; where nobody has, nothing is captured.
-  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  const auto ask =
-      driver != nullptr ? reinterpret_cast<int (*)(void*, int*)>(dlsym(driver, "cuStreamIsCapturing")) : nullptr;
-  constexpr int kCaptureImplicit = 906;  // asked of the default stream while another one's capture forbids its use
-  int state = 0;
-  const int result = ask != nullptr ? ask(stream, &state) : 0;
-  return result == kCaptureImplicit || (result == 0 && state != 0);
-}
-
 cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream) {
-  if (is_capturing(stream)) {
+  if (cubinet_is_capturing(stream) != 0) {
     raise_error(CUBINET_CAPTURING, kFirstSight);
     return nullptr;
   }

@@ -48,9 +48,6 @@ cubinet_gemm* find_gemm(const ProblemKey& key);
 // is `capturing` where `stream` is being captured.
 cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream);
 
-// Whether work on the stream is recorded into a graph.
-bool is_capturing(void* stream);
-
 struct StartReport {
   std::int64_t loaded = 0;
   std::int64_t missing = 0;

@@ -21,7 +21,7 @@ constexpr std::int64_t kLeastRows = 16384;
 
 // Makes labels for more rows. Those that are replaced stay, since launches and graphs may still read them.
 bool grow(const TensorView& view, std::int64_t rows, void* stream) {
-  if (is_capturing(stream)) {
+  if (cubinet_is_capturing(stream) != 0) {
     raise_error(
         CUBINET_CAPTURING,
         "a dense GEMM over more rows than any before it needs memory for labels while its stream is captured into "

@@ -47,7 +47,7 @@ struct Record {
   std::int64_t launch_status;   // what launches are to answer
   std::int64_t prepare_status;  // and preparations
   std::int64_t interrupted;     // an interrupt comes in the middle of a preparation
-  std::int64_t capturing;       // what the driver is to say of every stream
+  std::int64_t capturing;       // whether every stream is said to be captured
   std::int64_t held;            // 1: preparations wait; the first that does makes it 2, and 0 lets them go on
   std::int64_t launched_miss;   // of the service that the last launch's gemm is of
   std::int64_t pending;         // kernels that are said to be made in the background, for ever
@@ -129,11 +129,7 @@ SHOWN const void* fake_engine_disguise(const void* api, std::int32_t device) {
   return &disguised;
 }
 
-// This library also bears the driver's name, by which the package asks whether a stream is captured.
-SHOWN int cuStreamIsCapturing(void*, int* state) {
-  *state = static_cast<int>(record.capturing);
-  return 0;
-}
+SHOWN int32_t cubinet_is_capturing(void*) { return static_cast<int32_t>(record.capturing); }
 
 SHOWN cubinet_status cubinet_open(const cubinet_options* options, cubinet_service** service) {
   ++record.opens;
