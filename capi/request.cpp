@@ -1,6 +1,5 @@
 #include "capi/request.hpp"
 
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,7 +11,7 @@
 namespace cubinet::capi {
 namespace {
 
-// A text that is given says something.
+// A text that is given is not empty.
 Expected<void> check_text(const char* text, const char* name) {
   if (text == nullptr || *text != '\0') return {};
   return fail(ErrorCode::invalid_argument, fmt::format("{} is empty; NULL leaves it out", name));
@@ -28,19 +27,6 @@ Expected<void> check_texts(const cubinet_request& given) {
       .and_then([&] { return check_text(given.vllm, "request.vllm"); });
 }
 
-// Each problem has a type and a layout of its own.
-Expected<void> check_apart_from_problems(const cubinet_request& given) {
-  if (given.recorded == 0 && given.recorded_from != nullptr) {
-    return fail(ErrorCode::invalid_argument, "request.recorded_from is nothing without request.recorded");
-  }
-  const bool own = given.problem_count > 0 || given.recorded != 0;
-  if (!own || (given.dtype == nullptr && given.layout == nullptr)) return {};
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("{} is not for {}: each has its own", given.dtype != nullptr ? field_names.dtype : field_names.layout,
-                  given.recorded != 0 ? field_names.recorded : "request.problems"));
-}
-
 // The request's range of M counts, not the problems' own.
 Expected<std::vector<ProblemRange>> given_problems(const cubinet_request& given) {
   auto problems = problems_of(given.problems, given.problem_count, "request.problems");
@@ -49,49 +35,58 @@ Expected<std::vector<ProblemRange>> given_problems(const cubinet_request& given)
   return problems;
 }
 
-warmup::RequestOptions options_of(const cubinet_request& given) {
-  warmup::RequestOptions options;
-  options.model = text_or(given.model, "");
-  options.recorded = given.recorded != 0;
-  options.generic_only = given.generic_only != 0;
-  options.no_generic = given.no_generic != 0;
-  options.parallelism.expert = given.expert_parallel;
-  options.parallelism.tensor = given.tensor_parallel;
-  options.parallelism.redundant = given.redundant_experts;
-  options.launch = {{"sglang", text_or(given.sglang, "")}, {"vllm", text_or(given.vllm, "")}};
-  options.dtype = text_or(given.dtype, options.dtype);
-  options.layout = text_or(given.layout, options.layout);
-  options.m_min = given.m_first;
-  options.m_max = given.m_last;
-  options.arch = text_or(given.arch, options.arch);
-  return options;
+// The fields that are taken as they are.
+Request plain_fields(const cubinet_request& given) {
+  Request request;
+  request.model = text_or(given.model, "");
+  request.recorded = given.recorded != 0;
+  request.recorded_from = text_or(given.recorded_from, "");
+  request.generic_only = given.generic_only != 0;
+  request.expert_parallel = given.expert_parallel;
+  request.tensor_parallel = given.tensor_parallel;
+  request.redundant_experts = given.redundant_experts;
+  request.launch = {{"sglang", text_or(given.sglang, "")}, {"vllm", text_or(given.vllm, "")}};
+  request.m_first = given.m_first;
+  request.m_last = given.m_last;
+  request.arch = text_or(given.arch, request.arch);
+  request.no_generic = given.no_generic != 0;
+  return request;
 }
 
-Expected<std::string> recorded_place(const cubinet_request& given, const std::string& root) {
-  if (given.recorded_from != nullptr) return std::string(given.recorded_from);
-  return warmup::cabinet_root(root, field_names);
-}
-
-Expected<warmup::Request> resolve(const cubinet_request& given, const std::string& root) {
-  warmup::GivenProblems problems;
-  if (given.problem_count > 0) {
-    problems = [&given](const auto& /*layouts*/, const auto& /*types*/) { return given_problems(given); };
-  }
-  return check_texts(given).and_then([&] { return check_apart_from_problems(given); }).and_then([&] {
-    warmup::RequestOptions options = options_of(given);
-    if (!options.recorded) return warmup::resolve(options, problems, field_names);
-    return recorded_place(given, root).and_then([&](std::string place) {
-      options.recorded_in = std::move(place);
-      return warmup::resolve(options, problems, field_names);
-    });
-  });
+Expected<Request> read(const cubinet_request& given) {
+  if (auto sound = check_texts(given); !sound) return propagate(sound);
+  Request request = plain_fields(given);
+  auto problems = given_problems(given);
+  if (!problems) return propagate(problems);
+  auto types = warmup::parse_types(text_or(given.dtype, ""), field_names.dtype);
+  if (!types) return propagate(types);
+  auto layouts = warmup::parse_layouts(text_or(given.layout, ""), field_names.layout);
+  if (!layouts) return propagate(layouts);
+  request.problems = *std::move(problems);
+  request.dtype = *std::move(types);
+  request.layout = *std::move(layouts);
+  return request;
 }
 
 }  // namespace
 
-Expected<Planned> plan_of(const cubinet_request* request, const std::string& root) {
+Expected<Request> request_of(const cubinet_request* given) { return taken(given, "request").and_then(read); }
+
+Expected<warmup::ResolvedRequest> resolve(Request request, const std::string& cache_root) {
+  if (!request.recorded && !request.recorded_from.empty()) {
+    return fail(ErrorCode::invalid_argument, "request.recorded_from is nothing without request.recorded");
+  }
+  if (request.recorded && request.recorded_from.empty()) {
+    auto root = warmup::cabinet_root(cache_root, field_names);
+    if (!root) return propagate(root);
+    request.recorded_from = *std::move(root);
+  }
+  return warmup::resolve(request, field_names);
+}
+
+Expected<Planned> plan_of(const cubinet_request* request, const std::string& cache_root) {
   auto resolved =
-      taken(request, "request").and_then([&](const cubinet_request& given) { return resolve(given, root); });
+      request_of(request).and_then([&](Request&& given) { return capi::resolve(std::move(given), cache_root); });
   if (!resolved) return propagate(resolved);
   auto plan = warmup::make_plan(resolved->plan);
   if (!plan) return propagate(plan);

@@ -7,19 +7,6 @@
 #include "jit/driver.hpp"
 
 namespace cubinet::capi {
-namespace {
-
-// Whether `stream` is being captured, as the driver says.
-bool is_capturing(void* stream) noexcept {
-  const auto asked = without_exceptions(ErrorCode::driver_failed, [&]() -> Expected<bool> {
-    const auto driver = jit::Driver::open();
-    if (!driver) return propagate(driver);
-    return jit::is_capturing(**driver, static_cast<CUstream>(stream));
-  });
-  return asked.value_or(false);
-}
-
-using Gemms = std::vector<std::unique_ptr<cubinet_gemm>>;
 
 Gemms handles_of(std::vector<GroupedGemm>&& gemms) {
   Gemms handles;
@@ -27,8 +14,7 @@ Gemms handles_of(std::vector<GroupedGemm>&& gemms) {
   return handles;
 }
 
-// Hands the handles and the report to the caller; last, as nothing may fail after it.
-void hand_over(Gemms handles, cubinet_gemm** gemms) {
+void hand_over(Gemms handles, cubinet_gemm** gemms) noexcept {
   for (auto& handle : handles) *gemms++ = handle.release();
 }
 
@@ -39,10 +25,21 @@ Expected<void> give_report(const StartReport& report, cubinet_start_report* give
               "report");
 }
 
-// Whether a report can be written, before the work is done.
 Expected<void> check_report(const cubinet_start_report* report) {
   return report == nullptr ? Expected<void>()
                            : check_size(report, first_size<cubinet_start_report>, sizeof *report, "report");
+}
+
+namespace {
+
+// Whether `stream` is being captured, as the driver says.
+bool is_capturing(void* stream) noexcept {
+  const auto asked = without_exceptions(ErrorCode::driver_failed, [&]() -> Expected<bool> {
+    const auto driver = jit::Driver::open();
+    if (!driver) return propagate(driver);
+    return jit::is_capturing(**driver, static_cast<CUstream>(stream));
+  });
+  return asked.value_or(false);
 }
 
 Expected<std::vector<ProblemRange>> wanted(const cubinet_problem* problems, std::size_t count, cubinet_gemm** gemms,

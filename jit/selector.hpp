@@ -21,7 +21,7 @@ std::int64_t element_bytes(DataType type);
 
 // The largest M that a plan takes, as does the command that makes kernels: 16 Mi rows, far above any batch, and few
 // enough to walk. Above it nothing else is selected than for it.
-inline constexpr std::int64_t largest_m = std::int64_t{1} << 24;
+inline constexpr std::int64_t largest_m = cubinet::largest_m();
 
 // Whether the kernels take this problem at all; the error names the rule that it breaks.
 // K % 64 == 0 (BF16) or K % 128 == 0 (FP8), N % 8 == 0, both positive; 1 <= groups <= 65536.

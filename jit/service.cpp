@@ -130,7 +130,7 @@ Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRa
     auto gemms = service.value().prepare(problems, &report);
     if (!gemms) return gemms.error();
     report.milliseconds = util::milliseconds_since(begin) - service.value().state_->context_milliseconds;
-    return Started{std::move(service).value(), std::move(gemms).value(), std::move(report)};
+    return Started{std::move(service).value(), std::move(gemms).value(), std::move(report), {problems, {}, {}}};
   });
 }
 

@@ -242,7 +242,7 @@ int explain(const CacheOptions& options, const ExplainOptions& wanted, const std
         {ErrorCode::invalid_argument, "nothing to explain: give one key or two, --model, --shape or --recorded", {}});
   }
   RequestOptions request = wanted.request;
-  if (wanted.m != 0) request.m_min = request.m_max = wanted.m;
+  if (wanted.m != 0) request.m_first = request.m_last = wanted.m;
   const auto resolved = resolve(request, root);
   if (!resolved) return refuse(resolved.error());
   const auto plan = warmup::make_plan(resolved->plan);

@@ -42,9 +42,8 @@ Expected<Entries> all_entries(cache::Cabinet& cabinet) {
   if (!survey) return propagate(survey);
   if (!survey->unreadable.empty()) return fail(ErrorCode::io, survey->unreadable.front().reason);
   if (survey->damaged.empty()) return std::move(survey->entries);
-  return fail(
-      damaged(fmt::format("{} damaged {} in {}", survey->damaged.size(),
-                          survey->damaged.size() == 1 ? "file is" : "files are", cabinet.root().string())));
+  return fail(damaged(fmt::format("{} damaged {} in {}", survey->damaged.size(),
+                                  survey->damaged.size() == 1 ? "file is" : "files are", cabinet.root().string())));
 }
 
 Expected<Entries> entries_of_keys(const std::vector<std::string>& keys, cache::Cabinet& cabinet) {
@@ -121,7 +120,7 @@ Expected<void> check_file(const ExportOptions& options, const std::string& root)
   return check_outside("FILE", options.file, root)
       .and_then([&] { return check_apart("FILE", options.file, "--sign", options.signing_key); })
       .and_then([&] { return check_apart("FILE", options.file, "--model", options.request.model); })
-      .and_then([&] { return check_apart("FILE", options.file, "--from", options.request.from); });
+      .and_then([&] { return check_apart("FILE", options.file, "--from", options.request.recorded_from); });
 }
 
 // Errors are mistakes of the command line.

@@ -10,11 +10,10 @@
 #include "tools/number.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
+#include "warmup/planning/engines/launched.hpp"
 
 namespace cubinet::tools {
 namespace {
-
-using warmup::Parallelism;
 
 constexpr std::int64_t most_ranks = 1 << 20;
 
@@ -61,8 +60,9 @@ Expected<void> check_shape(const std::string& text, const Problem& problem) {
                                               warmup::padding_mend(problem.data_type, problem.k, "padding K")));
 }
 
-Expected<std::vector<Problem>> problems_of_shapes(const std::vector<std::string>& shapes,
-                                                  const std::vector<Layout>& layouts, std::vector<DataType> types) {
+Expected<std::vector<Problem>> problems_of_shapes(const std::vector<std::string>& shapes, std::vector<Layout> layouts,
+                                                  std::vector<DataType> types) {
+  if (layouts.empty()) layouts = {Layout::contiguous, Layout::masked};
   if (types.empty()) types = {DataType::bf16};
   std::vector<Problem> problems;
   for (const std::string& text : shapes) {
@@ -104,7 +104,7 @@ void add_recorded(Command command, RequestOptions& options, std::ptrdiff_t first
     if (!fits) recorded.excludes(*other);
   }
   command
-      .file("--from", options.from,
+      .file("--from", options.recorded_from,
             "Read what is recorded there: another cabinet, or a file of `cache problems --json`")
       .type_name("DIR|FILE")
       .needs(recorded);
@@ -128,26 +128,25 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
                           .excludes(model)
                           .excludes(shape);
   command.flag("--no-generic", options.no_generic, "Leave these kernels out").excludes(only);
-  Parallelism& ranks = options.parallelism;
-  add_number(command, "--ep", ranks.expert, 1, most_ranks,
+  add_number(command, "--ep", options.expert_parallel, 1, most_ranks,
              "Ranks over which the model's experts are dealt; an uneven deal is planned for the most and the fewest");
-  add_number(command, "--tp", ranks.tensor, 1, most_ranks, "Ranks over which each expert's width is split");
-  add_number(command, "--redundant-experts", ranks.redundant, 0, most_ranks,
+  add_number(command, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
+  add_number(command, "--redundant-experts", options.redundant_experts, 0, most_ranks,
              "Further copies of experts over all ranks, dealt with the model's");
   add_launch_options(command, options.launch);
   command
-      .option("--dtype", options.dtype,
+      .option("--dtype", options.types,
               "bf16, fp8, or both with a comma between them (default: what the model's weights are; bf16 for a shape)")
       .type_name("TYPE")
       .not_empty("no type is named");
   command
-      .option("--layout", options.layout,
+      .option("--layout", options.layouts,
               "contiguous, masked, or both with a comma between them (default: those of the launch command; both)")
       .type_name("LAYOUT")
       .not_empty("no layout is named");
-  add_number(command, "--m-min", options.m_min, 1, warmup::largest_m,
+  add_number(command, "--m-min", options.m_first, 1, warmup::largest_m,
              "Smallest M: rows of A (contiguous), or rows expected per group (masked)");
-  add_number(command, "--m-max", options.m_max, 1, warmup::largest_m, "Largest M");
+  add_number(command, "--m-max", options.m_last, 1, warmup::largest_m, "Largest M");
   command.option("--arch", options.arch, "Architecture to compile for").type_name("ARCH").shown_default(options.arch);
   add_number(command, "--num-sms", options.num_sms, 1, most_sms,
              "SMs of the device that the kernels are for; today's selection does not depend on it");
@@ -156,22 +155,29 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
   return {all.begin() + before, all.end()};
 }
 
-Expected<warmup::Request> resolve(const RequestOptions& options, const std::string& cache) {
-  warmup::GivenProblems given;
-  if (!options.shapes.empty()) {
-    given = [&options](const auto& layouts, const auto& types) {
-      return problems_of_shapes(options.shapes, layouts, types).map([&](const std::vector<Problem>& problems) {
-        return warmup::over_range(problems, {options.m_min, options.m_max});
-      });
-    };
+Expected<warmup::ResolvedRequest> resolve(const RequestOptions& options, const std::string& cache) {
+  Request request = options;
+  auto types = warmup::parse_types(options.types, "--dtype");
+  if (!types) return propagate(types);
+  auto layouts = warmup::parse_layouts(options.layouts, "--layout");
+  if (!layouts) return propagate(layouts);
+  if (options.shapes.empty()) {
+    request.dtype = *std::move(types);
+    request.layout = *std::move(layouts);
+  } else {
+    const auto problems = problems_of_shapes(options.shapes, *std::move(layouts), *std::move(types));
+    if (!problems) return propagate(problems);
+    request.problems = warmup::over_range(*problems, {options.m_first, options.m_last});
   }
-  warmup::RequestOptions resolved = options;
-  if (options.recorded) {
-    auto place = options.from.empty() ? cache_root(cache) : options.from;
-    if (!place) return propagate(place);
-    resolved.recorded_in = *std::move(place);
+  if (request.recorded && request.recorded_from.empty()) {
+    auto root = cache_root(cache);
+    if (!root) return propagate(root);
+    request.recorded_from = *std::move(root);
   }
-  return warmup::resolve(resolved, given, warmup::command_options);
+  return warmup::resolve(request, warmup::command_options).map([&](warmup::ResolvedRequest&& resolved) {
+    resolved.plan.target.num_sms = static_cast<std::int32_t>(options.num_sms);
+    return std::move(resolved);
+  });
 }
 
 }  // namespace cubinet::tools

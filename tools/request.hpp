@@ -10,9 +10,12 @@
 
 namespace cubinet::tools {
 
-struct RequestOptions : warmup::RequestOptions {
-  std::vector<std::string> shapes;  // bf16 where no dtype is given
-  std::string from;                 // where recorded problems are read instead of the cabinet
+// The request, with the options that are texts: resolve() reads them into the request's own fields.
+struct RequestOptions : Request {
+  std::vector<std::string> shapes;  // bf16 where no type is given
+  std::string types;                // --dtype
+  std::string layouts;              // --layout
+  std::int64_t num_sms = 132;
 };
 
 // What --help of each subcommand says of the types, below its example.
@@ -24,6 +27,6 @@ inline constexpr const char* types_help =
 std::vector<Option> add_request_options(Command command, RequestOptions& options);
 
 // See warmup::resolve. `cache` is what --cache says of the cabinet whose recorded problems are meant; empty: nothing.
-Expected<warmup::Request> resolve(const RequestOptions& options, const std::string& cache = {});
+Expected<warmup::ResolvedRequest> resolve(const RequestOptions& options, const std::string& cache = {});
 
 }  // namespace cubinet::tools

@@ -184,8 +184,8 @@ int say(const warmup::CampaignReport& report, const WarmupOptions& options, Prog
 }
 
 int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
-  if (const auto apart =
-          check_progress_file({options.progress_file, options.cache, options.request.model, options.request.from});
+  if (const auto apart = check_progress_file(
+          {options.progress_file, options.cache, options.request.model, options.request.recorded_from});
       !apart) {
     return report_error(apart.error(), options.json, exit_usage);
   }

@@ -192,8 +192,8 @@ typedef struct cubinet_request {
   int32_t generic_only;      /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
   int32_t no_generic;        /* leave these out */
   int64_t redundant_experts; /* with a model: further copies of experts over all ranks, dealt with the model's */
-  /* An engine's launch command as it is, of which at most one is given. It says how the experts are divided, in the place
-   * of the ranks above, and names the model where none is given and it is a folder here. */
+  /* An engine's launch command as it is, of which at most one is given. It says how the experts are divided, in the
+   * place of the ranks above, and names the model where none is given and it is a folder here. */
   const char* sglang; /* "python -m sglang.launch_server --model-path ... --tp 8 --ep 8"; NULL: none */
   const char* vllm;   /* "vllm serve ... -tp 8 --enable-expert-parallel"; NULL: none */
   /* No model and no problems: what engines asked for, each problem with its own dtype, layout and M. It was recorded in
@@ -203,6 +203,20 @@ typedef struct cubinet_request {
 } cubinet_request;
 #define CUBINET_REQUEST_INIT \
   { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16777216, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
+
+/* The problems that a request names, and what a start prepared for them. The library fills it in, the caller gives it
+ * to cubinet_problem_set_clear(). Of each array, elements with the same index belong together. */
+typedef struct cubinet_problem_set {
+  size_t size;
+  size_t problem_size; /* bytes from one element of `problems` to the next: sizeof(cubinet_problem) of the caller */
+  size_t count;
+  cubinet_problem* problems; /* each problem once, with the smallest range that covers every M asked for */
+  cubinet_gemm** gemms;      /* NULL from cubinet_resolve() */
+  char* notes;      /* for a log: what a user should know about the source of the problems, lines; "" for nothing */
+  char* derivation; /* for a log: how the model's numbers lead to those of the problems, lines; "" without a model */
+} cubinet_problem_set;
+#define CUBINET_PROBLEM_SET_INIT \
+  { sizeof(cubinet_problem_set), sizeof(cubinet_problem), 0, NULL, NULL, NULL, NULL }
 
 /* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
  * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. Where
@@ -249,8 +263,8 @@ CUBINET_API const char* cubinet_last_error_detail(void);
 CUBINET_API const char* cubinet_status_name(cubinet_status status);
 
 /* The plan of a request as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC, and
- * nothing of it depends on them. `options` (NULL: the environment's) are checked, and name the cabinet of `recorded`. *json is the caller's,
- * to be given to cubinet_free(). */
+ * nothing of it depends on them. `options` (NULL: the environment's) are checked, and name the cabinet of `recorded`.
+ * *json is the caller's, to be given to cubinet_free(). */
 CUBINET_API cubinet_status cubinet_plan(const cubinet_options* options, const cubinet_request* request, char** json);
 
 /* Compiles every kernel of the request that the cabinet of `options` (NULL: the environment's) lacks, and executes them
@@ -272,7 +286,22 @@ CUBINET_API void cubinet_close(cubinet_service* service); /* NULL is none */
 CUBINET_API cubinet_status cubinet_start(const cubinet_options* options, const cubinet_problem* problems, size_t count,
                                          cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report);
 
-/* The same for a service that is open; cubinet.hpp: Service::prepare. */
+/* The problems of a request, for a start; cubinet.hpp: resolve. Needs no device. request.arch and request.no_generic do
+ * not matter, request.generic_only is refused: it names no problem. `set` is untouched where it fails. */
+CUBINET_API cubinet_status cubinet_resolve(const cubinet_options* options, const cubinet_request* request,
+                                           cubinet_problem_set* set);
+
+/* cubinet_start() for the problems of a request, which cubinet_resolve() describes. `set` takes them with a handle for
+ * each. `report` may be NULL. */
+CUBINET_API cubinet_status cubinet_start_request(const cubinet_options* options, const cubinet_request* request,
+                                                 cubinet_service** service, cubinet_problem_set* set,
+                                                 cubinet_start_report* report);
+
+/* Frees the arrays and texts of a set and empties it. The gemms in it stay valid: each is the caller's, to be given to
+ * cubinet_gemm_release(), so keep the handles first. NULL is none. */
+CUBINET_API void cubinet_problem_set_clear(cubinet_problem_set* set);
+
+/* cubinet_start() for a service that is open; cubinet.hpp: Service::prepare. */
 CUBINET_API cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* problems, size_t count,
                                            cubinet_gemm** gemms, cubinet_start_report* report);
 CUBINET_API void cubinet_gemm_release(cubinet_gemm* gemm); /* NULL is none */
@@ -289,9 +318,9 @@ CUBINET_API cubinet_status cubinet_launch_fp8_grouped_contiguous(const cubinet_g
 CUBINET_API cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
                                                              void* stream);
 
-/* 1 where work that is put on `stream` now would be recorded into a CUDA graph, or where another stream's capture forbids
- * the use of this one, the default stream; else 0, also where there is no driver to ask. While it is 1 nothing can be
- * loaded: CUBINET_CAPTURING. */
+/* 1 where work that is put on `stream` now would be recorded into a CUDA graph, or where another stream's capture
+ * forbids the use of this one, the default stream; else 0, also where there is no driver to ask. While it is 1 nothing
+ * can be loaded: CUBINET_CAPTURING. */
 CUBINET_API int32_t cubinet_is_capturing(void* stream);
 
 /* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_labels. */

@@ -16,6 +16,7 @@
 #include "cubinet/error.hpp"
 #include "cubinet/export.h"
 #include "cubinet/problem.hpp"
+#include "cubinet/request.hpp"
 #include "cubinet/result.hpp"
 #include "cubinet/scales.hpp"
 
@@ -153,14 +154,6 @@ struct PrepareReport {
   std::string warning;  // why the cabinet was not used, or new kernels were not stored; empty otherwise
 };
 
-// A problem, and the M for which its kernels are made ready.
-struct ProblemRange {
-  Problem problem;
-  MRange range;
-
-  friend bool operator==(const ProblemRange&, const ProblemRange&) = default;
-};
-
 // What a start did, for logs.
 struct StartReport {
   std::int64_t loaded = 0;    // kernels on the device now
@@ -219,15 +212,32 @@ class CUBINET_API Service {
   std::unique_ptr<State> state_;
 };
 
+// The problems that a request names.
+struct RequestedProblems {
+  std::vector<ProblemRange> problems;  // each problem once, with the smallest range that covers every M asked for
+  std::vector<std::string> notes;  // for a log: what a user should know about the source of the problems; one line each
+  std::string derivation;          // for a log: lines that show how the model's numbers lead to N, K and groups
+};
+
 // An engine that has started.
 struct Started {
   Service service;
-  std::vector<GroupedGemm> gemms;  // one for each problem, in their order
+  std::vector<GroupedGemm> gemms;  // one for each problem, in the order of `requested.problems`
   StartReport report;
+  RequestedProblems requested;  // notes and derivation are empty where the problems were given themselves
 };
 
-// The call for an engine's start: opens the layers and the device, sees which of the problems' kernels are there, loads
-// them, and treats what is missing as options.miss says. Errors: those of Service::open and Service::prepare.
+// The call for an engine's start: opens the layers and the device, looks up the kernels of the problems, loads those
+// that it finds, and treats missing ones as options.miss says. Errors: those of Service::open and Service::prepare.
 CUBINET_API Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRange>& problems);
+
+// The same for the problems that a request names, as resolve() tells them.
+CUBINET_API Result<Started> start(const ServiceOptions& options, const Request& request);
+
+// Reads the model's file or the recorded problems that the request names, and tells its problems. Needs no device,
+// opens no driver and makes no cabinet; of `options` only cache_root is used, and only by `recorded`. Errors:
+// invalid_argument and unsupported, which name the field of the request or the file; not_found; io; and for `recorded`
+// those of a cabinet that cannot be read.
+CUBINET_API Result<RequestedProblems> resolve(const ServiceOptions& options, const Request& request);
 
 }  // namespace cubinet

@@ -38,6 +38,17 @@ struct MRange {
   friend bool operator==(const MRange&, const MRange&) = default;
 };
 
+// A problem, and the M for which its kernels are wanted.
+struct ProblemRange {
+  Problem problem;
+  MRange range;
+
+  friend bool operator==(const ProblemRange&, const ProblemRange&) = default;
+};
+
+// The largest M of a plan: more rows than any batch has. A larger M selects the same kernel as this one.
+constexpr std::int64_t largest_m() { return std::int64_t{1} << 24; }
+
 // Segments of the contiguous layout start at multiples of this many rows.
 constexpr std::int32_t contiguous_alignment() { return 128; }
 

@@ -44,7 +44,8 @@ _DTYPES = ("bf16", "fp8")
 _LAYOUTS = ("contiguous", "masked")
 _MISSES = ("compile", "fallback", "error")
 _SHAPES = "a list of tuples (n, k, groups)"
-M_MAX = 1 << 24  # the largest that is planned for
+_NOT_FOR_START = {"arch": None, "generic_only": False, "no_generic": False, "recorded": False, "recorded_from": None}
+M_MAX = _binding.largest_m  # the largest that is planned for
 
 _Path = _arguments.PathArgument
 _Command = str | Sequence[str]
@@ -149,64 +150,51 @@ def _check_recorded(dtype: object, layout: object, m_min: int, m_max: int) -> No
         raise ValueError("dtype, layout, m_min, m_max: expected none, since each recorded problem says its own")
 
 
-def _request(
-    model: _Path | None,
-    shapes: Iterable[Sequence[int]] | None,
-    problems: Iterable[Problem] | None,
-    dtype: str | Iterable[str] | None,
-    layout: str | Iterable[str] | None,
-    ep: int,
-    tp: int,
-    redundant_experts: int,
-    sglang: _Command | None,
-    vllm: _Command | None,
-    m_min: int,
-    m_max: int,
-    arch: str | None,
-    generic_only: bool,
-    no_generic: bool,
-    recorded: bool,
-    recorded_from: _Path | None,
-) -> Any:
-    m_min, m_max = _arguments.integer("m_min", m_min, 1), _arguments.integer("m_max", m_max, 1)
+def _request(given: dict[str, Any]) -> Any:
+    """The library's request for the arguments of `plan`, by name. Other names in `given` are not looked at."""
+    m_min, m_max = _arguments.integer("m_min", given["m_min"], 1), _arguments.integer("m_max", given["m_max"], 1)
     _check_range(m_min, m_max)
+    dtype, layout = given["dtype"], given["layout"]
     dtypes = None if dtype is None else _arguments.some_of("dtype", dtype, _DTYPES)
     layouts = None if layout is None else _arguments.some_of("layout", layout, _LAYOUTS)
-    given, listed = _given_problems(problems), _given_shapes(shapes)
-    if given and not listed:
+    problems, shapes = _given_problems(given["problems"]), _given_shapes(given["shapes"])
+    if problems and not shapes:
         _check_unsaid(dtype, layout)
-    if listed:
-        given += _shape_problems(listed, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
+    if shapes:
+        problems += _shape_problems(shapes, dtypes or ["bf16"], layouts or list(_LAYOUTS), m_min, m_max)
+    model, recorded, recorded_from = given["model"], given["recorded"], given["recorded_from"]
     if _arguments.flag("recorded", recorded):
         _check_recorded(dtype, layout, m_min, m_max)
     elif recorded_from is not None:
         raise ValueError("recorded_from: expected none, since recorded is not True")
-    sourced = recorded or sglang is not None or vllm is not None
-    if model is None and not given and not sourced and not _arguments.flag("generic_only", generic_only):
+    sourced = recorded or given["sglang"] is not None or given["vllm"] is not None
+    if model is None and not problems and not sourced and not _arguments.flag("generic_only", given["generic_only"]):
         raise ValueError(
             "model: expected the path of a config.json, or shapes, problems or recorded instead; got none of them"
         )
-    if model is not None and given:
-        raise ValueError(f"{'shapes' if listed else 'problems'}: expected none, since a model is given")
-    if given:
-        dtypes = layouts = None
+    if model is not None and problems:
+        raise ValueError(f"{'shapes' if shapes else 'problems'}: expected none, since a model is given")
+
+    def checked(check: Callable[[str, Any], Any], name: str) -> Any:
+        return None if given[name] is None else check(name, given[name])
+
     return _binding.request(
-        None if model is None else _arguments.file("model", model),
-        [problem._tuple() for problem in given],
-        _arguments.integer("ep", ep, 1),
-        _arguments.integer("tp", tp, 1),
-        _arguments.integer("redundant_experts", redundant_experts, 0),
-        None if sglang is None else _arguments.command("sglang", sglang),
-        None if vllm is None else _arguments.command("vllm", vllm),
-        None if dtypes is None else ",".join(dtypes),
-        None if layouts is None else ",".join(layouts),
-        m_min,
-        m_max,
-        None if arch is None else _arguments.text("arch", arch),
-        _arguments.flag("generic_only", generic_only),
-        _arguments.flag("no_generic", no_generic),
-        recorded,
-        None if recorded_from is None else _arguments.file("recorded_from", recorded_from),
+        model=checked(_arguments.file, "model"),
+        problems=[problem._tuple() for problem in problems],
+        expert_parallel=_arguments.integer("ep", given["ep"], 1),
+        tensor_parallel=_arguments.integer("tp", given["tp"], 1),
+        redundant_experts=_arguments.integer("redundant_experts", given["redundant_experts"], 0),
+        sglang=checked(_arguments.command, "sglang"),
+        vllm=checked(_arguments.command, "vllm"),
+        dtype=None if dtypes is None or problems else ",".join(dtypes),
+        layout=None if layouts is None or problems else ",".join(layouts),
+        m_first=m_min,
+        m_last=m_max,
+        arch=checked(_arguments.text, "arch"),
+        generic_only=_arguments.flag("generic_only", given["generic_only"]),
+        no_generic=_arguments.flag("no_generic", given["no_generic"]),
+        recorded=recorded,
+        recorded_from=checked(_arguments.file, "recorded_from"),
     )
 
 
@@ -265,25 +253,7 @@ def plan(
 
     Raises ValueError, and Error with status "unsupported" for what no kernel takes, the rule named.
     """
-    request = _request(
-        model,
-        shapes,
-        problems,
-        dtype,
-        layout,
-        ep,
-        tp,
-        redundant_experts,
-        sglang,
-        vllm,
-        m_min,
-        m_max,
-        arch,
-        generic_only,
-        no_generic,
-        recorded,
-        recorded_from,
-    )
+    request = _request(locals())
     planned: dict[str, Any] = _json.loads(_binding.plan(request, _options(_cabinet(cache))))
     return planned
 
@@ -328,25 +298,7 @@ def warmup(
     another status where nothing could begin. An exception in `progress`, and KeyboardInterrupt, ends it after the
     kernels in work, so that nothing is left half done, and is raised then.
     """
-    request = _request(
-        model,
-        shapes,
-        problems,
-        dtype,
-        layout,
-        ep,
-        tp,
-        redundant_experts,
-        sglang,
-        vllm,
-        m_min,
-        m_max,
-        arch,
-        generic_only,
-        no_generic,
-        recorded,
-        recorded_from,
-    )
+    request = _request(locals())
     execute, strict = _arguments.flag("execute", execute), _arguments.flag("strict", strict)
     memory_budget = _arguments.integer("memory_budget", memory_budget, 0)
     ordinal = _device_number(device) if execute or device is not None else 0
@@ -380,18 +332,6 @@ def _device_number(device: Any) -> int:
     if kind != "cuda" or (colon and not (index.isascii() and index.isdigit())):
         raise ValueError(f"device: expected an ordinal, 'cuda:1' or a torch.device of CUDA, got {device!r}")
     return _arguments.integer("device", int(index), 0, _arguments.INT32_MAX) if colon else _default_device()
-
-
-def _problems_of_plan(planned: dict[str, Any], m_min: int, m_max: int) -> list[Problem]:
-    """The problems that a plan's kernels serve; those for any N and K belong to none."""
-    problems: dict[Problem, None] = {}
-    for kernel in planned["kernels"]:
-        dtype, _, layout = kernel["family"].partition("_grouped_")
-        if kernel["n"] == 0 or layout not in _LAYOUTS:
-            continue
-        for use in kernel["uses"]:
-            problems[Problem(kernel["n"], kernel["k"], use["groups"], dtype, layout, m_min, m_max)] = None
-    return list(problems)
 
 
 def start(
@@ -437,6 +377,7 @@ def start(
     options = _options(cache, layers, _device_number(device), jobs, "compile" if miss is None else miss)
     given, listed = _given_problems(problems), _given_shapes(shapes)
     launched = sglang is not None or vllm is not None
+    request = None
     if model is None and not launched and (ep, tp) != (1, 1):
         raise ValueError("ep, tp: expected 1, since they divide a model, and none is given")
     if model is None and not launched and redundant_experts != 0:
@@ -446,21 +387,8 @@ def start(
         if (m_min, m_max) != (1, M_MAX):
             raise ValueError("m_min, m_max: expected none, since each problem says its own")
     else:
-        planned = plan(
-            model=model,
-            shapes=listed,
-            dtype=dtype,
-            layout=layout,
-            ep=ep,
-            tp=tp,
-            redundant_experts=redundant_experts,
-            sglang=sglang,
-            vllm=vllm,
-            m_min=m_min,
-            m_max=m_max,
-        )
-        given += _problems_of_plan(planned, m_min, m_max)
-    return StartReport(*_binding.start([problem._tuple() for problem in given], options, reopen))
+        request = _request({**locals(), **_NOT_FOR_START, "problems": None, "shapes": listed})
+    return StartReport(*_binding.start([problem._tuple() for problem in given], request, options, reopen))
 
 
 def background(device: Any = None) -> Background:

@@ -7,6 +7,7 @@ _Pair = tuple[Tensor, Tensor]
 _Recipe = tuple[int, ...] | None
 
 version: str
+largest_m: int
 
 # Names of other versions of DeepGEMM are taken, too, each for its argument.
 
@@ -165,24 +166,7 @@ def fp8_gemm_nt(
 class Request: ...
 class Options: ...
 
-def request(
-    model: bytes | None,
-    problems: list[tuple[int, int, int, int, int, int, int]],
-    ep: int,
-    tp: int,
-    redundant_experts: int,
-    sglang: str | None,
-    vllm: str | None,
-    dtype: str | None,
-    layout: str | None,
-    m_min: int,
-    m_max: int,
-    arch: str | None,
-    generic_only: bool,
-    no_generic: bool,
-    recorded: bool,
-    recorded_from: bytes | None,
-) -> Request: ...
+def request(**fields: Any) -> Request: ...  # by the names of cubinet_request's fields
 def options(
     cache: bytes | None, layers: list[bytes], nvrtc_folders: list[bytes], device: int, jobs: int, miss: int
 ) -> Options: ...
@@ -196,7 +180,7 @@ def warmup(
     progress: Callable[[str, int, int], object] | None,
 ) -> tuple[str, str, str]: ...
 def start(
-    problems: list[tuple[int, int, int, int, int, int, int]], options: Options, reopen: bool
+    problems: list[tuple[int, int, int, int, int, int, int]], request: Request | None, options: Options, reopen: bool
 ) -> tuple[int, int, int, float, str, str]: ...
 def cache_stats(options: Options) -> dict[str, Any]: ...
 def background(device: int) -> tuple[int, int, int, str]: ...

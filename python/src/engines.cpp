@@ -112,24 +112,15 @@ void put_service(std::int32_t device, cubinet_service* service) {
 }
 
 cubinet_status prepare_with(cubinet_service* service, const std::vector<cubinet_problem>& problems,
-                            std::vector<cubinet_gemm*>& gemms, StartReport& report) {
-  cubinet_start_report c_report = CUBINET_START_REPORT_INIT;
+                            std::vector<cubinet_gemm*>& gemms, cubinet_start_report& report) {
   gemms.assign(problems.size(), nullptr);
   if (problems.empty()) return CUBINET_OK;
-  const cubinet_status status = cubinet_prepare(service, problems.data(), problems.size(), gemms.data(), &c_report);
-  if (status != CUBINET_OK) return status;
-  report = {c_report.loaded,
-            c_report.missing,
-            c_report.compiled,
-            c_report.milliseconds,
-            c_report.warning != nullptr ? c_report.warning : "",
-            c_report.compilers != nullptr ? c_report.compilers : ""};
-  return CUBINET_OK;
+  return cubinet_prepare(service, problems.data(), problems.size(), gemms.data(), &report);
 }
 
 // Without the GIL.
 cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
-                           std::vector<cubinet_gemm*>& gemms, StartReport& report) {
+                           std::vector<cubinet_gemm*>& gemms, cubinet_start_report& report) {
   cubinet_service* service = reopen ? nullptr : service_of(options.device);
   const bool opened = service == nullptr;
   if (opened) {
@@ -154,7 +145,7 @@ class Preparation {
   }
 
   // False with an exception set.
-  bool run(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked, StartReport& report) {
+  bool run(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked, cubinet_start_report& report) {
     if (engines->closed) return refuse(CUBINET_INTERNAL, "the interpreter ends");
     const std::vector<cubinet_problem> problems = widened(asked, options.device);
     std::vector<cubinet_gemm*> gemms;
@@ -218,20 +209,19 @@ cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream) {
   if (!default_options(key.device, options)) return nullptr;
   Preparation preparation;
   if (cubinet_gemm* gemm = find_gemm(key)) return gemm;  // another thread's call, or a start, has seen it meanwhile
-  StartReport report;
+  cubinet_start_report report = CUBINET_START_REPORT_INIT;
   if (!preparation.run(options, false, {problem_of(key)}, report)) return nullptr;
   return find_gemm(key);
 }
 
 bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
-                  StartReport& report) {
+                  cubinet_start_report& report) {
   return Preparation().run(options, reopen, problems, report);
 }
 
-bool background(std::int32_t device, cubinet_background_report& report, std::string& last_failure) {
+bool background(std::int32_t device, cubinet_background_report& report) {
   const cubinet_service* service = service_of(device);
   const cubinet_status status = service != nullptr ? cubinet_background(service, &report) : CUBINET_OK;
-  if (report.last_failure != nullptr) last_failure = report.last_failure;
   if (status != CUBINET_OK) raise_status(status);
   return status == CUBINET_OK;
 }

@@ -48,22 +48,14 @@ cubinet_gemm* find_gemm(const ProblemKey& key);
 // is `capturing` where `stream` is being captured.
 cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream);
 
-struct StartReport {
-  std::int64_t loaded = 0;
-  std::int64_t missing = 0;
-  std::int64_t compiled = 0;
-  double milliseconds = 0;
-  std::string warning;
-  std::string compilers;
-};
-
 // Prepares the problems on options.device. `reopen` opens a service with these options, which calls use from now on;
-// otherwise the present one serves, where there is one. False with an exception set.
+// otherwise the present one serves, where there is one. The texts of `report` live as the library's do. False with an
+// exception set.
 bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
-                  StartReport& report);
+                  cubinet_start_report& report);
 
 // Kernels that are made in the background on a device. False with an exception set.
-bool background(std::int32_t device, cubinet_background_report& report, std::string& last_failure);
+bool background(std::int32_t device, cubinet_background_report& report);
 
 // Waits for them without the GIL, and hears signals. False with an exception set.
 bool wait_for_background(std::int32_t device, double seconds, bool& done);

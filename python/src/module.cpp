@@ -6,11 +6,14 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "cubinet/problem.hpp"
 #include "python/src/calls.hpp"
 #include "python/src/campaign.hpp"
 #include "python/src/engines.hpp"
@@ -23,13 +26,10 @@ namespace nb = nanobind;
 namespace cubinet::python {
 namespace {
 
-using Text = std::optional<std::string>;
 using Path = std::optional<nb::bytes>;
 
 // dtype, layout, n, k, groups, m_first, m_last
 using ProblemTuple = std::tuple<int, int, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-
-const char* pointer(const Text& text) { return text ? text->c_str() : nullptr; }
 
 std::string bytes_of(const nb::bytes& path) { return {path.c_str(), path.size()}; }
 
@@ -41,6 +41,7 @@ std::vector<std::string> bytes_of(const std::vector<nb::bytes>& paths) {
 
 // Texts are UTF-8, but paths in them are what the file system holds.
 nb::str text_of(const std::string& text) { return nb::steal<nb::str>(decoded(text.c_str())); }
+nb::str text_of(const char* text) { return nb::steal<nb::str>(decoded(text != nullptr ? text : "")); }
 
 std::vector<cubinet_problem> problems_of(const std::vector<ProblemTuple>& tuples) {
   std::vector<cubinet_problem> problems;
@@ -59,67 +60,63 @@ std::vector<cubinet_problem> problems_of(const std::vector<ProblemTuple>& tuples
 }
 
 // cubinet_request with what it points to.
-struct Request {
-  Text model;
-  std::vector<cubinet_problem> problems;
-  std::int64_t expert_parallel;
-  std::int64_t tensor_parallel;
-  std::int64_t redundant_experts;
-  Text sglang;
-  Text vllm;
-  Text dtype;
-  Text layout;
-  std::int64_t m_first;
-  std::int64_t m_last;
-  Text arch;
-  bool generic_only;
-  bool no_generic;
-  bool recorded;
-  Text recorded_from;
+class Request {
+ public:
+  Request() = default;
+  Request(Request&&) = default;
 
-  [[nodiscard]] cubinet_request c_request() const {
-    cubinet_request request = CUBINET_REQUEST_INIT;
-    request.model = pointer(model);
-    request.problems = problems.empty() ? nullptr : problems.data();
-    request.problem_count = problems.size();
-    request.expert_parallel = expert_parallel;
-    request.tensor_parallel = tensor_parallel;
-    request.redundant_experts = redundant_experts;
-    request.sglang = pointer(sglang);
-    request.vllm = pointer(vllm);
-    request.dtype = pointer(dtype);
-    request.layout = pointer(layout);
-    request.m_first = m_first;
-    request.m_last = m_last;
-    request.arch = pointer(arch);
-    request.generic_only = generic_only;
-    request.no_generic = no_generic;
-    request.recorded = recorded;
-    request.recorded_from = pointer(recorded_from);
-    return request;
+  // Sets the field of this name; a value of another type throws nb::cast_error.
+  void set(const std::string& field, nb::handle value) {
+    if (field == "problems") {
+      problems_ = problems_of(nb::cast<std::vector<ProblemTuple>>(value));
+      request_.problems = problems_.empty() ? nullptr : problems_.data();
+      request_.problem_count = problems_.size();
+    } else if (const auto text = texts_by_name.find(field); text != texts_by_name.end()) {
+      request_.*text->second = keep(value);
+    } else if (const auto number = numbers_by_name.find(field); number != numbers_by_name.end()) {
+      request_.*number->second = nb::cast<std::int64_t>(value);
+    } else {
+      request_.*flags_by_name.at(field) = nb::cast<bool>(value);
+    }
   }
+
+  [[nodiscard]] const cubinet_request& c_request() const { return request_; }
+
+ private:
+  // Paths come as bytes, texts as str; None is NULL.
+  const char* keep(nb::handle value) {
+    if (value.is_none()) return nullptr;
+    texts_.push_back(nb::isinstance<nb::bytes>(value) ? bytes_of(nb::cast<nb::bytes>(value))
+                                                      : nb::cast<std::string>(value));
+    return texts_.back().c_str();
+  }
+
+  static inline const std::map<std::string, const char* cubinet_request::*> texts_by_name = {
+      {"model", &cubinet_request::model},   {"dtype", &cubinet_request::dtype},
+      {"layout", &cubinet_request::layout}, {"arch", &cubinet_request::arch},
+      {"sglang", &cubinet_request::sglang}, {"vllm", &cubinet_request::vllm},
+      {"recorded_from", &cubinet_request::recorded_from}};
+  static inline const std::map<std::string, std::int64_t cubinet_request::*> numbers_by_name = {
+      {"expert_parallel", &cubinet_request::expert_parallel},
+      {"tensor_parallel", &cubinet_request::tensor_parallel},
+      {"redundant_experts", &cubinet_request::redundant_experts},
+      {"m_first", &cubinet_request::m_first},
+      {"m_last", &cubinet_request::m_last}};
+  static inline const std::map<std::string, std::int32_t cubinet_request::*> flags_by_name = {
+      {"generic_only", &cubinet_request::generic_only},
+      {"no_generic", &cubinet_request::no_generic},
+      {"recorded", &cubinet_request::recorded}};
+
+  cubinet_request request_ = CUBINET_REQUEST_INIT;
+  std::vector<cubinet_problem> problems_;
+  std::deque<std::string> texts_;  // which does not move its elements
 };
 
-Request make_request(const Path& model, const std::vector<ProblemTuple>& problems, std::int64_t ep, std::int64_t tp,
-                     std::int64_t redundant_experts, Text sglang, Text vllm, Text dtype, Text layout,
-                     std::int64_t m_min, std::int64_t m_max, Text arch, bool generic_only, bool no_generic,
-                     bool recorded, const Path& recorded_from) {
-  return {model ? Text(bytes_of(*model)) : Text(),
-          problems_of(problems),
-          ep,
-          tp,
-          redundant_experts,
-          std::move(sglang),
-          std::move(vllm),
-          std::move(dtype),
-          std::move(layout),
-          m_min,
-          m_max,
-          std::move(arch),
-          generic_only,
-          no_generic,
-          recorded,
-          recorded_from ? Text(bytes_of(*recorded_from)) : Text()};
+// The keyword arguments are called as the fields of cubinet_request.
+Request make_request(const nb::kwargs& fields) {
+  Request request;
+  for (const auto& [name, value] : fields) request.set(nb::cast<std::string>(name), value);
+  return request;
 }
 
 EngineOptions make_options(const Path& cache, const std::vector<nb::bytes>& layers,
@@ -137,12 +134,11 @@ EngineOptions make_options(const Path& cache, const std::vector<nb::bytes>& laye
 
 nb::str plan(const Request& request, EngineOptions options) {
   const cubinet_options c_options = options.c_options();
-  const cubinet_request c_request = request.c_request();
   char* json = nullptr;
   cubinet_status status;
   {
     const WithoutGil released;
-    status = cubinet_plan(&c_options, &c_request, &json);
+    status = cubinet_plan(&c_options, &request.c_request(), &json);
   }
   if (status != CUBINET_OK) {
     raise_status(status);
@@ -205,7 +201,6 @@ bool check_signals(Pending& pending) {
 std::tuple<const char*, nb::str, nb::str> warmup(const Request& request, EngineOptions options, bool execute,
                                                  bool strict, std::int64_t memory_budget, const nb::object& progress) {
   const cubinet_options c_options = options.c_options();
-  const cubinet_request c_request = request.c_request();
   cubinet_warmup_options c_warmup = CUBINET_WARMUP_OPTIONS_INIT;
   c_warmup.execute = execute;
   c_warmup.strict = strict;
@@ -215,7 +210,7 @@ std::tuple<const char*, nb::str, nb::str> warmup(const Request& request, EngineO
   {
     const WithoutGil released;
     result = run_warmup(
-        c_options, c_request, c_warmup,
+        c_options, request.c_request(), c_warmup,
         [&](const Step& step) { return !progress.is_none() && call_progress(progress, step, pending); },
         [&] { return check_signals(pending); });
   }
@@ -227,11 +222,28 @@ std::tuple<const char*, nb::str, nb::str> warmup(const Request& request, EngineO
   return {cubinet_status_name(result.status), text_of(result.error), text_of(result.json)};
 }
 
+// Appends the problems that a request names. False with an exception set.
+bool add_requested(const Request& request, EngineOptions& options, std::vector<cubinet_problem>& problems) {
+  const cubinet_options c_options = options.c_options();
+  cubinet_problem_set set = CUBINET_PROBLEM_SET_INIT;
+  cubinet_status status;
+  {
+    const WithoutGil released;
+    status = cubinet_resolve(&c_options, &request.c_request(), &set);
+  }
+  if (status != CUBINET_OK) return raise_status(status), false;
+  problems.insert(problems.end(), set.problems, set.problems + set.count);
+  cubinet_problem_set_clear(&set);
+  return true;
+}
+
 // loaded, missing, compiled, milliseconds, warning, compilers
 std::tuple<std::int64_t, std::int64_t, std::int64_t, double, nb::str, nb::str> start(
-    const std::vector<ProblemTuple>& problems, EngineOptions options, bool reopen) {
-  StartReport report;
-  if (!start_engine(options, reopen, problems_of(problems), report)) nb::raise_python_error();
+    const std::vector<ProblemTuple>& given, const Request* request, EngineOptions options, bool reopen) {
+  std::vector<cubinet_problem> problems = problems_of(given);
+  if (request != nullptr && !add_requested(*request, options, problems)) nb::raise_python_error();
+  cubinet_start_report report = CUBINET_START_REPORT_INIT;
+  if (!start_engine(options, reopen, problems, report)) nb::raise_python_error();
   return {report.loaded,       report.missing,          report.compiled,
           report.milliseconds, text_of(report.warning), text_of(report.compilers)};
 }
@@ -268,9 +280,8 @@ nb::dict cache_stats(EngineOptions options) {
 // pending, ready, failed, last_failure
 std::tuple<std::int64_t, std::int64_t, std::int64_t, nb::str> background_report(int device) {
   cubinet_background_report report = CUBINET_BACKGROUND_REPORT_INIT;
-  std::string last_failure;
-  if (!background(device, report, last_failure)) nb::raise_python_error();
-  return {report.pending, report.ready, report.failed, text_of(last_failure)};
+  if (!background(device, report)) nb::raise_python_error();
+  return {report.pending, report.ready, report.failed, text_of(report.last_failure)};
 }
 
 bool wait(int device, double seconds) {
@@ -301,22 +312,21 @@ NB_MODULE(_binding, module) {
   module.doc() = "Cubinet's library for the package cubinet; not for use on its own.";
   nb::class_<Request>(module, "Request");
   nb::class_<EngineOptions>(module, "Options");
-  module.def("request", make_request, nb::arg("model").none(), nb::arg("problems"), nb::arg("ep"), nb::arg("tp"),
-             nb::arg("redundant_experts"), nb::arg("sglang").none(), nb::arg("vllm").none(), nb::arg("dtype").none(),
-             nb::arg("layout").none(), nb::arg("m_min"), nb::arg("m_max"), nb::arg("arch").none(),
-             nb::arg("generic_only"), nb::arg("no_generic"), nb::arg("recorded"), nb::arg("recorded_from").none());
+  module.def("request", make_request);
   module.def("options", make_options, nb::arg("cache").none(), nb::arg("layers"), nb::arg("nvrtc_folders"),
              nb::arg("device"), nb::arg("jobs"), nb::arg("miss"));
   module.def("plan", plan);
   module.def("warmup", warmup, nb::arg("request"), nb::arg("options"), nb::arg("execute"), nb::arg("strict"),
              nb::arg("memory_budget"), nb::arg("progress").none());
-  module.def("start", start, nb::arg("problems"), nb::arg("options"), nb::arg("reopen"));
+  module.def("start", start, nb::arg("problems"), nb::arg("request").none(), nb::arg("options"),
+             nb::arg("reopen"));
   module.def("cache_stats", cache_stats);
   module.def("background", background_report, nb::arg("device"));
   module.def("wait_for_background", wait, nb::arg("device"), nb::arg("seconds"));
   module.def("close", close);
   module.def("forget", forget);
   module.def("alignment", cubinet_contiguous_alignment);
+  module.attr("largest_m") = largest_m();
   module.attr("version") = cubinet_version();
   if (!add_calls(module.ptr())) nb::raise_python_error();
 }

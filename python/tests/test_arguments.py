@@ -184,10 +184,10 @@ def test_no_shapes_beside_another_source_are_none(qwen_config: Path, monkeypatch
     assert cubinet.plan(model=qwen_config, shapes=[]) == cubinet.plan(model=qwen_config)
     assert cubinet.plan(problems=[ONE], shapes=iter(())) == cubinet.plan(problems=[ONE])
     started = []
-    monkeypatch.setattr(_binding, "start", lambda problems, *_: started.append(problems) or (0, 0, 0, 0.0, ""))
+    monkeypatch.setattr(_binding, "start", lambda *given: started.append(given[:2]) or (0, 0, 0, 0.0, ""))
     cubinet.start([ONE], shapes=[])
     cubinet.start([ONE], shapes=iter([(64, 128, 1)]), layout="masked")
-    assert [len(problems) for problems in started] == [1, 2]
+    assert [(len(problems), request is not None) for problems, request in started] == [(1, False), (1, True)]
 
 
 class Odd:
@@ -208,7 +208,7 @@ class Odd:
 
 def test_a_start_takes_odd_ints(monkeypatch: pytest.MonkeyPatch) -> None:
     reopened = []
-    monkeypatch.setattr(_binding, "start", lambda _, __, reopen: reopened.append(reopen) or (0, 0, 0, 0.0, ""))
+    monkeypatch.setattr(_binding, "start", lambda *given: reopened.append(given[3]) or (0, 0, 0, 0.0, ""))
     for jobs in (0, 3):
         cubinet.start(jobs=Odd(jobs), ep=Odd(1), tp=Odd(1), m_min=Odd(1), m_max=Odd(cubinet.M_MAX))  # type: ignore[arg-type]
     assert reopened == [False, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,6 +214,24 @@ def test_a_start_names_problems_and_the_service_that_calls_use(engine: FakeEngin
     assert engine.record.device == 1
     deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(n=88))
     assert engine.record.prepared == 4, "another device's start changes nothing here"
+
+
+def test_a_start_from_a_model_loads_each_of_its_problems(engine: FakeEngine, qwen_config: Path) -> None:
+    given = cubinet.Problem(136, 128, 2)
+    report = cubinet.start([given], model=qwen_config, ep=8, dtype="bf16,fp8", m_max=99, cache="")
+    assert (report.loaded, engine.record.prepared, engine.record.m_last) == (9, 9, 99)
+    for n, k in ((1024, 2048), (2048, 512)):
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(n=n, k=k, groups=32))
+        deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(n=n, k=k, groups=32), 1)
+    assert engine.record.prepared == 9, "what a start has loaded is not prepared again"
+
+
+def test_a_start_from_shapes_loads_them_for_each_type_and_layout(engine: FakeEngine) -> None:
+    report = cubinet.start(shapes=[(144, 128, 2)], dtype="fp8", m_max=64, cache="")
+    assert (report.loaded, engine.record.m_last) == (2, 64)
+    with pytest.raises(cubinet.Error) as refused:
+        cubinet.start(shapes=[(144, 100, 2)])
+    assert refused.value.status == "unsupported"
 
 
 def test_a_later_start_widens_the_range_of_a_problem_and_never_narrows_it(engine: FakeEngine) -> None:

@@ -106,16 +106,6 @@ def test_shapes_are_planned_for_each_type_and_layout() -> None:
     }
 
 
-def test_a_plan_tells_which_problems_a_start_loads(qwen_config: Path) -> None:
-    planned = cubinet.plan(model=qwen_config, ep=8, dtype="bf16,fp8", m_max=99)
-    assert set(cubinet._problems_of_plan(planned, 1, 99)) == {
-        cubinet.Problem(n, k, 32, dtype, layout, 1, 99)
-        for n, k in ((1024, 2048), (2048, 512))
-        for dtype in ("bf16", "fp8")
-        for layout in ("contiguous", "masked")
-    }
-
-
 def record(root: Path, groups: int, m_max: int) -> None:
     """Writes down what an engine on a root asked for, as docs/cache_format.md has it."""
     subject = f'{{"arch":"sm_90a","dtype":"bf16","groups":{groups},"k":384,"layout":"masked","n":256}}'

@@ -7,7 +7,8 @@ struct OptionNames {
   const char*
       sources;  // all ways to say what to plan for: "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only"
   const char* model;
-  const char* problem;  // one that is given itself
+  const char* problem;   // one that is given itself
+  const char* problems;  // the list of them
   const char* recorded;
   const char* generic_only;
   const char* no_generic;
@@ -28,6 +29,7 @@ inline constexpr OptionNames command_options{
     .sources = "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only",
     .model = "--model",
     .problem = "--shape",
+    .problems = "--shape",
     .recorded = "--recorded",
     .generic_only = "--generic-only",
     .no_generic = "--no-generic",

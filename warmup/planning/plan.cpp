@@ -14,27 +14,6 @@ std::string describe(const Problem& problem) {
   return fmt::format("{} N={} K={} groups={}", jit::family_of(problem), problem.n, problem.k, problem.groups);
 }
 
-Expected<void> check(const PlanRequest& request) {
-  if (auto known = jit::check_architecture(request.architecture); !known) return known;
-  if (request.problems.empty()) return fail(ErrorCode::invalid_argument, "there is no problem to plan for");
-  if (request.target.num_sms < 1) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("the number of SMs must be at least 1, not {}", request.target.num_sms));
-  }
-  for (const auto& [problem, range] : request.problems) {
-    if (range.first < 1 || range.last < range.first || range.last > largest_m) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m));
-    }
-    if (auto allowed = jit::can_run(problem); !allowed) {
-      Error error = std::move(allowed).error();
-      error.message = fmt::format("{}: {}", describe(problem), error.message);
-      return fail(std::move(error));
-    }
-  }
-  return {};
-}
-
 // Adds a range that does not begin before those that are there, growing the last one where they touch or overlap.
 void append(std::vector<MRange>& ranges, MRange next) {
   if (!ranges.empty() && ranges.back().last >= next.first - 1) {
@@ -80,6 +59,27 @@ bool comes_before(const PlannedKernel& a, const PlannedKernel& b) {
 
 }  // namespace
 
+Expected<void> check_request(const PlanRequest& request) {
+  if (auto known = jit::check_architecture(request.architecture); !known) return known;
+  if (request.problems.empty()) return fail(ErrorCode::invalid_argument, "there is no problem to plan for");
+  if (request.target.num_sms < 1) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the number of SMs must be at least 1, not {}", request.target.num_sms));
+  }
+  for (const auto& [problem, range] : request.problems) {
+    if (range.first < 1 || range.last < range.first || range.last > largest_m) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m));
+    }
+    if (auto allowed = jit::can_run(problem); !allowed) {
+      Error error = std::move(allowed).error();
+      error.message = fmt::format("{}: {}", describe(problem), error.message);
+      return fail(std::move(error));
+    }
+  }
+  return {};
+}
+
 std::vector<ProblemRange> over_range(const std::vector<Problem>& problems, MRange range) {
   std::vector<ProblemRange> ranges;
   for (const Problem& problem : problems) ranges.push_back({problem, range});
@@ -114,7 +114,7 @@ MRange whole_range(const std::vector<ProblemRange>& problems) {
 }
 
 Expected<Plan> make_plan(const PlanRequest& request) {
-  if (auto sound = check(request); !sound) return propagate(sound);
+  if (auto sound = check_request(request); !sound) return propagate(sound);
   Collected kernels;
   for (const ProblemRange& wanted : merged(request.problems)) collect(wanted, request, kernels);
 

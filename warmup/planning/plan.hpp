@@ -22,6 +22,10 @@ struct PlanRequest {
   bool generic = false;     // those of the problems' types and layouts that have N and K at run time
 };
 
+// Whether a plan can be made. Errors: invalid_argument for no problem and for a range of M that is empty or leaves
+// [1, largest_m]; unsupported for an architecture or a problem that no kernel serves.
+Expected<void> check_request(const PlanRequest& request);
+
 // Each problem with the same range of M.
 std::vector<ProblemRange> over_range(const std::vector<Problem>& problems, MRange range);
 
@@ -52,8 +56,7 @@ struct Plan {
 // Every kernel that jit::select answers for some M of the range, and no other; if asked for, the generic one of each
 // type and layout (n and k are 0), which can stand in for any of them; and where there are FP8 problems the
 // quantisation (no n, k and config). The last two serve their problems over their whole ranges. A problem that is named
-// twice counts once, for all M of both. An error when there is no problem, one cannot run, a range is empty or leaves
-// [1, largest_m], or the architecture is unknown.
+// twice counts once, for all M of both. Errors: those of check_request().
 Expected<Plan> make_plan(const PlanRequest& request);
 
 }  // namespace cubinet::warmup

@@ -66,7 +66,7 @@ std::string kernel_json(const PlannedKernel& kernel) {
 
 }  // namespace
 
-std::string plan_json(const Request& request, const Plan& plan) {
+std::string plan_json(const ResolvedRequest& request, const Plan& plan) {
   std::vector<std::string> kernels;
   for (const PlannedKernel& kernel : plan.kernels) kernels.push_back(kernel_json(kernel));
   return json_object({{"unique_kernels", std::to_string(plan.kernels.size())},

@@ -9,6 +9,6 @@
 namespace cubinet::warmup {
 
 // The fields are told in the command's --help. `plan` is that of `request`. Throws std::bad_alloc alone.
-std::string plan_json(const Request& request, const Plan& plan);
+std::string plan_json(const ResolvedRequest& request, const Plan& plan);
 
 }  // namespace cubinet::warmup

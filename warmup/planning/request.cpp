@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "util/text.hpp"
+#include "warmup/planning/engines/launched.hpp"
 #include "warmup/planning/model_problems.hpp"
 #include "warmup/planning/recorded_problems.hpp"
 
@@ -20,6 +21,7 @@ template <class Value>
 Expected<std::vector<Value>> parse_list(const char* option, const std::string& text,
                                         const std::vector<std::pair<std::string, Value>>& known) {
   std::vector<Value> values;
+  if (text.empty()) return values;
   for (const std::string& part : util::split(text, ',')) {
     const auto named = [&](const auto& one) { return one.first == part; };
     const auto found = std::find_if(known.begin(), known.end(), named);
@@ -32,20 +34,17 @@ Expected<std::vector<Value>> parse_list(const char* option, const std::string& t
   return values;
 }
 
-Expected<std::vector<Layout>> parse_layouts(const std::string& text, const OptionNames& names) {
-  if (text.empty()) return std::vector<Layout>{Layout::contiguous, Layout::masked};
-  return parse_list<Layout>(names.layout, text, {{"contiguous", Layout::contiguous}, {"masked", Layout::masked}});
+// Each value once. The type with the stricter rules comes first, so that the size that an error proposes for padding is
+// one that all types take.
+std::vector<DataType> in_order_of_rules(std::vector<DataType> types) {
+  std::sort(types.begin(), types.end(),
+            [](DataType a, DataType b) { return jit::element_bytes(a) < jit::element_bytes(b); });
+  types.erase(std::unique(types.begin(), types.end()), types.end());
+  return types;
 }
 
-// Nothing where the user leaves the choice to the model. The type with the stricter rules comes first, so that what an
-// error says to pad to serves them all.
-Expected<std::vector<DataType>> parse_types(const std::string& text, const OptionNames& names) {
-  if (text.empty()) return std::vector<DataType>();
-  auto types = parse_list<DataType>(names.dtype, text, {{"bf16", DataType::bf16}, {"fp8", DataType::fp8}});
-  if (!types) return types;
-  std::sort(types->begin(), types->end(),
-            [](DataType a, DataType b) { return jit::element_bytes(a) < jit::element_bytes(b); });
-  return types;
+std::vector<Layout> layouts_or_both(const std::vector<Layout>& layouts) {
+  return layouts.empty() ? std::vector<Layout>{Layout::contiguous, Layout::masked} : layouts;
 }
 
 // The number of groups, which the number of ranks leads to, may be more than a kernel takes.
@@ -81,9 +80,9 @@ Derivation derivation_of_type(DataType type, const std::string& reason) {
   return {"bits", 8 * jit::element_bytes(type), fmt::format("{}: {}", jit::data_type_name(type), reason)};
 }
 
-// The options, understood as far as they are lists.
+// A request, with what a launch command says in place of its fields.
 struct Understood {
-  const RequestOptions& options;
+  const Request& request;
   OptionNames names;
   std::vector<Layout> layouts;
   std::vector<DataType> types;
@@ -92,18 +91,18 @@ struct Understood {
 };
 
 // What a launch command says of a model, in the place of what the user did not give.
-Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, Request& request) {
+Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, ResolvedRequest& resolved) {
   if (wanted.launched == nullptr) return wanted;
   auto plan = engines::launch_plan(*wanted.launched, shape);
   if (!plan) return propagate(plan);
   wanted.parallelism = plan->parallelism;
-  if (wanted.options.layout.empty()) wanted.layouts = plan->layouts;
+  if (wanted.request.layout.empty()) wanted.layouts = plan->layouts;
   if (wanted.types.empty() && plan->type) wanted.types = {*plan->type};
   // The command has other names for what it divides by.
   wanted.names.expert_parallel = "expert ranks";
   wanted.names.tensor_parallel = "width ranks";
-  request.notes = std::move(plan->notes);
-  request.derivation = std::move(plan->derivation);
+  resolved.notes = std::move(plan->notes);
+  resolved.derivation = std::move(plan->derivation);
   return wanted;
 }
 
@@ -117,20 +116,21 @@ Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Un
 }
 
 // How these problems came about, and what the user should know of the model. `type_reason`: who chose the types.
-void explain(const MoeShape& shape, const Understood& wanted, const std::string& type_reason, Request& request) {
-  for (Derivation& line : derivation_of(shape, wanted.parallelism)) request.derivation.push_back(std::move(line));
-  for (const DataType type : wanted.types) request.derivation.push_back(derivation_of_type(type, type_reason));
-  const std::string& file = wanted.options.model;
-  for (const std::string& note : shape.notes) request.notes.push_back(file + ": " + note);
+void explain(const MoeShape& shape, const Understood& wanted, const std::string& type_reason,
+             ResolvedRequest& resolved) {
+  for (Derivation& line : derivation_of(shape, wanted.parallelism)) resolved.derivation.push_back(std::move(line));
+  for (const DataType type : wanted.types) resolved.derivation.push_back(derivation_of_type(type, type_reason));
+  const std::string& file = wanted.request.model;
+  for (const std::string& note : shape.notes) resolved.notes.push_back(file + ": " + note);
   const std::string remark = remark_on(shape.weights, wanted.types);
-  if (!remark.empty()) request.notes.push_back(file + ": " + remark);
+  if (!remark.empty()) resolved.notes.push_back(file + ": " + remark);
 }
 
-Expected<std::vector<Problem>> problems_of_model(const Understood& asked, Request& request) {
-  const std::string& file = asked.options.model;
+Expected<std::vector<Problem>> problems_of_model(const Understood& asked, ResolvedRequest& resolved) {
+  const std::string& file = asked.request.model;
   const auto shape = read_model(file);
   if (!shape) return propagate(shape);
-  auto wanted = as_launched(asked, *shape, request);
+  auto wanted = as_launched(asked, *shape, resolved);
   if (!wanted) return propagate(wanted);
   std::string type_reason = !asked.types.empty()     ? "asked for"
                             : !wanted->types.empty() ? asked.launched->option
@@ -142,7 +142,7 @@ Expected<std::vector<Problem>> problems_of_model(const Understood& asked, Reques
     error.message = file + ": " + error.message;
     return fail(std::move(error));
   }
-  explain(*shape, *wanted, type_reason, request);
+  explain(*shape, *wanted, type_reason, resolved);
   return problems;
 }
 
@@ -157,45 +157,64 @@ std::vector<Problem> problems_of_generic(const Understood& wanted) {
   return problems;
 }
 
-// That there is one source of problems, and what goes with it alone.
-Expected<void> check_source(const RequestOptions& options, bool given, const OptionNames& names) {
-  const int sources =
-      (options.model.empty() ? 0 : 1) + (given ? 1 : 0) + (options.recorded ? 1 : 0) + (options.generic_only ? 1 : 0);
-  if (sources == 0) return refuse(fmt::format("nothing to plan for: give {}", names.sources));
-  if (sources > 1) return refuse(fmt::format("more than one thing to plan for: give either {}", names.sources));
-  if (options.generic_only && options.no_generic) {
-    return refuse(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
-  }
-  if (options.recorded && !(options.dtype.empty() && options.layout.empty())) {
-    return refuse(fmt::format("{} is not for {}: each problem has its own",
-                              options.dtype.empty() ? names.layout : names.dtype, names.recorded));
-  }
-  if (!options.model.empty() || options.parallelism == Parallelism()) return {};
+Parallelism parallelism_of(const Request& request) {
+  return {request.expert_parallel, request.tensor_parallel, request.redundant_experts};
+}
+
+// dtype and layout do not go with problems that have their own.
+Expected<void> check_own_types(const Request& request, const OptionNames& names) {
+  const bool own = !request.problems.empty() || request.recorded;
+  if (!own || (request.dtype.empty() && request.layout.empty())) return {};
+  return refuse(fmt::format("{} is not for {}: each has its own", request.dtype.empty() ? names.layout : names.dtype,
+                            request.recorded ? names.recorded : names.problems));
+}
+
+// Only a model is divided over ranks.
+Expected<void> check_undivided(const Request& request, const OptionNames& names) {
+  if (!request.model.empty() || parallelism_of(request) == Parallelism()) return {};
   const std::string why =
-      options.generic_only
+      request.generic_only
           ? fmt::format("the kernels of {} are the same on every rank", names.generic_only)
-          : fmt::format("a {} is already what one rank sees", options.recorded ? "recorded problem" : names.problem);
+          : fmt::format("a {} is already what one rank sees", request.recorded ? "recorded problem" : names.problem);
   return refuse(fmt::format("{}, {} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel,
                             names.redundant_experts, names.model, why));
 }
 
-// That a launch command stands with a model alone, and in the place of what it says itself; and its model.
-Expected<RequestOptions> with_launch(RequestOptions options, const std::optional<engines::Launched>& launched,
-                                     bool given, const OptionNames& names) {
-  if (!launched) return options;
-  if (given || options.recorded || options.generic_only) {
-    const char* const source = given ? names.problem : options.recorded ? names.recorded : names.generic_only;
+// The request names problems in exactly one way, and has no field that does not go with it.
+Expected<void> check_source(const Request& request, const OptionNames& names) {
+  const int sources = (request.model.empty() ? 0 : 1) + (request.problems.empty() ? 0 : 1) +
+                      (request.recorded ? 1 : 0) + (request.generic_only ? 1 : 0);
+  if (sources == 0) return refuse(fmt::format("nothing to plan for: give {}", names.sources));
+  if (sources > 1) return refuse(fmt::format("more than one thing to plan for: give either {}", names.sources));
+  if (request.generic_only && request.no_generic) {
+    return refuse(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
+  }
+  if (request.m_first > request.m_last) {
+    return refuse(fmt::format("{} {} is above {} {}", names.m_first, request.m_first, names.m_last, request.m_last));
+  }
+  return check_own_types(request, names).and_then([&] { return check_undivided(request, names); });
+}
+
+// A launch command goes with a model alone, and with none of the numbers that it says itself. It names the model where
+// the request does not.
+Expected<Request> with_launch(Request request, const std::optional<engines::Launched>& launched,
+                              const OptionNames& names) {
+  if (!launched) return request;
+  if (!request.problems.empty() || request.recorded || request.generic_only) {
+    const char* const source = !request.problems.empty() ? names.problem
+                               : request.recorded        ? names.recorded
+                                                         : names.generic_only;
     return refuse(fmt::format("{} is for a {}, not for {}", launched->option, names.model, source));
   }
-  if (options.parallelism != Parallelism()) {
+  if (parallelism_of(request) != Parallelism()) {
     return refuse(fmt::format("{} says how the experts are divided; leave out {}, {} and {}", launched->option,
                               names.expert_parallel, names.tensor_parallel, names.redundant_experts));
   }
-  if (!options.model.empty()) return options;
+  if (!request.model.empty()) return request;
   auto file = engines::model_of(*launched, names);
   if (!file) return propagate(file);
-  options.model = *std::move(file);
-  return options;
+  request.model = *std::move(file);
+  return request;
 }
 
 Expected<std::vector<ProblemRange>> problems_of_records(const std::string& place, std::vector<std::string>& notes) {
@@ -214,51 +233,54 @@ Expected<std::vector<ProblemRange>> problems_of_records(const std::string& place
   return problems;
 }
 
-Expected<std::vector<ProblemRange>> problems_of_source(const Understood& wanted, const GivenProblems& given,
-                                                       Request& request) {
-  const RequestOptions& options = wanted.options;
+Expected<std::vector<ProblemRange>> problems_of_source(const Understood& wanted, ResolvedRequest& resolved) {
+  const Request& request = wanted.request;
   const auto over_m = [&](const std::vector<Problem>& problems) {
-    return over_range(problems, {options.m_min, options.m_max});
+    return over_range(problems, {request.m_first, request.m_last});
   };
-  if (options.generic_only) return over_m(problems_of_generic(wanted));
-  if (options.recorded) return problems_of_records(options.recorded_in, request.notes);
-  if (options.model.empty()) return given(wanted.layouts, wanted.types);
-  return problems_of_model(wanted, request).map(over_m);
+  if (request.generic_only) return over_m(problems_of_generic(wanted));
+  if (request.recorded) return problems_of_records(request.recorded_from, resolved.notes);
+  if (request.model.empty()) return request.problems;
+  return problems_of_model(wanted, resolved).map(over_m);
 }
 
-PlanRequest plan_request(const RequestOptions& options, std::vector<ProblemRange> problems) {
-  PlanRequest request;
-  request.problems = std::move(problems);
-  request.architecture = options.arch;
-  request.specialized = !options.generic_only;
-  request.generic = !options.no_generic;
-  request.target.num_sms = static_cast<std::int32_t>(options.num_sms);
-  return request;
+PlanRequest plan_request(const Request& request, std::vector<ProblemRange> problems) {
+  PlanRequest wanted;
+  wanted.problems = std::move(problems);
+  wanted.architecture = request.arch;
+  wanted.specialized = !request.generic_only;
+  wanted.generic = !request.no_generic;
+  return wanted;
 }
 
 }  // namespace
 
-Expected<Request> resolve(const RequestOptions& given_options, const GivenProblems& given, const OptionNames& names) {
-  const auto launched = engines::read_launch(given_options.launch, names);
-  if (!launched) return propagate(launched);
-  const auto options = with_launch(given_options, *launched, given != nullptr, names);
-  if (!options) return propagate(options);
-  if (auto one = check_source(*options, given != nullptr, names); !one) return propagate(one);
-  auto types = parse_types(options->dtype, names);
-  if (!types) return propagate(types);
-  if (options->m_min > options->m_max) {
-    return refuse(fmt::format("{} {} is above {} {}", names.m_first, options->m_min, names.m_last, options->m_max));
-  }
-  auto layouts = parse_layouts(options->layout, names);
-  if (!layouts) return propagate(layouts);
+Expected<std::vector<DataType>> parse_types(const std::string& text, const char* option) {
+  return parse_list<DataType>(option, text, {{"bf16", DataType::bf16}, {"fp8", DataType::fp8}});
+}
 
-  const Understood wanted{
-      *options, names, *std::move(layouts), *std::move(types), options->parallelism, *launched ? &**launched : nullptr};
-  Request request;
-  auto problems = problems_of_source(wanted, given, request);
+Expected<std::vector<Layout>> parse_layouts(const std::string& text, const char* option) {
+  return parse_list<Layout>(option, text, {{"contiguous", Layout::contiguous}, {"masked", Layout::masked}});
+}
+
+Expected<ResolvedRequest> resolve(const Request& given, const OptionNames& names) {
+  const auto launched = engines::read_launch(given.launch, names);
+  if (!launched) return propagate(launched);
+  const auto request = with_launch(given, *launched, names);
+  if (!request) return propagate(request);
+  if (auto sound = check_source(*request, names); !sound) return propagate(sound);
+
+  const Understood wanted{*request,
+                          names,
+                          layouts_or_both(request->layout),
+                          in_order_of_rules(request->dtype),
+                          parallelism_of(*request),
+                          *launched ? &**launched : nullptr};
+  ResolvedRequest resolved;
+  auto problems = problems_of_source(wanted, resolved);
   if (!problems) return propagate(problems);
-  request.plan = plan_request(*options, *std::move(problems));
-  return request;
+  resolved.plan = plan_request(*request, *std::move(problems));
+  return resolved;
 }
 
 std::string padding_mend(DataType type, std::int64_t size, const char* padding) {

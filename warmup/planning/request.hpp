@@ -1,51 +1,33 @@
-// What to plan for: from what a user gives to the problems, with every check that does not depend on how it is given.
+// From a request to the problems that it names. All checks are here that do not depend on how the request was given.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "cubinet/problem.hpp"
+#include "cubinet/request.hpp"
 #include "util/expected.hpp"
 #include "warmup/planning/derivation.hpp"
-#include "warmup/planning/engines/launched.hpp"
-#include "warmup/planning/model_problems.hpp"
 #include "warmup/planning/option_names.hpp"
 #include "warmup/planning/plan.hpp"
 
 namespace cubinet::warmup {
 
-struct RequestOptions {
-  std::string model;        // a config.json, or the folder of one; empty: none
-  bool recorded = false;    // what engines asked for; each problem has its own type, layout and M
-  std::string recorded_in;  // where: a cabinet's root, or a file, see read_recorded
-  bool generic_only = false;
-  bool no_generic = false;
-  Parallelism parallelism;      // of a model
-  engines::LaunchTexts launch;  // one launch command, in the place of `parallelism`: {"sglang": "--tp 8 --ep 8"}
-  std::string dtype;            // "bf16,fp8"; empty: what the model's weights are, both for generic_only
-  std::string layout;           // "contiguous,masked"; empty: those that the launch command leads to, else both
-  std::int64_t m_min = 1;
-  std::int64_t m_max = largest_m;  // to the end of each ladder of configurations
-  std::string arch = "sm_90a";
-  std::int64_t num_sms = 132;
-};
+// The values that `text` lists with commas between them, each once, in the order of the text. An empty text lists none.
+// invalid_argument, which names `option`, for anything else than "bf16" and "fp8", or "contiguous" and "masked".
+Expected<std::vector<DataType>> parse_types(const std::string& text, const char* option);
+Expected<std::vector<Layout>> parse_layouts(const std::string& text, const char* option);
 
-// Makes the problems that are given themselves and not by a model, each with its M; `types` is empty where dtype is.
-// Null: none are.
-using GivenProblems = std::function<Expected<std::vector<ProblemRange>>(const std::vector<Layout>& layouts,
-                                                                        const std::vector<DataType>& types)>;
-
-struct Request {
+// What a request leads to.
+struct ResolvedRequest {
   PlanRequest plan;
-  std::vector<std::string> notes;      // what the user should know of the source of the problems, each on one line
-  std::vector<Derivation> derivation;  // how the numbers of the plan came about
+  std::vector<std::string> notes;      // what the user should know of the source of the problems, one line each
+  std::vector<Derivation> derivation;  // how the model's numbers lead to those of the problems; empty without a model
 };
 
-// Checks that the options fit together, and reads the model if one is named; asks `given` for nothing before that.
-// Errors name the option, as `names` has it, or the file.
-Expected<Request> resolve(const RequestOptions& options, const GivenProblems& given, const OptionNames& names);
+// Checks that the fields fit together, and reads the model, if one is named, or the recorded problems. Precondition:
+// with `recorded`, `recorded_from` is not empty. Errors name the field, as `names` calls it, or the file.
+Expected<ResolvedRequest> resolve(const Request& request, const OptionNames& names);
 
 // How a size that kernels of `type` do not take is mended, for the end of a message: "; padding K to 128 mends it",
 // where `padding` is "padding K". Empty when they take it.

@@ -17,6 +17,11 @@ tl::unexpected<Error> with_option(Error error, const std::string& option) {
 }  // namespace
 
 Expected<std::optional<Launched>> read_launch(const LaunchTexts& texts, const OptionNames& names) {
+  for (const auto& [name, text] : texts) {
+    if (text.empty() || engine_of(name) != nullptr) continue;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{}{}: no engine of this name is known", names.engine_prefix, name));
+  }
   std::optional<Launched> found;
   for (const Engine* engine : engines()) {
     const auto text = texts.find(engine->name);

@@ -12,8 +12,8 @@ namespace {
 using namespace cubinet;
 using Json = nlohmann::ordered_json;
 
-warmup::Request fp8_request() {
-  warmup::Request request;
+warmup::ResolvedRequest fp8_request() {
+  warmup::ResolvedRequest request;
   request.plan.problems = {{{DataType::fp8, Layout::masked, 256, 512, 4}, {1, 32}},
                            {{DataType::fp8, Layout::masked, 256, 512, 8}, {1, 32}}};
   return request;

@@ -1,0 +1,195 @@
+// A start from a request: which problems it names, and what comes back where there is no device.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "cubinet/cubinet.h"
+#include "cubinet/cubinet.hpp"
+#include "unit/util/temp_folder.hpp"
+
+namespace {
+
+using namespace cubinet;
+using Catch::Matchers::Contains;
+
+std::string last_error() { return cubinet_last_error(); }
+
+bool has_driver() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return false;
+  dlclose(library);
+  return true;
+}
+
+// A model of 8 experts, in a file.
+class ModelFile {
+ public:
+  ModelFile() {
+    test::write_file(path_,
+                     R"({"num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128, "model_type": "small"})");
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  test::TempFolder folder_;
+  std::string path_ = folder_ / "config.json";
+};
+
+// A set that is cleared at the end.
+struct ProblemSet : cubinet_problem_set {
+  ProblemSet() : cubinet_problem_set CUBINET_PROBLEM_SET_INIT {}
+  ~ProblemSet() { cubinet_problem_set_clear(this); }
+  ProblemSet(const ProblemSet&) = delete;
+  ProblemSet& operator=(const ProblemSet&) = delete;
+};
+
+cubinet_request request_of(const ModelFile& model) {
+  cubinet_request request = CUBINET_REQUEST_INIT;
+  request.model = model.path().c_str();
+  request.expert_parallel = 2;
+  request.dtype = "bf16";
+  request.layout = "masked";
+  request.m_last = 64;
+  return request;
+}
+
+// GEMM1 and GEMM2 of that request.
+const std::vector<ProblemRange> problems_of_model = {{{DataType::bf16, Layout::masked, 256, 256, 4}, {1, 64}},
+                                                     {{DataType::bf16, Layout::masked, 256, 128, 4}, {1, 64}}};
+
+Request request_in_cpp(const ModelFile& model) {
+  Request request;
+  request.model = model.path();
+  request.expert_parallel = 2;
+  request.dtype = {DataType::bf16};
+  request.layout = {Layout::masked};
+  request.m_last = 64;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("A request for a model names its problems, with a derivation of their numbers") {
+  const ModelFile model;
+  const auto resolved = resolve({}, request_in_cpp(model));
+  REQUIRE(resolved.ok());
+  CHECK(resolved.value().problems == problems_of_model);
+  CHECK_THAT(resolved.value().derivation, Contains("GEMM1 N"));
+}
+
+TEST_CASE("The C interface names the same problems of a request as the C++ one") {
+  const ModelFile model;
+  const cubinet_request request = request_of(model);
+  ProblemSet set;
+  REQUIRE(cubinet_resolve(nullptr, &request, &set) == CUBINET_OK);
+  REQUIRE(set.count == problems_of_model.size());
+  CHECK(set.gemms == nullptr);
+  for (std::size_t i = 0; i < set.count; ++i) {
+    const auto& [problem, range] = problems_of_model[i];
+    CHECK(set.problems[i].size == sizeof(cubinet_problem));
+    CHECK(set.problems[i].dtype == CUBINET_BF16);
+    CHECK(set.problems[i].layout == CUBINET_MASKED);
+    CHECK(set.problems[i].n == problem.n);
+    CHECK(set.problems[i].k == problem.k);
+    CHECK(set.problems[i].groups == problem.groups);
+    CHECK(set.problems[i].m_first == range.first);
+    CHECK(set.problems[i].m_last == range.last);
+  }
+  CHECK(std::string(set.notes).find('\n') == std::string(set.notes).size() - 1);  // the model_type is not known
+  CHECK_THAT(std::string(set.derivation), Contains("GEMM2 K"));
+}
+
+TEST_CASE("Problems are written at the distance at which the caller reads them") {
+  const ModelFile model;
+  const cubinet_request request = request_of(model);
+  ProblemSet set;
+  set.problem_size = sizeof(cubinet_problem) + 16;
+  REQUIRE(cubinet_resolve(nullptr, &request, &set) == CUBINET_OK);
+  cubinet_problem second = CUBINET_PROBLEM_INIT;
+  std::memcpy(&second, reinterpret_cast<const char*>(set.problems) + set.problem_size, sizeof second);
+  CHECK(second.size == set.problem_size);
+  CHECK(second.k == 128);
+}
+
+TEST_CASE("A problem that a request names twice is one, over every M of both") {
+  const Problem problem{DataType::bf16, Layout::masked, 128, 128, 2};
+  const Problem other{DataType::bf16, Layout::masked, 256, 128, 2};
+  Request request;
+  request.problems = {{problem, {1, 8}}, {other, {1, 1}}, {problem, {32, 64}}};
+  const auto resolved = resolve({}, request);
+  REQUIRE(resolved.ok());
+  CHECK(resolved.value().problems == std::vector<ProblemRange>{{problem, {1, 64}}, {other, {1, 1}}});
+  CHECK(resolved.value().derivation.empty());
+}
+
+TEST_CASE("A request that does not fit together is refused by its field") {
+  const auto refusal = [](const Request& request) {
+    const auto resolved = resolve({}, request);
+    REQUIRE_FALSE(resolved.ok());
+    return resolved.error().message;
+  };
+  CHECK_THAT(refusal({}), Contains("nothing to plan for: give request.model"));
+  Request request;
+  request.generic_only = true;
+  CHECK_THAT(refusal(request), Contains("request.generic_only names no problem"));
+  request = {};
+  request.recorded = true;
+  CHECK_THAT(refusal(request), Contains("options.cache_root"));
+  request = {};
+  request.launch = {{"another", "--tp 8"}};
+  CHECK(refusal(request) == "request.another: no engine of this name is known");
+  request = {};
+  request.problems = {{{DataType::bf16, Layout::masked, 128, 100, 2}, {1, 8}}};
+  CHECK_THAT(refusal(request), Contains("K must be a multiple of 64"));
+  request.problems = {{{DataType::bf16, Layout::masked, 128, 128, 2}, {8, 1}}};
+  CHECK_THAT(refusal(request), Contains("M from 8 to 1"));
+}
+
+TEST_CASE("A set that the caller did not initialize is refused, and one that fails is untouched") {
+  const ModelFile model;
+  cubinet_request request = request_of(model);
+  cubinet_problem_set zero{};
+  CHECK(cubinet_resolve(nullptr, &request, &zero) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Contains("set.size is 0"));
+  ProblemSet set;
+  set.problem_size = 4;
+  CHECK(cubinet_resolve(nullptr, &request, &set) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Contains("set.problem_size is 4"));
+  CHECK(cubinet_resolve(nullptr, &request, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error() == "set is NULL");
+  set.problem_size = sizeof(cubinet_problem);
+  request.tensor_parallel = 7;
+  CHECK(cubinet_resolve(nullptr, &request, &set) != CUBINET_OK);
+  CHECK(set.problems == nullptr);
+  CHECK(set.count == 0);
+  cubinet_problem_set_clear(nullptr);
+}
+
+TEST_CASE("A start from a request that is refused comes before the driver") {
+  const ModelFile model;
+  cubinet_request request = request_of(model);
+  request.tensor_parallel = 7;
+  cubinet_service* service = nullptr;
+  ProblemSet set;
+  CHECK(cubinet_start_request(nullptr, &request, &service, &set, nullptr) == CUBINET_INVALID_ARGUMENT);
+  CHECK_THAT(last_error(), Contains("split evenly over tensor parallelism 7"));
+  CHECK(service == nullptr);
+}
+
+TEST_CASE("Without a CUDA driver a start from a request answers driver_missing and hands out nothing") {
+  if (has_driver()) CUBINET_SKIP("this machine has a CUDA driver");
+  const ModelFile model;
+  const cubinet_request request = request_of(model);
+  cubinet_options options = CUBINET_OPTIONS_INIT;
+  options.cache_root = "";
+  cubinet_service* service = nullptr;
+  ProblemSet set;
+  CHECK(cubinet_start_request(&options, &request, &service, &set, nullptr) == CUBINET_DRIVER_MISSING);
+  CHECK(service == nullptr);
+  CHECK(set.problems == nullptr);
+  CHECK(start(ServiceOptions{}, request_in_cpp(model)).error().code == ErrorCode::driver_missing);
+  CHECK(cubinet_is_capturing(nullptr) == 0);
+}
