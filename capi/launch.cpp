@@ -46,7 +46,7 @@ cubinet_status launch(const cubinet_gemm* gemm, const Given* given, DataType typ
     Status launched = gemm->gemm.launch(arguments_of(*given), stream);
     if (launched.ok()) [[likely]]
       return {};
-    return propagate(launched);
+    return fail(launched.error());
   });
 }
 

@@ -44,7 +44,7 @@ cubinet_status guarded(Work&& work) noexcept {
 template <class T>
 Expected<T> expected(Result<T>&& result) {
   if (result) return std::move(result).value();
-  return propagate(result);
+  return fail(result.error());
 }
 
 // invalid_argument when a pointer that has to be given is null; `name` is the argument's.
