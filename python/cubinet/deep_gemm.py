@@ -198,10 +198,11 @@ def _workspace(device: int, count: int) -> Tensor:
     return torch.empty(count, dtype=torch.uint8, device=f"cuda:{device}")
 
 
-def _zero_labels(device: int, rows: int) -> Tensor:
-    """Labels of a single group, for every stream to read: so they are waited for. Called by the binding."""
+def _zero_indices(device: int, rows: int) -> Tensor:
+    """m_indices of a single group. It waits until they are written, so that every stream may read them. Called by the
+    binding."""
     import torch
 
-    labels = torch.zeros(rows, dtype=torch.int32, device=f"cuda:{device}")
+    indices = torch.zeros(rows, dtype=torch.int32, device=f"cuda:{device}")
     torch.cuda.current_stream(device).synchronize()
-    return labels
+    return indices

@@ -11,7 +11,7 @@ bool is_none(PyObject* value) { return value == Py_None; }
 bool is_false(PyObject* value) { return value == Py_False || value == Py_None; }
 bool is_anything(PyObject*) { return true; }
 
-// Whether writing the value down runs no code but Python's own: that of a tensor would launch kernels.
+// Whether repr() of the value runs no code but Python's own. That of a tensor would launch kernels.
 bool is_plain(PyObject* value) {
   if (PyTuple_CheckExact(value) || PyList_CheckExact(value)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(value); ++i) {
@@ -44,13 +44,13 @@ const OptionRule recipe = {[](PyObject* value) { return is_recipe(value, {1, 128
 const OptionRule recipe_a = {[](PyObject* value) { return is_recipe(value, {1, 128}); }, "None or (1, 128)"};
 const OptionRule recipe_b = {[](PyObject* value) { return is_recipe(value, {128, 128}); }, "None or (128, 128)"};
 
-// What only tunes DeepGEMM is taken and dropped: which dimensions are compiled in, and a conversion that sm_90 has not.
-// Padding rows are never written, so that they cannot be promised to be zero.
+// Options that only tune DeepGEMM are accepted and dropped: which dimensions are compiled in, and a conversion that
+// sm_90 does not have. Padding rows are never written, so ensure_zero_padding cannot be supported.
 Parameter bf16_contiguous[] = {
     {Role::a, "a", "lhs"},
     {Role::b, "b", "rhs"},
     {Role::d, "d", "out"},
-    {Role::index, "m_indices", "grouped_layout"},
+    {Role::grouping, "m_indices", "grouped_layout"},
     {Role::option, "compiled_dims", nullptr, &anything},
     {Role::option, "use_psum_layout", nullptr, &no},
     {Role::option, "ensure_zero_padding", nullptr, &no},
@@ -60,7 +60,7 @@ Parameter bf16_masked[] = {
     {Role::a, "a", "lhs"},
     {Role::b, "b", "rhs"},
     {Role::d, "d", "out"},
-    {Role::index, "masked_m"},
+    {Role::grouping, "masked_m"},
     {Role::expected_m, "expected_m"},
     {Role::option, "compiled_dims", nullptr, &anything},
     {Role::option, "enable_overlap", nullptr, &no},
@@ -70,7 +70,7 @@ Parameter fp8_contiguous[] = {
     {Role::a, "a", "lhs"},
     {Role::b, "b", "rhs"},
     {Role::d, "d", "out"},
-    {Role::index, "m_indices", "grouped_layout"},
+    {Role::grouping, "m_indices", "grouped_layout"},
     {Role::option, "recipe", nullptr, &recipe},
     {Role::option, "recipe_a", nullptr, &recipe_a},
     {Role::option, "recipe_b", nullptr, &recipe_b},
@@ -84,7 +84,7 @@ Parameter fp8_masked[] = {
     {Role::a, "a", "lhs"},
     {Role::b, "b", "rhs"},
     {Role::d, "d", "out"},
-    {Role::index, "masked_m"},
+    {Role::grouping, "masked_m"},
     {Role::expected_m, "expected_m"},
     {Role::option, "recipe", nullptr, &recipe},
     {Role::option, "recipe_a", nullptr, &recipe_a},
@@ -130,7 +130,7 @@ std::string names_of(const Signature& signature) {
 
 const Parameter* find(const Signature& signature, PyObject* keyword) {
   const Parameter* end = signature.parameters + signature.count;
-  // Names in source code are interned, so that addresses tell them apart; others are compared.
+  // Names in source code are interned: their addresses are compared first. Then others are compared as text.
   for (const Parameter* at = signature.parameters; at != end; ++at) {
     if (at->interned[0] == keyword || at->interned[1] == keyword) return at;
   }
@@ -141,7 +141,7 @@ const Parameter* find(const Signature& signature, PyObject* keyword) {
   return nullptr;
 }
 
-// `given` has a bit for each parameter that was there before.
+// Stores one argument. `given` has a bit for each parameter that was given before.
 bool take(const Signature& signature, const Parameter& parameter, PyObject* value, Values& values,
           std::uint32_t& given) {
   const std::uint32_t bit = std::uint32_t{1} << (&parameter - signature.parameters);

@@ -1,4 +1,4 @@
-// The arguments of a call by position or name, as DeepGEMM names them, without making Python objects.
+// Reads the arguments of a call, by position or by DeepGEMM's names, without making Python objects.
 #pragma once
 
 #include <Python.h>
@@ -6,25 +6,26 @@
 #include <array>
 #include <cstdint>
 
-#include "python/src/reference.hpp"
+#include "python/src/python_api.hpp"
 
 namespace cubinet::python {
 
-// What a parameter is: an operand's place among the values, or an option that is looked at and dropped.
-enum class Role : std::uint8_t { a, b, d, index, expected_m, option };
+// What a parameter is: an operand, which has a place among the values, or an option, which is checked and dropped.
+// `grouping` is m_indices or masked_m, whichever the layout has.
+enum class Role : std::uint8_t { a, b, d, grouping, expected_m, option };
 constexpr std::size_t kValueCount = 5;
 
-// Whether the value of an option asks for what these kernels do; if not, what would be taken.
+// Which values of an option these kernels support.
 struct OptionRule {
   bool (*takes)(PyObject* value);
-  const char* taken;  // "None or (1, 128, 128)"
+  const char* taken;  // the supported values, for messages: "None or (1, 128, 128)"
 };
 
 struct Parameter {
   Role role;
   const char* name;
-  const char* other_name = nullptr;  // as another version of DeepGEMM says
-  const OptionRule* rule = nullptr;  // of an option
+  const char* other_name = nullptr;  // the name in another version of DeepGEMM
+  const OptionRule* rule = nullptr;  // of an option; null for operands
   PyObject* interned[2] = {nullptr, nullptr};
 };
 
@@ -38,24 +39,25 @@ struct Signature {
 
 using Values = std::array<PyObject*, kValueCount>;  // borrowed; null: not given
 
-// To be called once before the first parse. False with an exception set.
+// Interns the names. To be called once, before the first parse(). False with an exception set.
 bool intern_names(Signature& signature);
 
-// False with TypeError or ValueError set, for unknown, doubled and missing arguments, and options that are not taken.
+// Writes the operands to `values`. False with TypeError or ValueError set: an argument is unknown, missing or given
+// twice, or an option has a value that is not supported.
 bool parse(const Signature& signature, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords,
            Values& values);
 
-// ValueError "NAME: expected TAKEN, got ...": the value as it is written where that runs no code of others, else its
-// type. Always false.
+// Sets ValueError "NAME: expected TAKEN, got VALUE" and returns false. VALUE is the value's repr() if that runs no code
+// but Python's own, else its type.
 bool refuse_value(const char* name, const char* taken, PyObject* value);
 
-// The two parts of an FP8 operand, held: another thread may change the list that they come from.
+// The two parts of an FP8 operand. It holds references, since another thread may change the list that they come from.
 struct Pair {
   Reference tensor;
   Reference scales;
 };
 
-// False with TypeError set.
+// Takes apart a tuple or list of two. False with TypeError set.
 bool split_pair(const char* name, PyObject* object, Pair& pair);
 
 extern Signature bf16_contiguous_signature;

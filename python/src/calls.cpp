@@ -10,25 +10,25 @@
 #include "python/src/arguments.hpp"
 #include "python/src/checks.hpp"
 #include "python/src/engines.hpp"
-#include "python/src/errors.hpp"
-#include "python/src/labels.hpp"
+#include "python/src/python_api.hpp"
+#include "python/src/zero_indices.hpp"
 
 namespace cubinet::python {
 namespace {
 
 enum class Form { contiguous, masked, dense };
 
-// What a function computes: the same for each of its calls, so that the branches on it cost nothing.
+// What a function computes. A template argument, so that the branches on it cost nothing.
 struct Kind {
   Form form;
   bool fp8;
   [[nodiscard]] bool masked() const { return form == Form::masked; }
 };
 
-// A call's operands and sizes. The scales are read in FP8 alone, the index not for the dense form.
+// The operands and sizes of a call. The scales are read for FP8 only, `grouping` not for the dense form.
 struct Call {
   Pair a_pair, b_pair;  // FP8
-  Operand a, b, d, index, a_scales, b_scales;
+  Operand a, b, d, grouping, a_scales, b_scales;
   std::int64_t m, n, k, groups;
   std::int64_t expected_m;
   bool row_major_scales;
@@ -39,9 +39,9 @@ bool refuse_expected_m(PyObject* value) {
   return false;
 }
 
-// It is a hint: 0 and less mean 1, and an int beyond 64 bits means the largest one.
+// expected_m is a hint: 0 and less mean 1, and an int beyond 64 bits means the largest one.
 bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
-  // What has __index__ is an int, too, but for a bool; and a tensor would wait for its device to answer.
+  // An object with __index__ is taken as an int, but not a bool, and not a tensor, which would wait for its device.
   const bool tensor = !PyLong_Check(value) && PyObject_HasAttrString(value, "data_ptr") != 0;
   if (tensor || PyBool_Check(value)) return refuse_expected_m(value);
   int overflow = 0;
@@ -73,17 +73,17 @@ bool read_operands(const Values& values, Kind kind, Call& call) {
   return read(call.a, "a", a, type, masked ? 3 : 2, masked ? "(groups, M, K)" : "(M, K)") &&
          read(call.b, "b", b, type, dense ? 2 : 3, dense ? "(N, K)" : "(groups, N, K)") &&
          read(call.d, "d", values[2], ElementType::bf16, masked ? 3 : 2, masked ? "(groups, M, N)" : "(M, N)") &&
-         (dense || read(call.index, masked ? "masked_m" : "m_indices", values[3], ElementType::int32, 1,
+         (dense || read(call.grouping, masked ? "masked_m" : "m_indices", values[3], ElementType::int32, 1,
                         masked ? "(groups,)" : "(M,)"));
 }
 
 bool check_devices(Kind kind, const Call& call) {
   if (!check_device(call.a, call.a) || !check_device(call.b, call.a) || !check_device(call.d, call.a)) return false;
-  if (kind.form != Form::dense && !check_device(call.index, call.a)) return false;
+  if (kind.form != Form::dense && !check_device(call.grouping, call.a)) return false;
   return !kind.fp8 || (check_device(call.a_scales, call.a) && check_device(call.b_scales, call.a));
 }
 
-// Takes M, N, K and the groups from a and b, and sees that every shape follows from them.
+// Takes M, N, K and the number of groups from a and b, and checks that every shape follows from them.
 bool check_shapes(Kind kind, Call& call) {
   const std::int64_t* a = call.a.view.shape;
   const std::int64_t* b = call.b.view.shape;
@@ -98,8 +98,8 @@ bool check_shapes(Kind kind, Call& call) {
   call.n = b[1];
   call.groups = masked ? a[0] : b[0];
   if (!check_shape(call.b, {call.groups, call.n, call.k})) return false;
-  if (masked) return check_shape(call.d, {call.groups, call.m, call.n}) && check_shape(call.index, {call.groups});
-  return check_shape(call.d, {call.m, call.n}) && check_shape(call.index, {call.m});
+  if (masked) return check_shape(call.d, {call.groups, call.m, call.n}) && check_shape(call.grouping, {call.groups});
+  return check_shape(call.d, {call.m, call.n}) && check_shape(call.grouping, {call.m});
 }
 
 bool check_scale_shapes(Kind kind, const Call& call) {
@@ -115,7 +115,7 @@ bool check_memory(Kind kind, Call& call) {
   for (const Operand* operand : {&call.a, &call.b, &call.d}) {
     if (!check_contiguous(*operand) || !check_aligned(*operand)) return false;
   }
-  if (kind.form != Form::dense && !check_contiguous(call.index)) return false;
+  if (kind.form != Form::dense && !check_contiguous(call.grouping)) return false;
   if (!kind.fp8) return true;
   return check_row_scales(call.a_scales, call.m, call.row_major_scales) && check_contiguous(call.b_scales);
 }
@@ -134,7 +134,7 @@ cubinet_scales scales_of(const TensorView& view, bool one_group) {
   return scales;
 }
 
-// The arguments that both layouts have. False with an exception set.
+// Fills in the arguments that both layouts have. False with an exception set.
 template <typename Arguments>
 bool fill(Kind kind, const Call& call, Workspace& workspace, Arguments& arguments) {
   arguments.size = sizeof(Arguments);
@@ -152,14 +152,14 @@ bool fill(Kind kind, const Call& call, Workspace& workspace, Arguments& argument
   return true;
 }
 
-// Leaves an exception where it fails.
+// Sets an exception where it fails.
 void launch_contiguous(Kind kind, const Call& call, const cubinet_gemm* gemm, void* stream) {
   Workspace workspace;
   cubinet_contiguous_args arguments{};
   if (!fill(kind, call, workspace, arguments)) return;
   arguments.m = call.m;
-  arguments.m_indices = kind.form == Form::dense ? zero_labels(call.a.view, call.m, stream)
-                                                 : static_cast<const std::int32_t*>(call.index.view.data);
+  arguments.m_indices = kind.form == Form::dense ? zero_indices(call.a.view, call.m, stream)
+                                                 : static_cast<const std::int32_t*>(call.grouping.view.data);
   if (arguments.m_indices == nullptr && PyErr_Occurred() != nullptr) return;
   const auto launch = kind.fp8 ? cubinet_launch_fp8_grouped_contiguous : cubinet_launch_bf16_grouped_contiguous;
   if (const cubinet_status status = launch(gemm, &arguments, stream); status != CUBINET_OK) raise_status(status);
@@ -171,12 +171,12 @@ void launch_masked(Kind kind, const Call& call, const cubinet_gemm* gemm, void* 
   if (!fill(kind, call, workspace, arguments)) return;
   arguments.capacity = call.m;
   arguments.expected_m = call.expected_m;
-  arguments.masked_m = static_cast<const std::int32_t*>(call.index.view.data);
+  arguments.masked_m = static_cast<const std::int32_t*>(call.grouping.view.data);
   const auto launch = kind.fp8 ? cubinet_launch_fp8_grouped_masked : cubinet_launch_bf16_grouped_masked;
   if (const cubinet_status status = launch(gemm, &arguments, stream); status != CUBINET_OK) raise_status(status);
 }
 
-// Leaves an exception where it fails. Without rows nothing is launched, and strides and addresses mean nothing.
+// Sets an exception where it fails. Without rows it launches nothing and does not look at strides and addresses.
 void run(Kind kind, const Values& values, Call& call) {
   if (kind.masked() && !read_expected_m(values[4], call.expected_m)) return;
   if (!read_operands(values, kind, call) || !check_devices(kind, call) || !check_shapes(kind, call)) return;
@@ -205,7 +205,7 @@ PyObject* call_function(PyObject*, PyObject* const* arguments, Py_ssize_t count,
     Call call;
     if (!parse(signature, arguments, count, keywords, values)) return nullptr;
     run({form, fp8}, values, call);
-  } catch (const std::bad_alloc&) {  // Python ends the process for what is thrown into it
+  } catch (const std::bad_alloc&) {  // an exception that reaches Python's C code ends the process
     return PyErr_NoMemory();
   } catch (const std::exception& thrown) {
     PyErr_SetString(PyExc_RuntimeError, thrown.what());
@@ -227,7 +227,7 @@ PyMethodDef methods[] = {
         "m_grouped_bf16_gemm_nt_contiguous",
         "m_grouped_bf16_gemm_nt_contiguous($module, a, b, d, m_indices, compiled_dims='nk', use_psum_layout=False,\n"
         "                                  ensure_zero_padding=False, expected_m_for_psum_layout=None)\n--\n\n"
-        "d[i] = a[i] @ b[m_indices[i]].T for each row i whose label is not -1; rows labelled -1 are not written.\n\n"
+        "d[i] = a[i] @ b[m_indices[i]].T for each row i with m_indices[i] != -1; other rows of d are not written.\n\n"
         "a (M, K) and b (groups, N, K) bfloat16, d (M, N) bfloat16, m_indices (M,) int32, all contiguous on one CUDA\n"
         "device. Groups start at multiples of 128 rows. K is a multiple of 64, N of 8. Also named: lhs, rhs, out,\n"
         "grouped_layout. Raises ValueError, TypeError, cubinet.Error."),
@@ -238,7 +238,8 @@ PyMethodDef methods[] = {
         "d[g, :masked_m[g]] = a[g, :masked_m[g]] @ b[g].T for each group g; other rows of d are not written.\n\n"
         "a (groups, M, K), b (groups, N, K) and d (groups, M, N) bfloat16, masked_m (groups,) int32, all contiguous "
         "on\n"
-        "one CUDA device. expected_m is a hint that tunes and never changes the result. K is a multiple of 64, N of 8.\n"
+        "one CUDA device. expected_m is a hint that tunes and never changes the result. K is a multiple of 64, N of "
+        "8.\n"
         "Raises ValueError, TypeError, cubinet.Error."),
     method<Form::contiguous, true, fp8_contiguous_signature>(
         "m_grouped_fp8_gemm_nt_contiguous",

@@ -1,11 +1,11 @@
-// The calls that launch: DeepGEMM's names for what these kernels serve, as functions for Python.
+// The functions that launch, under DeepGEMM's names.
 #pragma once
 
 #include <Python.h>
 
 namespace cubinet::python {
 
-// Adds them to the module. False with an exception set.
+// Adds the functions to the module. False with an exception set.
 bool add_calls(PyObject* module);
 
 }  // namespace cubinet::python

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cubinet/scales.hpp"
-#include "python/src/reference.hpp"
+#include "python/src/python_api.hpp"
 
 namespace cubinet::python {
 namespace {
@@ -53,7 +53,7 @@ std::int64_t elements(const TensorView& view) {
   return count;
 }
 
-// The strides of a tensor of this shape whose elements lie back to back.
+// Writes the strides of a row-major tensor of this shape without gaps.
 void contiguous_strides(const TensorView& view, std::int64_t* strides) {
   std::int64_t step = 1;
   for (std::int32_t i = view.rank - 1; i >= 0; --i) {
@@ -62,7 +62,7 @@ void contiguous_strides(const TensorView& view, std::int64_t* strides) {
   }
 }
 
-// Whether the strides reach the same elements: those of dimensions of size 1 say nothing.
+// Whether the strides mean the same. That of a dimension of size 1 does not matter.
 bool same_strides(const TensorView& view, const std::int64_t* wanted) {
   for (std::int32_t i = 0; i < view.rank; ++i) {
     if (view.shape[i] != 1 && view.strides[i] != wanted[i]) return false;
@@ -138,7 +138,7 @@ bool check_row_scales(const Operand& operand, std::int64_t rows, bool& row_major
                                     tuple_text(by_rows, view.rank) + " (row-major), got " +
                                     tuple_text(view.strides, view.rank));
   }
-  // Where both fit, a single column or number, it is read in place if it is padded as the kernels read it.
+  // A single column, or a single number, has both layouts. It is used in place if it has the padding that kernels read.
   const bool padded = rows == column || view.strides[last] == column;
   row_major = is_rows && !(is_columns && padded && is_aligned(view.data, 16));
   return is_aligned(view.data, row_major ? 4 : 16) || refuse_alignment(operand, row_major ? 4 : 16);

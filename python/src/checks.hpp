@@ -1,5 +1,5 @@
-// What each tensor of a call must be. Every check answers false with ValueError or TypeError set, which names the
-// argument, what was expected and what came.
+// Checks of a call's tensors. Each returns true, or false with ValueError or TypeError set: the message names the
+// argument, what was expected and what was given.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,31 @@
 
 namespace cubinet::python {
 
-// An argument of a call: its name for messages, the object, and what was read from it.
+// A tensor argument: its name for messages, the object (borrowed), and what was read from it.
 struct Operand {
   const char* name;
   PyObject* object;
   TensorView view;
 };
 
-// Reads the tensor and checks its type and rank. `symbols` says the expected shape in words, "(M, K)".
+// Fills in `operand`, and checks its type and rank. `symbols` is the expected shape for messages, "(M, K)".
 bool read(Operand& operand, const char* name, PyObject* object, ElementType type, std::int32_t rank,
           const char* symbols);
 
 bool check_shape(const Operand& operand, std::initializer_list<std::int64_t> shape);
 
-// All elements back to back, the last dimension the fastest.
+// The elements lie in row-major order without gaps.
 bool check_contiguous(const Operand& operand);
 
-// On the CUDA device of `first`, which may be the operand itself: then only that it is on one.
+// The operand is on the same CUDA device as `first`. With the operand itself as `first`: it is on a CUDA device.
 bool check_device(const Operand& operand, const Operand& first);
 
-// The address is a multiple of 16, as the hardware's bulk copies demand.
+// The address is a multiple of 16, which the hardware's bulk copies require.
 bool check_aligned(const Operand& operand);
 
-// Activation scales: type and shape are checked already. `row_major` tells whether the launch has to bring them into
-// the layout that the kernels read, which scales.hpp of the public headers describes with the other.
+// The strides and the address of activation scales are those of one of the two layouts of cubinet/scales.hpp. Sets
+// `row_major` where the launch must transpose them, for which it needs a workspace. Precondition: type and shape are
+// checked.
 bool check_row_scales(const Operand& operand, std::int64_t rows, bool& row_major);
 
 }  // namespace cubinet::python

@@ -1,6 +1,6 @@
-// The few structs of DLPack 1.3's C exchange API that a consumer needs, declared from its specification
+// The structs of DLPack 1.3's C exchange API that a consumer needs, declared after the specification
 // (https://dmlc.github.io/dlpack/latest/, "DLPackExchangeAPI"). A framework's tensor type has one table of these
-// functions; PyTorch's is the type's attribute __dlpack_c_exchange_api__.
+// functions, in PyTorch as the type's attribute __dlpack_c_exchange_api__.
 #pragma once
 
 #include <cstdint>

@@ -7,9 +7,7 @@
 #include <unordered_map>
 
 #include "cubinet/problem.hpp"
-#include "python/src/errors.hpp"
-#include "python/src/gil.hpp"
-#include "python/src/reference.hpp"
+#include "python/src/python_api.hpp"
 
 namespace cubinet::python {
 namespace {
@@ -31,19 +29,19 @@ struct Prepared {
 };
 
 struct Engines {
-  // What calls find. Under the GIL.
+  // Guarded by the GIL.
   std::unordered_map<ProblemKey, Prepared, Hash> table;
 
-  // Whoever prepares. It is only ever waited for without the GIL, and held until the table has what was prepared: else
-  // a slower call of another thread could put back what a start has replaced. Its holder may wait for the GIL, but runs
-  // no Python code, which could come here again.
+  // Held during a preparation, until its gemms are in the table: otherwise a slower preparation of another thread could
+  // put back gemms that a start has replaced. It is only waited for without the GIL. Its holder may wait for the GIL,
+  // but must not run Python code, which could try to prepare again.
   std::mutex preparing;
 
-  // What lies behind the table, under a mutex that is held for moments.
+  // Guards the fields below; held for moments only.
   std::mutex mutex;
   std::map<std::int32_t, cubinet_service*> services;
   std::vector<cubinet_service*> replaced_services;
-  int waiting = 0;  // threads that wait for a service's background
+  int waiting = 0;  // threads in wait_for_background(), which use a service
   bool closed = false;
 };
 Engines* engines = new Engines;  // never deleted: threads may outlive the interpreter
@@ -64,7 +62,7 @@ ProblemKey key_of(const cubinet_problem& problem, std::int32_t device) {
 
 MRange range_of(const cubinet_problem& problem) { return {problem.m_first, problem.m_last}; }
 
-// A problem has one gemm, whose range covers all that was asked for it, here and before.
+// A problem has one gemm. Its range covers all ranges that were asked for, in this call and in earlier ones.
 std::vector<cubinet_problem> widened(std::vector<cubinet_problem> problems, std::int32_t device) {
   const auto widen = [](cubinet_problem& problem, MRange range) {
     problem.m_first = std::min(problem.m_first, range.first);
@@ -81,7 +79,8 @@ std::vector<cubinet_problem> widened(std::vector<cubinet_problem> problems, std:
   return problems;
 }
 
-// The options of a service that is opened by a call: the environment's, and the NVRTC of Python's packages.
+// The options of a service that a first call opens: the environment's, with the NVRTC of Python's packages. False with
+// an exception set.
 bool default_options(std::int32_t device, EngineOptions& options) {
   options.device = device;
   const Reference module(PyImport_ImportModule("cubinet._nvrtc"));
@@ -97,7 +96,7 @@ bool default_options(std::int32_t device, EngineOptions& options) {
   return true;
 }
 
-// The service of a device; null where none is open.
+// The device's service; null: none is open.
 cubinet_service* service_of(std::int32_t device) {
   const std::lock_guard lock(engines->mutex);
   const auto found = engines->services.find(device);
@@ -118,7 +117,7 @@ cubinet_status prepare_with(cubinet_service* service, const std::vector<cubinet_
   return cubinet_prepare(service, problems.data(), problems.size(), gemms.data(), &report);
 }
 
-// Without the GIL.
+// To be called without the GIL.
 cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
                            std::vector<cubinet_gemm*>& gemms, cubinet_start_report& report) {
   cubinet_service* service = reopen ? nullptr : service_of(options.device);
@@ -136,7 +135,7 @@ cubinet_status prepare_all(EngineOptions& options, bool reopen, const std::vecto
   return status;
 }
 
-// A preparation, of which there is one at a time.
+// A preparation. Only one exists at a time; the constructor waits for that, without the GIL.
 class Preparation {
  public:
   Preparation() : lock_(engines->preparing, std::defer_lock) {
@@ -145,7 +144,8 @@ class Preparation {
   }
 
   // False with an exception set.
-  bool run(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked, cubinet_start_report& report) {
+  bool run(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& asked,
+           cubinet_start_report& report) {
     if (engines->closed) return refuse(CUBINET_INTERNAL, "the interpreter ends");
     const std::vector<cubinet_problem> problems = widened(asked, options.device);
     std::vector<cubinet_gemm*> gemms;
@@ -163,7 +163,8 @@ class Preparation {
   }
 
  private:
-  // Raising runs Python code. The reason is this thread's last error where none is given.
+  // Sets an exception, with this thread's last error where `reason` is null. That runs Python code, so it unlocks
+  // first.
   bool refuse(cubinet_status status, const char* reason) {
     lock_.unlock();
     reason != nullptr ? raise_error(status, reason) : raise_status(status);
@@ -208,7 +209,7 @@ cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream) {
   EngineOptions options;
   if (!default_options(key.device, options)) return nullptr;
   Preparation preparation;
-  if (cubinet_gemm* gemm = find_gemm(key)) return gemm;  // another thread's call, or a start, has seen it meanwhile
+  if (cubinet_gemm* gemm = find_gemm(key)) return gemm;  // another thread has prepared it meanwhile
   cubinet_start_report report = CUBINET_START_REPORT_INIT;
   if (!preparation.run(options, false, {problem_of(key)}, report)) return nullptr;
   return find_gemm(key);
@@ -228,7 +229,7 @@ bool background(std::int32_t device, cubinet_background_report& report) {
 
 namespace {
 
-// Keeps services open while a thread waits for one.
+// Keeps the services open while a thread waits for one: close_services() does not close them then.
 class Waiter {
  public:
   Waiter() { add(1); }
@@ -247,7 +248,7 @@ class Waiter {
 
 bool wait_for_background(std::int32_t device, double seconds, bool& done) {
   using Clock = std::chrono::steady_clock;
-  constexpr double slice = 0.05;  // after which signals are heard
+  constexpr double slice = 0.05;  // seconds between two checks for signals
   const Waiter waiter;
   const cubinet_service* service = service_of(device);
   const auto begin = Clock::now();
@@ -272,7 +273,7 @@ void close_services() {
   const WithoutGil released;
   const std::lock_guard lock(engines->mutex);
   engines->closed = true;
-  if (engines->waiting > 0) return;  // the process ends anyway
+  if (engines->waiting > 0) return;  // a thread uses a service; the process ends anyway
   for (const auto& [device, service] : engines->services) cubinet_close(service);
   for (cubinet_service* service : engines->replaced_services) cubinet_close(service);
   engines->services.clear();

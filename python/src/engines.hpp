@@ -1,8 +1,8 @@
-// One service for each device, and the table from a problem to what is launched for it. The table is read at every call
-// under the GIL and costs a few nanoseconds; services are opened and problems prepared without the GIL, one at a time.
-// A Ctrl-C meanwhile is heard afterwards.
+// One service for each device, and a table from problems to prepared gemms. Every call looks its problem up in the
+// table, under the GIL, which takes a few nanoseconds. Services are opened and problems prepared without the GIL, one
+// at a time; a Ctrl-C meanwhile takes effect afterwards.
 //
-// Nothing that has been prepared is ever released: a CUDA graph may hold its kernels.
+// A prepared gemm is never released, since a CUDA graph may hold its kernels.
 #pragma once
 
 #include <Python.h>
@@ -26,7 +26,7 @@ struct ProblemKey {
   friend bool operator==(const ProblemKey&, const ProblemKey&) = default;
 };
 
-// cubinet_options with the texts that it points to.
+// cubinet_options and the texts that it points to.
 struct EngineOptions {
   std::string cache_root;
   bool has_cache_root = false;
@@ -37,34 +37,37 @@ struct EngineOptions {
   std::int32_t miss = CUBINET_MISS_COMPILE;
   std::vector<const char*> pointers;  // into the two lists
 
-  // Valid as long as this is and stays unchanged.
+  // Points into this object: valid until the object is changed or destroyed.
   cubinet_options c_options();
 };
 
-// Null where the problem has not been prepared.
+// The gemm of a prepared problem; null: it has not been prepared. Needs the GIL.
 cubinet_gemm* find_gemm(const ProblemKey& key);
 
-// Prepares a problem at its first sight, over all M that a warmup covers by default. Null with an exception set, which
-// is `capturing` where `stream` is being captured.
+// Prepares a problem at its first call, for the range of M that a warmup covers by default, and returns its gemm. Null
+// with an exception set: `capturing` where `stream` is being captured, or what cubinet_open() or cubinet_prepare()
+// returned.
 cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream);
 
-// Prepares the problems on options.device. `reopen` opens a service with these options, which calls use from now on;
-// otherwise the present one serves, where there is one. The texts of `report` live as the library's do. False with an
-// exception set.
+// Prepares the problems on options.device. With `reopen` it opens a new service with these options, which later calls
+// use; else it takes the device's service, and opens one only where there is none. The texts in `report` are valid
+// until this thread's next call of the library. False with an exception set.
 bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
                   cubinet_start_report& report);
 
-// Kernels that are made in the background on a device. False with an exception set.
+// The state of the device's background compilations. The text in `report` is valid as above. False with an exception
+// set.
 bool background(std::int32_t device, cubinet_background_report& report);
 
-// Waits for them without the GIL, and hears signals. False with an exception set.
+// Waits for them, at most `seconds`, without the GIL; signal handlers run meanwhile. `done`: none is pending. False
+// with an exception set.
 bool wait_for_background(std::int32_t device, double seconds, bool& done);
 
-// Waits for preparations, and ends what services do in the background. To be called when the interpreter ends; nothing
-// is prepared after it.
+// For the end of the interpreter: waits for preparations and closes the services, which ends background compilations.
+// Nothing is prepared afterwards.
 void close_services();
 
-// In the child of a fork: it begins with no service and an empty table.
+// For the child of a fork, which begins without services and with an empty table.
 void forget_services();
 
 }  // namespace cubinet::python

@@ -1,5 +1,5 @@
-// The module cubinet._binding: what the package's Python files are made of. The functions that launch are in calls.cpp;
-// those here are called once or seldom, and may be slow.
+// The module cubinet._binding, which the package's Python files use. The functions that launch are in calls.cpp. The
+// functions here are called rarely, and may be slow.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -15,11 +15,9 @@
 
 #include "cubinet/problem.hpp"
 #include "python/src/calls.hpp"
-#include "python/src/campaign.hpp"
 #include "python/src/engines.hpp"
-#include "python/src/errors.hpp"
-#include "python/src/gil.hpp"
-#include "python/src/reference.hpp"
+#include "python/src/python_api.hpp"
+#include "python/src/warmup_thread.hpp"
 
 namespace nb = nanobind;
 
@@ -39,7 +37,7 @@ std::vector<std::string> bytes_of(const std::vector<nb::bytes>& paths) {
   return result;
 }
 
-// Texts are UTF-8, but paths in them are what the file system holds.
+// A text of the library as a str; see decoded().
 nb::str text_of(const std::string& text) { return nb::steal<nb::str>(decoded(text.c_str())); }
 nb::str text_of(const char* text) { return nb::steal<nb::str>(decoded(text != nullptr ? text : "")); }
 
@@ -92,9 +90,12 @@ class Request {
   }
 
   static inline const std::map<std::string, const char* cubinet_request::*> texts_by_name = {
-      {"model", &cubinet_request::model},   {"dtype", &cubinet_request::dtype},
-      {"layout", &cubinet_request::layout}, {"arch", &cubinet_request::arch},
-      {"sglang", &cubinet_request::sglang}, {"vllm", &cubinet_request::vllm},
+      {"model", &cubinet_request::model},
+      {"dtype", &cubinet_request::dtype},
+      {"layout", &cubinet_request::layout},
+      {"arch", &cubinet_request::arch},
+      {"sglang", &cubinet_request::sglang},
+      {"vllm", &cubinet_request::vllm},
       {"recorded_from", &cubinet_request::recorded_from}};
   static inline const std::map<std::string, std::int64_t cubinet_request::*> numbers_by_name = {
       {"expert_parallel", &cubinet_request::expert_parallel},
@@ -149,10 +150,10 @@ nb::str plan(const Request& request, EngineOptions options) {
   return text_of(text);
 }
 
-// An exception that Python code raised in the middle of a warmup, kept until its end.
+// The first exception that Python code raised during a warmup, kept until the warmup has ended.
 class Pending {
  public:
-  // Takes the exception that is set.
+  // Takes the exception that is set, and clears it.
   void keep() {
     if (set_) {
       PyErr_Clear();
@@ -174,7 +175,7 @@ class Pending {
   bool set_ = false;
 };
 
-// Whether it raised.
+// Calls the progress function. Returns whether it raised, and keeps the exception.
 bool call_progress(const nb::object& progress, const Step& step, Pending& pending) {
   bool raised = false;
   with_gil([&] {
@@ -187,7 +188,8 @@ bool call_progress(const nb::object& progress, const Step& step, Pending& pendin
   return raised;
 }
 
-// Whether a signal's handler raised something. Handlers run in Python's main thread alone.
+// Runs the handlers of pending signals, which only Python's main thread does. Returns whether one raised, and keeps the
+// exception.
 bool check_signals(Pending& pending) {
   bool raised = false;
   with_gil([&] {
@@ -197,7 +199,7 @@ bool check_signals(Pending& pending) {
   return raised;
 }
 
-// The status' name, the reason and the report.
+// Returns the status's name, the error message and the report.
 std::tuple<const char*, nb::str, nb::str> warmup(const Request& request, EngineOptions options, bool execute,
                                                  bool strict, std::int64_t memory_budget, const nb::object& progress) {
   const cubinet_options c_options = options.c_options();
@@ -237,7 +239,7 @@ bool add_requested(const Request& request, EngineOptions& options, std::vector<c
   return true;
 }
 
-// loaded, missing, compiled, milliseconds, warning, compilers
+// Returns loaded, missing, compiled, milliseconds, warning and compilers.
 std::tuple<std::int64_t, std::int64_t, std::int64_t, double, nb::str, nb::str> start(
     const std::vector<ProblemTuple>& given, const Request* request, EngineOptions options, bool reopen) {
   std::vector<cubinet_problem> problems = problems_of(given);
@@ -277,7 +279,7 @@ nb::dict cache_stats(EngineOptions options) {
   return result;
 }
 
-// pending, ready, failed, last_failure
+// Returns pending, ready, failed and last_failure.
 std::tuple<std::int64_t, std::int64_t, std::int64_t, nb::str> background_report(int device) {
   cubinet_background_report report = CUBINET_BACKGROUND_REPORT_INIT;
   if (!background(device, report)) nb::raise_python_error();
@@ -290,7 +292,7 @@ bool wait(int device, double seconds) {
   return done;
 }
 
-// When the interpreter ends: nothing works on beside it, as what is compiled then would meet libraries that have ended.
+// For the end of the interpreter: no thread of the library may go on, since it would use libraries that have shut down.
 void close() {
   {
     const WithoutGil released;
@@ -299,7 +301,7 @@ void close() {
   close_services();
 }
 
-// In the child of a fork, whose other threads are gone with the locks that they held.
+// For the child of a fork: its other threads do not exist, and the locks that they held are never released.
 void forget() {
   forget_warmups();
   forget_services();
@@ -308,7 +310,7 @@ void forget() {
 }  // namespace
 
 NB_MODULE(_binding, module) {
-  nb::set_leak_warnings(false);  // what threads hold that outlive the interpreter is none
+  nb::set_leak_warnings(false);  // threads may hold objects at the end of the interpreter
   module.doc() = "Cubinet's library for the package cubinet; not for use on its own.";
   nb::class_<Request>(module, "Request");
   nb::class_<EngineOptions>(module, "Options");
@@ -318,8 +320,7 @@ NB_MODULE(_binding, module) {
   module.def("plan", plan);
   module.def("warmup", warmup, nb::arg("request"), nb::arg("options"), nb::arg("execute"), nb::arg("strict"),
              nb::arg("memory_budget"), nb::arg("progress").none());
-  module.def("start", start, nb::arg("problems"), nb::arg("request").none(), nb::arg("options"),
-             nb::arg("reopen"));
+  module.def("start", start, nb::arg("problems"), nb::arg("request").none(), nb::arg("options"), nb::arg("reopen"));
   module.def("cache_stats", cache_stats);
   module.def("background", background_report, nb::arg("device"));
   module.def("wait_for_background", wait, nb::arg("device"), nb::arg("seconds"));

@@ -5,13 +5,14 @@
 #include <string>
 
 #include "python/src/arguments.hpp"
-#include "python/src/reference.hpp"
+#include "python/src/python_api.hpp"
 
 namespace cubinet::python {
 namespace {
 
-// The exchange API of each type that was seen, by the type's address, which its reference here keeps from being used
-// again. A process has a few: Tensor, Parameter, a framework's own subclasses. All under the GIL.
+// The exchange API of each type that was seen, by the type's address. A reference to the type is held, so that the
+// address is not used again. A process has few such types: Tensor, Parameter, a framework's subclasses. Guarded by the
+// GIL.
 struct KnownType {
   PyTypeObject* type = nullptr;
   const dlpack::ExchangeApi* api = nullptr;
@@ -24,7 +25,8 @@ const dlpack::ExchangeApi* usable(const dlpack::ExchangeApi* api) {
   return api != nullptr && api->view_of_object != nullptr && api->current_stream != nullptr ? api : nullptr;
 }
 
-// PyTorch says the first name from 2.10 on; torch-c-dlpack-ext puts the second one on older ones, first as a number.
+// PyTorch has the first name from 2.10 on. torch-c-dlpack-ext adds the second one to older versions; its first releases
+// store a number in place of a capsule.
 const dlpack::ExchangeApi* look_up(PyTypeObject* type) {
   for (const char* name : {"__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"}) {
     const Reference value(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name));
@@ -42,7 +44,7 @@ const dlpack::ExchangeApi* look_up(PyTypeObject* type) {
 
 const dlpack::ExchangeApi* remember(PyTypeObject* type) {
   const dlpack::ExchangeApi* api = look_up(type);
-  if (api == nullptr) return nullptr;  // reading attributes is slow anyway, and the API may yet be added to the type
+  if (api == nullptr) return nullptr;  // not stored: the API may be added to the type later
   for (KnownType& known : known_types) {
     if (known.type != nullptr) continue;
     Py_INCREF(type);
@@ -157,14 +159,14 @@ bool read_by_attributes(PyObject* object, const char* name, TensorView& view) {
   return PyErr_Occurred() == nullptr;
 }
 
-// An attribute of PyTorch's modules, where it has been imported; null without an exception where it has not.
+// An attribute of one of PyTorch's modules. Null without an exception where the module has not been imported.
 PyObject* torch_attribute(const char* module, const char* name) {
   PyObject* modules = PyImport_GetModuleDict();
   PyObject* found = PyDict_GetItemString(modules, module);
   return found != nullptr ? PyObject_GetAttrString(found, name) : nullptr;
 }
 
-// The first line of an exception's text: behind it PyTorch writes its own trace. Null with an exception set.
+// The first line of an exception's text; PyTorch writes its own trace below it. Null with an exception set.
 PyObject* first_line(PyObject* exception) {
   const Reference text(PyObject_Str(exception));
   if (!text) return nullptr;
@@ -173,8 +175,8 @@ PyObject* first_line(PyObject* exception) {
   return PyUnicode_Substring(text.get(), 0, end < 0 ? length : end);
 }
 
-// Turns what a tensor's type raised because there is no plain memory behind it (meta, sparse and quantized tensors,
-// those of a tracer) into a TypeError of the argument, with that as its cause.
+// For tensors without plain memory (meta, sparse and quantized tensors, tensors of a tracer): replaces the exception
+// that the tensor's type raised by a TypeError that names the argument, with that exception as its cause.
 bool refuse_with_cause(PyObject* object, const char* name) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
@@ -201,13 +203,13 @@ bool read_tensor(PyObject* object, const char* name, TensorView& view) {
   if (const dlpack::ExchangeApi* api = api_of(Py_TYPE(object))) {
     if (read_by_api(object, api, view)) [[likely]]
       return true;
-    // MemoryError, KeyboardInterrupt and their like are no matter of the tensor's kind.
+    // Other exceptions, such as MemoryError and KeyboardInterrupt, do not say that the tensor is of a wrong kind.
     const bool of_its_kind = PyErr_ExceptionMatches(PyExc_RuntimeError) || PyErr_ExceptionMatches(PyExc_BufferError) ||
                              PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError);
     return of_its_kind && refuse_with_cause(object, name);
   }
   if (read_by_attributes(object, name, view)) return true;
-  // Anything but an absent or odd attribute is the tensor's own trouble, and the caller's to see.
+  // Any other exception than for an attribute that is missing or of a wrong type is passed on.
   if (PyErr_Occurred() != nullptr && !PyErr_ExceptionMatches(PyExc_AttributeError) &&
       !PyErr_ExceptionMatches(PyExc_TypeError)) {
     return false;
@@ -222,7 +224,7 @@ bool current_stream(const TensorView& view, void** stream) {
   *stream = nullptr;
   const Reference getter(torch_attribute("torch._C", "_cuda_getCurrentRawStream"));
   if (!getter) {
-    PyErr_Clear();  // without PyTorch's CUDA part there is the default stream alone
+    PyErr_Clear();  // without PyTorch's CUDA part there is only the default stream
     return true;
   }
   const Reference number(PyObject_CallFunction(getter.get(), "i", static_cast<int>(view.device)));

@@ -1,5 +1,6 @@
-// What a call has to know of a tensor, read from a Python object in one of two ways: the DLPack exchange API of its
-// type, which costs some 20 ns and makes no Python object, or else attributes as PyTorch's tensors have them.
+// What a call must know of a tensor. It is read from the Python object in one of two ways: by the DLPack exchange API
+// of its type, which takes about 20 ns and makes no Python object, or else by the attributes that PyTorch's tensors
+// have.
 #pragma once
 
 #include <Python.h>
@@ -12,7 +13,7 @@ namespace cubinet::python {
 
 enum class ElementType : std::uint8_t { bf16, fp8, fp32, int32, other };
 
-// Of the attributes' way.
+// Limits of tensors that are read by attributes.
 constexpr std::int32_t kMaxRank = 8;
 constexpr std::int32_t kLastDevice = 1023;
 
@@ -28,16 +29,16 @@ struct TensorView {
   std::int64_t extents[2 * kMaxRank];  // where shape and strides lie when there is no API
 };
 
-// Fills `view` with what `object`, the argument `name`, is. It owns nothing and is valid until Python code runs. False
-// with TypeError set where it is no tensor with memory, ValueError where its device is none that there can be, or with
+// Fills in `view` from `object`, the argument `name`. The view owns nothing and is valid until Python code runs. False
+// with an exception set: TypeError where it is not a tensor with memory, ValueError where its device cannot exist, or
 // what the tensor's own code raised.
 bool read_tensor(PyObject* object, const char* name, TensorView& view);
 
-// The stream that the framework of `view` works on at present. False with an exception set.
+// The current stream of the view's framework on the view's device. False with an exception set.
 bool current_stream(const TensorView& view, void** stream);
 
-// Device memory for as long as a launch needs it, from the framework's allocator for the current stream, which makes a
-// later use of the memory wait for the launch, also inside a capture.
+// Device memory for one launch, from the framework's allocator for the current stream: a later use of the memory comes
+// after the launch in stream order, also inside a capture. So it may be freed once the launch is on the stream.
 class Workspace {
  public:
   Workspace() = default;
@@ -45,7 +46,7 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   ~Workspace();
 
-  // False with an exception set. `view` tells framework and device.
+  // Allocates `bytes` with the view's framework on the view's device. False with an exception set.
   bool allocate(const TensorView& view, std::int64_t bytes);
   [[nodiscard]] void* data() const { return data_; }
 
@@ -57,7 +58,7 @@ class Workspace {
   PyObject* object_ = nullptr;
 };
 
-// "torch.bfloat16", or the type's name where the object has no dtype: for messages. A new reference; never null.
+// For messages: "torch.bfloat16", or the name of the object's type where it has no dtype. A new reference; never null.
 PyObject* describe_type(PyObject* object);
 
 }  // namespace cubinet::python

@@ -64,10 +64,10 @@ def quantize_blocks(w: Any) -> tuple[Any, Any, Any]:
 
 def segments(sizes: list[int], alignment: int = 128) -> Any:
     """Labels of groups of these sizes, each padded with -1 to the alignment."""
-    labels: list[int] = []
+    m_indices: list[int] = []
     for group, size in enumerate(sizes):
-        labels += [group] * size + [-1] * (-size % alignment)
-    return torch.tensor(labels, dtype=torch.int32, device="cuda")
+        m_indices += [group] * size + [-1] * (-size % alignment)
+    return torch.tensor(m_indices, dtype=torch.int32, device="cuda")
 
 
 def poisoned(*shape: int) -> Any:
@@ -96,18 +96,18 @@ class Contiguous(_Operands):
     """A contiguous problem with its reference: `run` calls, `check` judges."""
 
     def __init__(self, fp8: bool, n: int, k: int, sizes: list[int], column_major: bool = False) -> None:
-        self.labels = segments(sizes)
-        self.groups, m = len(sizes), len(self.labels)
+        self.m_indices = segments(sizes)
+        self.groups, m = len(sizes), len(self.m_indices)
         super().__init__(fp8, "contiguous", random_bf16(m, k), random_bf16(self.groups, n, k), column_major)
         self.d = poisoned(m, n)
 
     def run(self) -> None:
-        assert self.call(self.a, self.b, self.d, self.labels) is None
+        assert self.call(self.a, self.b, self.d, self.m_indices) is None
 
     def check(self) -> None:
-        assert torch.isnan(self.d[self.labels == -1]).all(), "a padding row was written"
+        assert torch.isnan(self.d[self.m_indices == -1]).all(), "a padding row was written"
         for group in range(self.groups):
-            rows = self.labels == group
+            rows = self.m_indices == group
             expected = self.meant_a[rows] @ self.meant_b[group].T
             assert difference(self.d[rows], expected) < self.limit
 

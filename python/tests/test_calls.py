@@ -80,14 +80,14 @@ def test_a_masked_fp8_call_hands_over_scales_as_they_lie(engine: FakeEngine) -> 
     assert (r.workspace, r.workspace_bytes) == (None, 0)
 
 
-def test_a_dense_call_is_one_group_with_labels_of_zeros(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dense_call_is_one_group_with_m_indices_of_zeros(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def labels(device: int, rows: int) -> FakeTensor:
+    def zeros(device: int, rows: int) -> FakeTensor:
         asked.append((device, rows))
         return FakeTensor((rows,), INT32, address=0x7000 + rows)
 
-    monkeypatch.setattr(deep_gemm, "_zero_labels", labels)
+    monkeypatch.setattr(deep_gemm, "_zero_indices", zeros)
     a = (tensor(A, FP8, 200, 128, device=Device("cuda", 3)), column_major(SA, 200, 1))
     a[1].device = Device("cuda", 3)
     b = tuple(tensor(p, t, *s, device=Device("cuda", 3)) for p, t, s in ((B, FP8, (64, 128)), (SB, FP32, (1, 1))))
@@ -154,12 +154,12 @@ def test_a_single_column_of_scales_is_read_in_place_where_it_is_padded(
 
 
 def test_arguments_go_by_either_name(engine: FakeEngine) -> None:
-    a, b, d, labels = contiguous_bf16()
-    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a, b, d, m_indices=labels)
-    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(lhs=a, rhs=b, out=d, grouped_layout=labels)
-    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(**{"m_indices": labels, "d": d, "b": b, "a": a})
+    a, b, d, m_indices = contiguous_bf16()
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a, b, d, m_indices=m_indices)
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(lhs=a, rhs=b, out=d, grouped_layout=m_indices)
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(**{"m_indices": m_indices, "d": d, "b": b, "a": a})
     built = "".join(["grouped_", "layout"])  # a name that is not interned
-    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a, b, d, **{built: labels})
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a, b, d, **{built: m_indices})
     assert engine.record.launches == 4
 
 
@@ -352,19 +352,19 @@ def test_calls_keep_no_objects_and_no_memory(engine: FakeEngine) -> None:
     make = on_device(engine)
     a = (make(30, 256, dtype=torch.float8_e4m3fn), make(30, 2, dtype=torch.float32))
     b = (make(3, 192, 256, dtype=torch.float8_e4m3fn), make(3, 2, 2, dtype=torch.float32))
-    d, labels = make(30, 192, dtype=torch.bfloat16), make(30, dtype=torch.int32)
-    deep_gemm.m_grouped_fp8_gemm_nt_contiguous(a, b, d, labels)
+    d, m_indices = make(30, 192, dtype=torch.bfloat16), make(30, dtype=torch.int32)
+    deep_gemm.m_grouped_fp8_gemm_nt_contiguous(a, b, d, m_indices)
     gc.collect()
-    counts = [sys.getrefcount(x) for x in (*a, *b, d, labels, None)]
+    counts = [sys.getrefcount(x) for x in (*a, *b, d, m_indices, None)]
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     for _ in range(1000):
-        deep_gemm.m_grouped_fp8_gemm_nt_contiguous(a, b, d, labels)
+        deep_gemm.m_grouped_fp8_gemm_nt_contiguous(a, b, d, m_indices)
     after, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert after - before < 200, "objects were kept"
     assert peak - before < 2000, "a call makes Python objects"
-    now = [sys.getrefcount(x) for x in (*a, *b, d, labels, None)]
+    now = [sys.getrefcount(x) for x in (*a, *b, d, m_indices, None)]
     assert now[:-1] == counts[:-1]
     assert now[-1] - counts[-1] < 100
 

@@ -198,7 +198,7 @@ def test_strided_tensors_are_refused_and_nothing_is_written() -> None:
     with pytest.raises(
         ValueError, match=r"a: expected a contiguous tensor, strides \(512, 1\), got strides \(1024, 1\)"
     ):
-        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(wide, problem.b, problem.d, problem.labels)
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(wide, problem.b, problem.d, problem.m_indices)
     torch.cuda.synchronize()
     assert torch.isnan(problem.d).all()
 
@@ -210,14 +210,14 @@ def test_no_tokens_launch_nothing(fp8: bool, layout: str) -> None:
     problem.a = tuple(map(cut, problem.a)) if fp8 else cut(problem.a)
     problem.d = cut(problem.d)
     if layout == "contiguous":
-        problem.labels = problem.labels[:0]
+        problem.m_indices = problem.m_indices[:0]
     problem.run()
     torch.cuda.synchronize()
 
 
 def test_rows_that_are_all_padding_are_left_alone() -> None:
     problem = Contiguous(True, 384, 512, [100])
-    problem.labels.fill_(-1)
+    problem.m_indices.fill_(-1)
     problem.run()
     torch.cuda.synchronize()
     assert torch.isnan(problem.d).all()

@@ -1,8 +1,6 @@
-#include "python/src/errors.hpp"
+#include "python/src/python_api.hpp"
 
 #include <cstring>
-
-#include "python/src/reference.hpp"
 
 namespace cubinet::python {
 

@@ -1,4 +1,4 @@
-#include "python/src/campaign.hpp"
+#include "python/src/warmup_thread.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -20,16 +20,16 @@ struct Warmups {
 };
 Warmups* warmups = new Warmups;  // never deleted: threads may outlive the interpreter
 
-// Counts a warmup for as long as it runs.
-class Running {
+// Counts a running warmup for its lifetime.
+class RunningWarmup {
  public:
-  Running() : all_(*warmups) {
+  RunningWarmup() : all_(*warmups) {
     const std::lock_guard lock(all_.mutex);
     ++all_.running;
   }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-  ~Running() {
+  RunningWarmup(const RunningWarmup&) = delete;
+  RunningWarmup& operator=(const RunningWarmup&) = delete;
+  ~RunningWarmup() {
     const std::lock_guard lock(all_.mutex);
     --all_.running;
     all_.news.notify_all();
@@ -41,7 +41,7 @@ class Running {
   Warmups& all_;
 };
 
-// What the working threads and the caller's share.
+// Shared by the threads of the warmup and the calling thread.
 struct Shared {
   std::mutex mutex;
   std::condition_variable news;
@@ -78,7 +78,7 @@ WarmupResult warm(const cubinet_options& options, const cubinet_request& request
 
 WarmupResult run_warmup(const cubinet_options& options, const cubinet_request& request, cubinet_warmup_options warmup,
                         const std::function<bool(const Step&)>& on_step, const std::function<bool()>& is_over) {
-  const Running running;
+  const RunningWarmup running;
   if (running.closed()) return {CUBINET_INCOMPLETE, {}, "the interpreter ends", {}};
   Shared shared;
   WarmupResult result;
