@@ -2,9 +2,9 @@
 
     import cubinet
 
-    cubinet.warmup(model="config.json", sglang="--tp 8 --ep 8")      # compile what the server can ask for; needs no GPU
-    cubinet.start(model="config.json", sglang="--tp 8 --ep 8")       # in the engine: load it
-    from cubinet import deep_gemm                  # and call it by DeepGEMM's names
+    cubinet.warmup(model="config.json", sglang="--tp 8 --ep 8")  # compile every kernel that the server needs; no GPU
+    cubinet.start(model="config.json", sglang="--tp 8 --ep 8")   # in the engine: load the kernels
+    from cubinet import deep_gemm                                # and call them by DeepGEMM's names
     deep_gemm.m_grouped_bf16_gemm_nt_masked(a, b, d, masked_m, expected_m)
 
 Importing this package does not import PyTorch.
@@ -45,7 +45,7 @@ _LAYOUTS = ("contiguous", "masked")
 _MISSES = ("compile", "fallback", "error")
 _SHAPES = "a list of tuples (n, k, groups)"
 _NOT_FOR_START = {"arch": None, "generic_only": False, "no_generic": False, "recorded": False, "recorded_from": None}
-M_MAX = _binding.largest_m  # the largest that is planned for
+M_MAX = _binding.largest_m  # the largest M of a plan
 
 _Path = _arguments.PathArgument
 _Command = str | Sequence[str]
@@ -60,9 +60,10 @@ def _check_range(m_min: int, m_max: int) -> None:
 class Problem:
     """A grouped GEMM as one rank sees it: D = A @ B[g].T for each group g, with B (groups, N, K).
 
-    dtype: "bf16" or "fp8", of the operands
+    dtype: type of the operands, "bf16" or "fp8"
     layout: "contiguous" or "masked"
-    m_min, m_max: for which M kernels are made ready: rows of A (contiguous), or rows expected per group (masked)
+    m_min, m_max: the range of M for which kernels are loaded, both ends included. M is the number of rows of A
+        (contiguous), or of rows expected per group (masked)
     """
 
     n: int
@@ -90,9 +91,13 @@ class Problem:
 class StartReport:
     """What a start did.
 
-    loaded: kernels on the device now; missing: of all, those that no layer held; compiled: of these, those that were
-    compiled, the others being made in the background; warning: why a layer was not used, or nothing could be stored,
-    and kernels of compilers that this build was not tested with; compilers: what made the loaded kernels, "NVRTC 13.0.88"
+    loaded: kernels of the problems that are on the device now
+    missing: kernels that neither the cabinet nor a layer held
+    compiled: of these, the kernels that were compiled before the return; the others are compiled in the background
+    milliseconds: time to find, compile and load
+    warning: empty, or: why the cabinet or a layer was not used, why new kernels were not stored, and which kernels were
+        made by a compiler that this build was not tested with
+    compilers: what made the loaded kernels, "NVRTC 13.0.88"
     """
 
     loaded: int
@@ -105,7 +110,10 @@ class StartReport:
 
 @dataclass(frozen=True)
 class Background:
-    """Kernels that were missed with miss="fallback": still being made, ready, and failed, with the last reason."""
+    """Kernels that are compiled in the background after a miss with miss="fallback".
+
+    pending: not compiled yet; ready: used by calls; failed: not tried again, with the last reason in last_failure
+    """
 
     pending: int
     ready: int
@@ -151,7 +159,7 @@ def _check_recorded(dtype: object, layout: object, m_min: int, m_max: int) -> No
 
 
 def _request(given: dict[str, Any]) -> Any:
-    """The library's request for the arguments of `plan`, by name. Other names in `given` are not looked at."""
+    """The library's request for the arguments of `plan`, which `given` holds by name. Other names are ignored."""
     m_min, m_max = _arguments.integer("m_min", given["m_min"], 1), _arguments.integer("m_max", given["m_max"], 1)
     _check_range(m_min, m_max)
     dtype, layout = given["dtype"], given["layout"]
@@ -199,7 +207,7 @@ def _request(given: dict[str, Any]) -> Any:
 
 
 def _cabinet(cache: _Path | None) -> bytes | None:
-    """The folder of what is nothing without one, as a start is not."""
+    """The cabinet's folder, for functions that need a cabinet; `start` works without one."""
     return None if cache is None else _arguments.folder("cache", cache)
 
 
@@ -241,17 +249,25 @@ def plan(
     recorded_from: _Path | None = None,
     cache: _Path | None = None,
 ) -> dict[str, Any]:
-    """What would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and no NVRTC.
+    """Which kernels would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and no
+    NVRTC.
 
-    model: path of a model's config.json, of which dtype, ep, tp and redundant_experts make problems; or
-    sglang, vllm: an engine's launch command, as text or as a list of words, in the place of ep, tp and
-        redundant_experts; without `model` it names a folder with a config.json; or
-    shapes: tuples (n, k, groups), for each of dtype (default "bf16") and layout (default both); or
-    problems: as they are, but for the M, which is m_min to m_max of this call; or
-    recorded: what engines on the cabinet `cache` asked for, each problem with its own dtype, layout and M; or on
-        recorded_from, another cabinet or a file that `cubinet cache problems --json` wrote
+    The problems come from one of these:
+    model: path of a model's config.json, or of its folder. dtype (default: the type in which the experts are stored),
+        layout (default: both), ep, tp and redundant_experts say how a rank computes it. In place of the last three:
+        sglang, vllm: the server's launch command, as text or as a list of words. Where it names a folder with a
+        config.json, `model` is not needed
+    shapes: tuples (n, k, groups), planned for each dtype (default "bf16") and each layout (default both)
+    problems: cubinet.Problem objects. Not their own range of M counts, but m_min and m_max of this call
+    recorded: the problems that engines recorded in the cabinet `cache`, each with its own dtype, layout and range of M;
+        or in recorded_from: another cabinet, or a file written by `cubinet cache problems --json`
+    generic_only: only the generic kernels, whose N and K are run-time values, of dtype and layout
 
-    Raises ValueError, and Error with status "unsupported" for what no kernel takes, the rule named.
+    m_min, m_max: the range of M, both ends included
+    arch: architecture to compile for; None: "sm_90a"
+    no_generic: plan no generic kernels
+
+    Raises ValueError, and Error with status "unsupported", which names the rule, for a problem that no kernel serves.
     """
     request = _request(locals())
     planned: dict[str, Any] = _json.loads(_binding.plan(request, _options(_cabinet(cache))))
@@ -285,18 +301,20 @@ def warmup(
     device: Any = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> dict[str, Any]:
-    """Compiles every kernel of the plan (see `plan`) that the cabinet lacks: the report that `cubinet warmup --json`
-    prints. Needs no GPU but to execute.
+    """Compiles every kernel of the plan (see `plan`) that the cabinet lacks. Returns the report that `cubinet warmup
+    --json` prints. Needs a GPU only to execute.
 
     cache: the cabinet's folder; None: CUBINET_CACHE_DIR, else ~/.cache/cubinet
-    jobs: compile threads; 0: as many as cores and memory allow
-    execute: run each kernel on `device` afterwards (as for `start`), checked, within memory_budget bytes (0: half of
-        what is free); strict: what could not be executed counts as not done. These three are for it alone
-    progress: called as progress(phase, done, total) after each kernel, on the caller's thread
+    jobs: compilations at once; 0: as many as cores and memory allow
+    execute: run each kernel afterwards and compare its result with a reference. Only with it:
+        device: where to run, as for `start`
+        memory_budget: bytes of device memory; 0: half of what is free
+        strict: count kernels that could not be executed as not done
+    progress: called as progress(phase, done, total) after each kernel, on the calling thread
 
-    Raises ValueError; Error with status "incomplete" and the report in `.report` where not all was done, and with
-    another status where nothing could begin. An exception in `progress`, and KeyboardInterrupt, ends it after the
-    kernels in work, so that nothing is left half done, and is raised then.
+    Raises ValueError; Error with status "incomplete" and the report in `.report` where a part was not done; Error with
+    another status where nothing was begun. KeyboardInterrupt, or an exception in `progress`, ends the warmup: it
+    finishes the kernels that it is compiling, and then raises the exception.
     """
     request = _request(locals())
     execute, strict = _arguments.flag("execute", execute), _arguments.flag("strict", strict)
@@ -354,20 +372,22 @@ def start(
     miss: str | None = None,
     jobs: int = 0,
 ) -> StartReport:
-    """Loads the kernels of problems onto a device, for the functions of `cubinet.deep_gemm`: the call for an engine's
-    start. What was not named here is prepared when it is first called.
+    """The call for an engine's start: loads the kernels of problems onto a device, for the functions of
+    `cubinet.deep_gemm`. The kernels of any other problem are loaded at its first call.
 
-    problems, model, shapes, sglang, vllm: what to load, as for `plan`; none of them: nothing yet
-    device: an ordinal, "cuda:1" or a torch.device; None: PyTorch's current one, else 0
-    cache: the cabinet's folder, "" for none; None: the environment's (CUBINET_CACHE_DIR, else ~/.cache/cubinet)
+    problems, model, shapes, sglang, vllm: what to load, as for `plan`, but each of `problems` with its own range of M.
+        `problems` may be given beside one of the others. None of them: nothing is loaded yet
+    device: an ordinal, "cuda:1" or a torch.device; None: PyTorch's current device, else 0
+    cache: the cabinet's folder, "" for no cabinet; None: CUBINET_CACHE_DIR, else ~/.cache/cubinet
     layers: further cabinets or bundles that are searched after it; None: those of CUBINET_CACHE_PATH, and the kernels
-        that this package brings
-    miss: what a kernel does that none of them holds: "compile" (the default) compiles and waits, "fallback" lets
-        another one serve while it is compiled in the background, "error" refuses it
-    jobs: compile threads; 0: as many as cores and memory allow
+        that this package contains
+    miss: what to do about a kernel that none of them holds: "compile" (the default) compiles it and waits, "fallback"
+        lets another kernel stand in while it is compiled in the background, "error" raises Error
+    jobs: compilations at once; 0: as many as cores and memory allow
 
-    With any of cache, layers, miss and jobs, calls on this device use these from now on; without, the device's present
-    service stays. Raises ValueError, and Error: "driver_missing", "unsupported", "not_prepared", "compile_failed", ...
+    If cache, layers, miss or jobs is given, later calls on this device use these values, too; otherwise the device's
+    service stays as it is. Raises ValueError, and Error with status "driver_missing", "unsupported", "not_prepared",
+    "compile_failed" and others.
     """
     ep, tp = _arguments.integer("ep", ep, 1), _arguments.integer("tp", tp, 1)
     redundant_experts = _arguments.integer("redundant_experts", redundant_experts, 0)
@@ -392,19 +412,19 @@ def start(
 
 
 def background(device: Any = None) -> Background:
-    """What is being compiled in the background for a device, with miss="fallback"."""
+    """The state of the device's background compilations, which miss="fallback" starts."""
     return Background(*_binding.background(_device_number(device)))
 
 
 def wait_for_background(seconds: float, device: Any = None) -> bool:
-    """Waits for it, at most so long; False when kernels are still being made."""
+    """Waits until no background compilation of the device is pending, at most `seconds`. False: some still are."""
     return _binding.wait_for_background(_device_number(device), _arguments.seconds("seconds", seconds))
 
 
 def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:
     """Figures of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
-    compiles, damage, evictions; None for what its index does not tell. Raises Error with status "not_found" where there
-    is no cabinet."""
+    compiles, damage, evictions. A value is None if the index could not be read. Raises Error with status "not_found"
+    where there is no cabinet."""
     return _binding.cache_stats(_options(_cabinet(cache)))
 
 

@@ -1,4 +1,4 @@
-"""The command `cubinet`, as `python -m cubinet` and as the script that the package installs."""
+"""Runs the command `cubinet`: for `python -m cubinet`, and for the script that the package installs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cubinet._nvrtc import packaged_folders
 
 
 def main() -> NoReturn:
-    """Becomes the command, which finds the NVRTC of Python's packages unless CUBINET_NVRTC_DIR names another one."""
+    """Replaces this process by the command. It uses the NVRTC of Python's packages unless CUBINET_NVRTC_DIR is set."""
     command = Path(__file__).resolve().parent / "bin" / "cubinet"
-    if not command.exists():  # in the build tree the package's files are links
+    if not command.exists():  # in the build tree the package's files are symbolic links
         command = Path(__file__).parent / "bin" / "cubinet"
     environment = dict(os.environ)
     packaged = packaged_folders()

@@ -1,4 +1,5 @@
-"""Arguments of the package's functions, checked by name: messages say what was expected and what came."""
+"""Checks of arguments. Each function returns the checked value; its error names the argument, what was expected and what
+was given."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ def _wrong_type(name: str, expected: str, value: object) -> TypeError:
 
 
 def _written(number: int) -> str:
-    """Python does not write down ints of thousands of digits."""
+    """The number as text. Python refuses to convert ints of thousands of digits."""
     return str(number) if number.bit_length() <= 256 else f"one of {number.bit_length()} bits"
 
 
 def integer(name: str, value: Any, least: int = -INT64_MAX, most: int = INT64_MAX) -> int:
-    """An int, or what stands for one, such as NumPy's; a bool is none."""
+    """An int, or an object with __index__ such as NumPy's ints, but not a bool."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -44,7 +45,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A float, or what stands for one; a bool is none, and no array is, however many numbers are in it."""
+    """A float, or an object with __float__, but not a bool and not an array, whatever its length."""
     kind = type(value)
     if isinstance(value, bool) or not hasattr(kind, "__float__") or hasattr(kind, "__len__"):
         raise _wrong_type(name, "a number of seconds", value)
@@ -70,25 +71,25 @@ def text(name: str, value: Any) -> str:
 
 
 def command(name: str, value: Any) -> str:
-    """A command line: as text, or as a list of its words."""
+    """A command line, given as text or as a list of words."""
     if not isinstance(value, (list, tuple)):
         return text(name, value)
     return text(name, shlex.join(word if isinstance(word, str) else text(name, word) for word in value))
 
 
 def items(name: str, value: Any, expected: str) -> list[Any]:
-    """The items of a list, or of anything that is gone through as one; a text is no list of its characters."""
+    """The items of an iterable; a text is not taken as an iterable of characters."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise _wrong_type(name, expected, value)
     try:
         each = iter(value)
-    except TypeError:  # an array of no dimension
+    except TypeError:  # an array without dimensions
         raise _wrong_type(name, expected, value) from None
     return list(each)
 
 
 def path(name: str, value: Any) -> bytes:
-    """A path as the file system holds it; the library reads it up to its first NUL."""
+    """A path as bytes of the file system. A NUL is refused: the library would read the path up to it."""
     try:
         encoded = os.fsencode(value)
     except (TypeError, UnicodeEncodeError):
@@ -120,7 +121,7 @@ def paths(name: str, value: Any) -> list[bytes]:
 
 
 def place_in(name: str, value: Any, names: Sequence[str]) -> int:
-    """Which of the names it is."""
+    """The index of the value in `names`."""
     if not isinstance(value, str):
         raise _wrong_type(name, f"one of {', '.join(map(repr, names))}", value)
     if value not in names:
@@ -129,7 +130,7 @@ def place_in(name: str, value: Any, names: Sequence[str]) -> int:
 
 
 def some_of(name: str, value: Any, names: Sequence[str]) -> list[str]:
-    """One or more of the names: "bf16,fp8", or a list of them."""
+    """One or more of `names`, given as "bf16,fp8" or as a list."""
     expected = f"one or more of {', '.join(map(repr, names))}"
     parts = value.split(",") if isinstance(value, str) else items(name, value, expected)
     for part in parts:

@@ -7,12 +7,12 @@ from typing import Any
 
 
 class Error(RuntimeError):
-    """What Cubinet's library refuses or fails at.
+    """An error of Cubinet's library.
 
-    status: the kind of trouble, for programs: "unsupported", "compile_failed", "driver_missing", "wrong_device",
+    status: the kind of error, for programs: "unsupported", "compile_failed", "driver_missing", "wrong_device",
         "not_prepared", "capturing", "incomplete", ... (cubinet.h: cubinet_status)
-    detail: longer material such as a compiler's log; often empty
-    report: of a warmup that did not do all, what it did; otherwise None
+    detail: longer text such as a compiler's log; often empty
+    report: the report of a warmup with status "incomplete"; otherwise None
     """
 
     status: str
@@ -25,15 +25,15 @@ class Error(RuntimeError):
         self.detail = detail
         self.report = None
 
-    def __reduce__(self) -> tuple[Any, ...]:  # multiprocessing sends exceptions on
+    def __reduce__(self) -> tuple[Any, ...]:  # multiprocessing pickles exceptions
         return (type(self), (str(self), self.status, self.detail), {"report": self.report})
 
 
 class ArgumentError(Error, ValueError):
-    """What the library refuses for a value that it was given, by the name of the function's argument."""
+    """The library refuses the value of an argument; the message names the argument."""
 
 
-# Fields of the C interface's structs that its messages name. A file may be called alike: "request.json".
+# Fields of the C interface's structs, as its messages name them. A file name may look alike: "request.json".
 _FIELDS = re.compile(
     r"(?<![\w./-])(?:options|request|warmup)\.(arch|cache_max_entries|cache_max_size|cache_root|device|dtype|execute|"
     r"expert_parallel|generic_only|jobs|layers|layout|m_first|m_last|memory_budget|miss|model|no_generic|"
@@ -41,7 +41,7 @@ _FIELDS = re.compile(
     r"vllm)(?![\w/-]|\.\w)"
 )
 
-# Where the package's arguments are called otherwise.
+# The fields for which this package's arguments have another name.
 _ARGUMENTS = {
     "cache_root": "cache",
     "expert_parallel": "ep",
