@@ -25,6 +25,7 @@ static_assert(static_cast<int>(ErrorCode::invalid_argument) + 1 == CUBINET_INVAL
 static_assert(static_cast<int>(ErrorCode::compile_failed) + 1 == CUBINET_COMPILE_FAILED);
 static_assert(static_cast<int>(ErrorCode::not_prepared) + 1 == CUBINET_NOT_PREPARED);
 static_assert(static_cast<int>(ErrorCode::out_of_memory) + 1 == CUBINET_OUT_OF_MEMORY);
+static_assert(CUBINET_LARGEST_M == largest_m());
 
 cubinet_status status_of(ErrorCode code) { return static_cast<cubinet_status>(code) + 1; }
 

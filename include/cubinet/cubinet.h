@@ -1,4 +1,5 @@
-/* Cubinet's C interface: the same engine as cubinet.hpp, for C and for bindings of other languages.
+/* Cubinet's C interface, for C and for bindings of other languages. It is the engine of cubinet.hpp, with plan and
+ * warmup.
  *
  *   cubinet_problem problem = CUBINET_PROBLEM_INIT;
  *   problem.layout = CUBINET_MASKED; problem.n = 4096; problem.k = 7168; problem.groups = 32;
@@ -8,19 +9,19 @@
  *   args.a = a; args.b = b; args.d = d; args.masked_m = masked_m; args.capacity = 512; args.expected_m = 64;
  *   cubinet_launch_bf16_grouped_masked(gemm, &args, stream);
  *
- * Stability. Every struct that a caller hands over begins with its size, which its _INIT macro sets: a library that is
- * newer than the caller takes fields that the caller does not know as absent, and an older one refuses a struct with
- * fields of which it knows nothing, unless they are zero. Numbers of enumerations are never used again for something
- * else.
+ * Stability. Every struct that a caller passes begins with its size, which its _INIT macro sets. A library that is
+ * newer than the caller treats fields that the caller does not know as zero. An older library refuses a struct that has
+ * fields unknown to it, unless they are zero. A number of an enumeration is never given another meaning.
  *
- * Errors. A function that answers a cubinet_status has succeeded when it is CUBINET_OK; otherwise cubinet_last_error()
- * says why, and what it was to write through its last arguments is untouched unless stated. No exception leaves the
- * library.
+ * Errors. A function that returns a cubinet_status has succeeded if it is CUBINET_OK. Otherwise cubinet_last_error()
+ * says why, and the output arguments are unchanged unless stated. No exception leaves the library.
  *
- * Threads. Every function may be called from any thread, at once with any other, on the same handles, except that a
- * handle must not be used while or after it is released. A gemm and a quantizer outlive the service that made them.
+ * Threads. Every function may be called from any thread, at the same time as any other and on the same handles; but a
+ * handle must not be used during or after its release. A gemm and a quantizer may be used after the service that made
+ * them is closed.
  *
- * Texts are UTF-8 and end with a NUL. A text that a struct of the caller points to is read during the call alone. */
+ * Texts are UTF-8 and end with a NUL. Texts and arrays that the caller's structs point to are read during the call
+ * only. */
 #ifndef CUBINET_CUBINET_H
 #define CUBINET_CUBINET_H
 
@@ -33,46 +34,47 @@
 extern "C" {
 #endif
 
-/* What a function answers: a number that may be one of a later version, too. */
+/* The result of a call: one of these numbers, or one that a later version adds. */
 typedef int32_t cubinet_status;
 enum {
   CUBINET_OK = 0,
-  CUBINET_INVALID_ARGUMENT = 1, /* the caller's input breaks a rule, which is named */
-  CUBINET_UNSUPPORTED = 2,      /* a legal request that these kernels do not take; the rule is named */
+  CUBINET_INVALID_ARGUMENT = 1, /* the input breaks a rule, which the message names */
+  CUBINET_UNSUPPORTED = 2,      /* a valid request that no kernel serves; the message names the rule */
   CUBINET_NOT_FOUND = 3,
   CUBINET_IO = 4,
-  CUBINET_CACHE_UNUSABLE = 5,   /* the cabinet's folder cannot be used */
+  CUBINET_CACHE_UNUSABLE = 5,   /* the cabinet's root cannot be used */
   CUBINET_COMPILER_MISSING = 6, /* NVRTC could not be opened */
   CUBINET_COMPILE_FAILED = 7,   /* cubinet_last_error_detail() is NVRTC's log */
   CUBINET_DRIVER_MISSING = 8,   /* no libcuda, or no device */
-  CUBINET_WRONG_DEVICE = 9,     /* a kernel for another architecture than the device, or for a newer driver */
+  CUBINET_WRONG_DEVICE = 9,     /* a kernel is for another architecture, or needs a newer driver */
   CUBINET_DRIVER_FAILED = 10,
-  CUBINET_NOT_PREPARED = 11,  /* CUBINET_MISS_ERROR: names the kernel's key, and the command that warms it */
+  CUBINET_NOT_PREPARED = 11,  /* CUBINET_MISS_ERROR: the message names the key, and the command that warms it */
   CUBINET_CAPTURING = 12,     /* a kernel would have to be loaded or compiled while the stream is captured */
   CUBINET_NO_ROOM = 13,       /* a full or read-only disk, a quota */
-  CUBINET_OUT_OF_MEMORY = 14, /* of the host */
-  CUBINET_INCOMPLETE = 15,    /* cubinet_warmup: not all that was asked for was done; the report says what and why */
-  CUBINET_INTERNAL = 16       /* a fault of the library */
+  CUBINET_OUT_OF_MEMORY = 14, /* out of memory on the host */
+  CUBINET_INCOMPLETE = 15,    /* cubinet_warmup: part of the work was not done; the report says what and why */
+  CUBINET_INTERNAL = 16       /* a bug of the library */
 };
 
 typedef enum cubinet_dtype { CUBINET_BF16 = 0, CUBINET_FP8 = 1 } cubinet_dtype;            /* problem.hpp: DataType */
 typedef enum cubinet_layout { CUBINET_CONTIGUOUS = 0, CUBINET_MASKED = 1 } cubinet_layout; /* problem.hpp: Layout */
 typedef enum cubinet_scale_type { CUBINET_SCALE_FP32 = 0, CUBINET_SCALE_UE8M0 = 1 } cubinet_scale_type;
 
-/* What happens when a kernel is asked for that no layer holds; cubinet.hpp: MissPolicy. */
+/* What happens when neither the cabinet nor a layer holds a kernel; cubinet.hpp: MissPolicy. */
 typedef enum cubinet_miss { CUBINET_MISS_COMPILE = 0, CUBINET_MISS_FALLBACK = 1, CUBINET_MISS_ERROR = 2 } cubinet_miss;
 
 typedef struct cubinet_service cubinet_service;     /* cabinet, compiler and device; cubinet.hpp: Service */
 typedef struct cubinet_gemm cubinet_gemm;           /* a prepared problem; cubinet.hpp: GroupedGemm */
 typedef struct cubinet_quantizer cubinet_quantizer; /* cubinet.hpp: Quantizer */
 
-/* cubinet.hpp: ServiceOptions, where each is told. With use_environment, which _INIT sets, a text that is NULL, no
- * layers, and promote 0 mean what the environment says (ServiceOptions::from_environment), else nothing. */
+/* cubinet.hpp: ServiceOptions, which explains each field. A field is not given where a text is NULL, a list is empty,
+ * or promote is 0. Such a field has the environment's value (ServiceOptions::from_environment) with use_environment,
+ * which _INIT sets, and is empty without. */
 typedef struct cubinet_options {
   size_t size;
   int32_t use_environment;
   int32_t device; /* CUDA ordinal */
-  int32_t jobs;   /* compile threads; 0: as many as cores and memory allow */
+  int32_t jobs;   /* compilations at once; 0: as many as cores and memory allow */
   int32_t miss;   /* cubinet_miss */
   int32_t promote;
   int32_t reserved;          /* 0 */
@@ -81,16 +83,18 @@ typedef struct cubinet_options {
   size_t layer_count;
   const char* const* nvrtc_folders; /* nvrtc_folder_count of them */
   size_t nvrtc_folder_count;
-  const char* cache_max_size; /* one that cannot be read is refused, as the next */
+  const char* cache_max_size; /* this and the next: a text that is no limit is refused */
   const char* cache_max_entries;
   const char* bundle_key;
 } cubinet_options;
 #define CUBINET_OPTIONS_INIT \
   { sizeof(cubinet_options), 1, 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, NULL, NULL, NULL }
 
-/* A grouped GEMM as one rank sees it, and the M for which its kernels are made ready, both ends included: rows of A
- * (contiguous), or rows expected per group (masked). problem.hpp: Problem and MRange. Of an array, all elements have
- * the size of the first. */
+#define CUBINET_LARGEST_M 16777216 /* the largest M of a plan; problem.hpp: largest_m() */
+
+/* A grouped GEMM as one rank sees it, and the range of M for which its kernels are wanted, both ends included. M is the
+ * number of rows of A (contiguous), or of rows expected per group (masked). problem.hpp: Problem and MRange. All
+ * elements of an array have the size of the first one. */
 typedef struct cubinet_problem {
   size_t size;
   int32_t dtype;  /* cubinet_dtype */
@@ -99,16 +103,16 @@ typedef struct cubinet_problem {
   int64_t k;
   int64_t groups;
   int64_t m_first;
-  int64_t m_last; /* _INIT: 16777216, the largest that is planned for */
+  int64_t m_last; /* _INIT: CUBINET_LARGEST_M */
 } cubinet_problem;
 #define CUBINET_PROBLEM_INIT \
-  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, 16777216 }
+  { sizeof(cubinet_problem), CUBINET_BF16, CUBINET_CONTIGUOUS, 0, 0, 0, 1, CUBINET_LARGEST_M }
 
-/* A tensor of scales in device memory; scales.hpp: ScaleTensor, with the layouts that are taken. */
+/* A tensor of scales in device memory; scales.hpp: ScaleTensor, which describes the layouts. */
 typedef struct cubinet_scales {
   const void* data;
   int32_t type; /* cubinet_scale_type */
-  int32_t rank; /* 0: there are none */
+  int32_t rank; /* 0: no scales */
   int64_t shape[3];
   int64_t strides[3]; /* in elements */
 } cubinet_scales;
@@ -125,9 +129,9 @@ typedef struct cubinet_contiguous_args {
   void* d;                  /* bf16 (m, N) */
   const int32_t* m_indices; /* (m) */
   int64_t m;
-  cubinet_scales a_scales; /* FP8 alone */
+  cubinet_scales a_scales; /* FP8 only */
   cubinet_scales b_scales;
-  void* workspace; /* FP8 with row-major a_scales alone: cubinet_scale_workspace_bytes() of them */
+  void* workspace; /* FP8 with row-major a_scales only: cubinet_scale_workspace_bytes() bytes */
   int64_t workspace_bytes;
 } cubinet_contiguous_args;
 #define CUBINET_CONTIGUOUS_ARGS_INIT \
@@ -140,17 +144,17 @@ typedef struct cubinet_masked_args {
   void* d;                 /* bf16 (groups, capacity, N) */
   const int32_t* masked_m; /* (groups) */
   int64_t capacity;
-  int64_t expected_m;      /* a hint that tunes and never changes the result; below 1 means 1 */
-  cubinet_scales a_scales; /* FP8 alone */
+  int64_t expected_m;      /* selects the kernel, never changes the result; below 1 means 1 */
+  cubinet_scales a_scales; /* FP8 only */
   cubinet_scales b_scales;
-  void* workspace; /* FP8 with row-major a_scales alone */
+  void* workspace; /* FP8 with row-major a_scales only */
   int64_t workspace_bytes;
 } cubinet_masked_args;
 #define CUBINET_MASKED_ARGS_INIT \
   { sizeof(cubinet_masked_args), NULL, NULL, NULL, NULL, 0, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
 
-/* What a start or a preparation did; cubinet.hpp: StartReport. `warning` and `compilers` are never NULL and live
- * until this thread's next call of a function that answers a status. */
+/* What a start or a preparation did; cubinet.hpp: StartReport. `warning` and `compilers` are never NULL. They are valid
+ * until this thread's next call of a function that returns a status. */
 typedef struct cubinet_start_report {
   size_t size;
   int64_t loaded;
@@ -163,7 +167,7 @@ typedef struct cubinet_start_report {
 #define CUBINET_START_REPORT_INIT \
   { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL, NULL }
 
-/* cubinet.hpp: BackgroundReport. `last_failure` as `warning` above. */
+/* cubinet.hpp: BackgroundReport. `last_failure` is valid as long as `warning` above. */
 typedef struct cubinet_background_report {
   size_t size;
   int64_t pending;
@@ -174,35 +178,37 @@ typedef struct cubinet_background_report {
 #define CUBINET_BACKGROUND_REPORT_INIT \
   { sizeof(cubinet_background_report), 0, 0, 0, NULL }
 
-/* What to plan for: a model's config.json, or problems (whose own m_first and m_last do not count), or the generic
- * kernels alone; more than one of the three is refused, and so is what applies to another of them. As the options of
- * the command `cubinet plan`. */
+/* What kernels are wanted for; request.hpp: Request. It names problems in one of four ways: `model` (or a launch
+ * command that names the model), `problems`, `recorded`, or `generic_only`. More than one of them is refused, and so is
+ * a field that has no meaning beside the chosen one. The options of the command `cubinet plan` are the same. */
 typedef struct cubinet_request {
   size_t size;
-  const char* model;               /* path of a config.json, or of its folder; NULL: none */
-  const cubinet_problem* problems; /* problem_count of them */
+  const char* model;               /* path of a config.json, or of its folder; NULL: no model */
+  const cubinet_problem* problems; /* problem_count of them; m_first and m_last below count, and not their own */
   size_t problem_count;
-  int64_t expert_parallel; /* with a model: ranks over which its experts are dealt */
-  int64_t tensor_parallel; /* and over which each expert's width is split */
-  const char* dtype;       /* with a model: "bf16", "fp8" or "bf16,fp8"; NULL: what its weights are */
-  const char* layout;      /* with a model: "contiguous", "masked" or "contiguous,masked"; NULL: both */
+  int64_t expert_parallel; /* with a model: ranks over which its experts are distributed */
+  int64_t tensor_parallel; /* with a model: ranks over which each expert's width is split */
+  const char* dtype;  /* with a model or generic_only: "bf16", "fp8" or "bf16,fp8"; NULL: as the model's experts are
+                         stored, and both for generic_only */
+  const char* layout; /* with a model or generic_only: "contiguous", "masked" or "contiguous,masked"; NULL: those that
+                         the launch command uses, else both */
   int64_t m_first;
   int64_t m_last;
   const char* arch;          /* NULL: "sm_90a" */
-  int32_t generic_only;      /* no model and no problems: the kernels with N and K at run time, of dtype and layout */
-  int32_t no_generic;        /* leave these out */
-  int64_t redundant_experts; /* with a model: further copies of experts over all ranks, dealt with the model's */
-  /* An engine's launch command as it is, of which at most one is given. It says how the experts are divided, in the
-   * place of the ranks above, and names the model where none is given and it is a folder here. */
+  int32_t generic_only;      /* only the generic kernels (N and K are run-time values) */
+  int32_t no_generic;        /* no generic kernels */
+  int64_t redundant_experts; /* with a model: additional copies of experts that all ranks hold together */
+  /* In place of the three numbers: a server's launch command, of which at most one is given. It also gives the model,
+   * where `model` is NULL and the command names a folder that exists here. */
   const char* sglang; /* "python -m sglang.launch_server --model-path ... --tp 8 --ep 8"; NULL: none */
   const char* vllm;   /* "vllm serve ... -tp 8 --enable-expert-parallel"; NULL: none */
-  /* No model and no problems: what engines asked for, each problem with its own dtype, layout and M. It was recorded in
-   * recorded_from, a cabinet or a file of `cubinet cache problems --json`; NULL: in the cabinet of the options. */
+  /* The problems that engines recorded, each with its own dtype, layout and range of M: in recorded_from, a cabinet's
+   * root or a file written by `cubinet cache problems --json`; NULL: in the cabinet of the options. */
   int32_t recorded;
   const char* recorded_from;
 } cubinet_request;
 #define CUBINET_REQUEST_INIT \
-  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, 16777216, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
+  { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, CUBINET_LARGEST_M, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
 
 /* The problems that a request names, and what a start prepared for them. The library fills it in, the caller gives it
  * to cubinet_problem_set_clear(). Of each array, elements with the same index belong together. */
@@ -218,16 +224,17 @@ typedef struct cubinet_problem_set {
 #define CUBINET_PROBLEM_SET_INIT \
   { sizeof(cubinet_problem_set), sizeof(cubinet_problem), 0, NULL, NULL, NULL, NULL }
 
-/* How far a warmup is: called after each kernel, from one thread at a time, never once cubinet_warmup has returned. An
- * answer other than 0 ends it as SIGINT ends the command: kernels in work are finished, no further one is begun. Where
- * all is known to be there it is called once, with done equal to total. */
+/* Progress of a warmup: called after each kernel, by one thread at a time, and never after cubinet_warmup has returned.
+ * `phase` is "compiling" or "executing". To return anything but 0 ends the warmup: kernels that are being compiled or
+ * executed are finished, and no further one is begun. Where the cabinet is known to be complete, it is called once,
+ * with `done` equal to `total`. */
 typedef int (*cubinet_progress)(void* user, const char* phase, int64_t done, int64_t total);
 
-/* strict and memory_budget are refused where execute is 0. */
+/* strict and memory_budget are refused if execute is 0. */
 typedef struct cubinet_warmup_options {
   size_t size;
-  int32_t execute;           /* run each kernel on the options' device afterwards, checked against a reference */
-  int32_t strict;            /* what could not be executed makes the warmup incomplete */
+  int32_t execute; /* run each kernel on the options' device afterwards, and compare its result with a reference */
+  int32_t strict;  /* kernels that could not be executed make the warmup incomplete */
   int64_t memory_budget;     /* bytes of device memory; 0: half of what is free */
   cubinet_progress progress; /* NULL: none */
   void* user;
@@ -235,15 +242,15 @@ typedef struct cubinet_warmup_options {
 #define CUBINET_WARMUP_OPTIONS_INIT \
   { sizeof(cubinet_warmup_options), 0, 0, 0, NULL, NULL }
 
-/* Figures of a cabinet, as `cubinet cache stats` prints them. -1: not known, as the index could not be read. */
+/* Figures of a cabinet, as `cubinet cache stats` prints them. -1: unknown, because the index could not be read. */
 typedef struct cubinet_cache_figures {
   size_t size;
   int64_t entries;
   int64_t bytes;
-  int64_t quarantined; /* damaged files that were set aside */
-  int64_t hits;        /* look-ups, of all processes since the cabinet was made */
+  int64_t quarantined; /* damaged files in the quarantine folder */
+  int64_t hits;        /* look-ups of all processes since the cabinet was created; likewise the others below */
   int64_t misses;
-  int64_t evicted_misses; /* misses of what was evicted */
+  int64_t evicted_misses; /* misses of evicted entries */
   int64_t compiles;
   int64_t damage;
   int64_t evictions;
@@ -254,34 +261,36 @@ typedef struct cubinet_cache_figures {
 /* "0.1.0" */
 CUBINET_API const char* cubinet_version(void);
 
-/* Of this thread's last call that failed: one line, and longer material such as a compiler's log. Never NULL; "" when
- * none failed. Each lives until this thread's next call of a function that answers a status. */
+/* The error of this thread's last call that failed: one line, and longer text such as a compiler's log. Never NULL; ""
+ * if no call failed. Each is valid until this thread's next call of a function that returns a status. */
 CUBINET_API const char* cubinet_last_error(void);
 CUBINET_API const char* cubinet_last_error_detail(void);
 
-/* "invalid_argument", the name in C++'s ErrorCode; "unknown" for a number that is none. */
+/* "invalid_argument": the name in C++'s ErrorCode, or "ok", "incomplete", "internal"; "unknown" for any other number.
+ */
 CUBINET_API const char* cubinet_status_name(cubinet_status status);
 
-/* The plan of a request as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC, and
- * nothing of it depends on them. `options` (NULL: the environment's) are checked, and name the cabinet of `recorded`.
- * *json is the caller's, to be given to cubinet_free(). */
+/* The plan of a request, as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC, and does
+ * not depend on them. `options` (NULL: the environment's) are checked; of them only cache_root is used, and only by
+ * `recorded`. The caller frees *json with cubinet_free(). */
 CUBINET_API cubinet_status cubinet_plan(const cubinet_options* options, const cubinet_request* request, char** json);
 
-/* Compiles every kernel of the request that the cabinet of `options` (NULL: the environment's) lacks, and executes them
- * on request: what `cubinet warmup` does, and where *json is set, the object that it prints with --json, also with
- * CUBINET_INCOMPLETE: compilers' logs stand there. Needs no device but to execute. `warmup` and `json` may be NULL.
- * *json as above. The process's signals and their handlers are left alone. */
+/* Does what `cubinet warmup` does: compiles every kernel of the request's plan that the cabinet of `options` (NULL: the
+ * environment's) lacks, and executes the kernels if `warmup` says so. Only that needs a device. With CUBINET_OK and
+ * CUBINET_INCOMPLETE, *json is the report that the command prints with --json, with the compilers' logs; the caller
+ * frees it with cubinet_free(). `warmup` and `json` may be NULL. The process's signals and their handlers are left
+ * alone. */
 CUBINET_API cubinet_status cubinet_warmup(const cubinet_options* options, const cubinet_request* request,
                                           const cubinet_warmup_options* warmup, char** json);
 
-/* For what this library gave as char**; NULL is none. */
+/* Frees a text that this library returned through a char**. NULL is allowed. */
 CUBINET_API void cubinet_free(char* text);
 
-/* Opens cabinet and device; cubinet.hpp: Service::open. `options` NULL: what the environment says. */
+/* Opens cabinet and device; cubinet.hpp: Service::open. `options` NULL: the environment's. */
 CUBINET_API cubinet_status cubinet_open(const cubinet_options* options, cubinet_service** service);
-CUBINET_API void cubinet_close(cubinet_service* service); /* NULL is none */
+CUBINET_API void cubinet_close(cubinet_service* service); /* NULL is allowed */
 
-/* The call for an engine's start; cubinet.hpp: start. `gemms` takes `count` handles, in the order of the problems.
+/* The call for an engine's start; cubinet.hpp: start. Writes `count` handles to `gemms`, in the order of the problems.
  * `report` may be NULL. */
 CUBINET_API cubinet_status cubinet_start(const cubinet_options* options, const cubinet_problem* problems, size_t count,
                                          cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report);
@@ -304,11 +313,11 @@ CUBINET_API void cubinet_problem_set_clear(cubinet_problem_set* set);
 /* cubinet_start() for a service that is open; cubinet.hpp: Service::prepare. */
 CUBINET_API cubinet_status cubinet_prepare(cubinet_service* service, const cubinet_problem* problems, size_t count,
                                            cubinet_gemm** gemms, cubinet_start_report* report);
-CUBINET_API void cubinet_gemm_release(cubinet_gemm* gemm); /* NULL is none */
+CUBINET_API void cubinet_gemm_release(cubinet_gemm* gemm); /* NULL is allowed */
 
-/* Launches on `stream`, a CUstream or cudaStream_t, NULL for the default stream. Asynchronous; within the prepared
- * range no lock, no allocation, and it may be captured. cubinet.hpp: GroupedGemm::launch. CUBINET_INVALID_ARGUMENT,
- * too, where the gemm is of another family. */
+/* Launches on `stream`, a CUstream or cudaStream_t, NULL for the default stream; cubinet.hpp: GroupedGemm::launch. A
+ * launch is asynchronous. With an M of the prepared range it takes no lock, allocates nothing and may be captured. Also
+ * CUBINET_INVALID_ARGUMENT: the gemm has another type or layout than the function. */
 CUBINET_API cubinet_status cubinet_launch_bf16_grouped_contiguous(const cubinet_gemm* gemm,
                                                                   const cubinet_contiguous_args* args, void* stream);
 CUBINET_API cubinet_status cubinet_launch_bf16_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
@@ -326,27 +335,27 @@ CUBINET_API int32_t cubinet_is_capturing(void* stream);
 /* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_labels. */
 CUBINET_API cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m);
 
-/* scales.hpp: scale_workspace_bytes; groups 1 for the contiguous layout. -1 for negative sizes, and for a number of
- * bytes beyond 64 bits. */
+/* scales.hpp: scale_workspace_bytes. `groups` is 1 for the contiguous layout. -1: a size is negative, or the number of
+ * bytes exceeds 64 bits. */
 CUBINET_API int64_t cubinet_scale_workspace_bytes(int64_t groups, int64_t m, int64_t k);
-/* Rows at which segments of the contiguous layout start; problem.hpp. */
+/* In the contiguous layout each group starts at a multiple of this many rows; problem.hpp. */
 CUBINET_API int32_t cubinet_contiguous_alignment(void);
 
-/* cubinet.hpp: Service::background and wait_for_background (*done 0: kernels are still being made). */
+/* cubinet.hpp: Service::background and Service::wait_for_background. *done is 0 if some kernels are still pending. */
 CUBINET_API cubinet_status cubinet_background(const cubinet_service* service, cubinet_background_report* report);
 CUBINET_API cubinet_status cubinet_wait_for_background(const cubinet_service* service, double seconds, int32_t* done);
 
 /* From BF16 to FP8; cubinet.hpp: Quantizer. */
 CUBINET_API cubinet_status cubinet_prepare_quantizer(cubinet_service* service, cubinet_quantizer** quantizer);
-CUBINET_API void cubinet_quantizer_release(cubinet_quantizer* quantizer); /* NULL is none */
+CUBINET_API void cubinet_quantizer_release(cubinet_quantizer* quantizer); /* NULL is allowed */
 CUBINET_API cubinet_status cubinet_quantize_rows(const cubinet_quantizer* quantizer, const void* x, int64_t rows,
                                                  int64_t k, void* q, const cubinet_scales* scales, void* stream);
 CUBINET_API cubinet_status cubinet_quantize_weights(const cubinet_quantizer* quantizer, const void* w, int64_t groups,
                                                     int64_t n, int64_t k, void* q, const cubinet_scales* scales,
                                                     void* stream);
 
-/* Figures of the options' cabinet (NULL: the environment's). Opens nothing else, and makes no cabinet where there is
- * none: CUBINET_NOT_FOUND. */
+/* Figures of the cabinet of `options` (NULL: the environment's). Needs no device. Creates no cabinet: CUBINET_NOT_FOUND
+ * where there is none. */
 CUBINET_API cubinet_status cubinet_cache_stats(const cubinet_options* options, cubinet_cache_figures* figures);
 
 #ifdef __cplusplus

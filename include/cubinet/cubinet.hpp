@@ -4,8 +4,8 @@
 //   auto engine = cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 16384}}});
 //   engine.value().gemms[0].launch(cubinet::MaskedArguments{...}, stream);
 //
-// The library never prints, exits or reads the environment, except in ServiceOptions::from_environment(). What answers
-// with a Result or a Status throws nothing: want of memory is out_of_memory.
+// The library never prints, never ends the process and reads the environment in ServiceOptions::from_environment()
+// alone. A function that returns a Result or a Status throws nothing; out_of_memory is an error like any other.
 #pragma once
 
 #include <cstdint>
@@ -22,54 +22,61 @@
 
 namespace cubinet {
 
-// What happens when a kernel is asked for that no layer of the cabinet holds. A kernel that one holds is loaded in
-// every case.
-//   compile   it is compiled, and whoever asked waits: prepare(), or a launch for an M outside the prepared range
-//   fallback  nobody waits: another kernel of the problem stands in, or else the generic one of its type and layout,
-//             which every warmed root holds; the right one is compiled by a thread of its own and taken from then on.
-//             Results are right either way. Where nothing can stand in it is as with `compile`
-//   error     not_prepared, which names the kernel's key and the command that warms it
+// What happens on a miss: a kernel is needed that neither the cabinet nor a layer holds. A kernel that one of them
+// holds is always loaded.
+//   compile   Compile it. The caller waits: prepare(), or a launch with an M outside the prepared range.
+//   fallback  Do not wait. Another loaded kernel of the problem stands in, or else the generic kernel of its type and
+//             layout, which every warmed cabinet holds. A thread compiles the selected kernel, and later launches use
+//             it. Results are correct in both cases. Where nothing can stand in, this is `compile`.
+//   error     Return not_prepared. The message names the kernel's key and the command that warms it.
 enum class MissPolicy : std::uint8_t { compile, fallback, error };
 
 struct CUBINET_API ServiceOptions {
-  std::string cache_root;                  // the cabinet's folder; created when missing; empty: no cabinet
-  std::vector<std::string> layers;         // further roots, or bundles of entries (`cubinet cache export`), searched
-                                           // in this order after cache_root, never written
-  std::vector<std::string> nvrtc_folders;  // searched for libnvrtc before the built-in places, with lib64/ and lib/
-  int device = 0;                          // CUDA device ordinal
-  int jobs = 0;  // compile threads; 0: the cores this process may use, fewer where memory is short, or none
+  // The cabinet's root. It is created when it is missing. Empty: no cabinet.
+  std::string cache_root;
+  // Further roots, or bundles (`cubinet cache export`). They are searched in this order after cache_root, and never
+  // written.
+  std::vector<std::string> layers;
+  // Folders that are searched for libnvrtc before the built-in places, each with its lib64/ and lib/.
+  std::vector<std::string> nvrtc_folders;
+  int device = 0;  // CUDA device ordinal
+  int jobs = 0;    // compilations at once. 0: one per core that this process may use, fewer where memory is short
   MissPolicy miss = MissPolicy::compile;
-  // How large cache_root may grow: who brings it over a limit evicts what was used least recently, and nothing that is
-  // pinned or that a running engine has loaded. Empty: "4GiB" and "100000"; "none" or "0": no limit. A text that is
-  // neither is told in the start's warning, and the default holds.
+  // The limits of cache_root. A write that exceeds one evicts the least recently used entries, except those that are
+  // pinned or that a running engine has loaded. Empty: "4GiB" and "100000". "none" or "0": no limit. With any other
+  // text that is not a size or a number, the default holds and the start's warning says so.
   std::string cache_max_size;
   std::string cache_max_entries;
-  // Copy what only a layer holds into cache_root when it is loaded, so that it outlives the layer.
+  // When a kernel is loaded that only a layer holds, copy it into cache_root, so that it outlives the layer.
   bool promote = false;
-  std::string bundle_key;  // file of an Ed25519 public key (PEM): bundles among the layers that are not signed with its
-                           // private part are left out, with a warning; empty: none need be
+  // File with an Ed25519 public key (PEM). A bundle among the layers that is not signed with the matching private key
+  // is left out, with a warning. Empty: bundles need no signature.
+  std::string bundle_key;
 
-  // Reads CUBINET_CACHE_DIR, XDG_CACHE_HOME, HOME (in this order for cache_root: the variable itself,
-  // XDG_CACHE_HOME/cubinet, HOME/.cache/cubinet; a relative XDG_CACHE_HOME or HOME counts as unset),
-  // CUBINET_CACHE_PATH (layers, separated by colons), CUBINET_BUNDLE_KEY (bundle_key), CUBINET_CACHE_MAX_SIZE,
-  // CUBINET_CACHE_MAX_ENTRIES, CUBINET_CACHE_PROMOTE ("1": promote), CUBINET_NVRTC_DIR and CUDA_HOME (nvrtc_folders).
-  // The last layer is share/cubinet/kernels of the prefix that this library is installed under, if that is there.
+  // The options that the environment gives:
+  //   cache_root     CUBINET_CACHE_DIR, else XDG_CACHE_HOME/cubinet, else HOME/.cache/cubinet; a relative
+  //   XDG_CACHE_HOME
+  //                  or HOME counts as unset
+  //   layers         CUBINET_CACHE_PATH, separated by colons; then share/cubinet/kernels of the prefix under which this
+  //                  library is installed, if it exists
+  //   nvrtc_folders  CUBINET_NVRTC_DIR, CUDA_HOME
+  //   others         CUBINET_CACHE_MAX_SIZE, CUBINET_CACHE_MAX_ENTRIES, CUBINET_BUNDLE_KEY, CUBINET_CACHE_PROMOTE ("1")
   static CUBINET_API ServiceOptions from_environment();
 };
 
-// Device memory that a caller lends to a launch, apart from all of its operands. Not to be touched, nor lent to a
-// launch on another stream, until the launch has run.
+// Device memory that a caller lends to a launch. It must not overlap the operands. Until the launch has run, nothing
+// else may use it, and no launch on another stream may get it.
 struct ScaleWorkspace {
   void* data = nullptr;    // 16-byte aligned
   std::int64_t bytes = 0;  // at least scale_workspace_bytes(1, m, K), or (groups, capacity, K)
 };
 
-// Operands of one contiguous grouped GEMM. All pointers are device pointers; a, b and d 16-byte aligned. Type is that
-// of the problem: bf16, or e4m3 with scales (cubinet/scales.hpp).
+// Operands of one grouped GEMM of the contiguous layout. All pointers are device pointers; a, b and d are 16-byte
+// aligned. "Type" is the problem's: bf16, or e4m3 with scales (cubinet/scales.hpp).
 struct ContiguousArguments {
   const void* a = nullptr;                  // Type (m, K)
   const void* b = nullptr;                  // Type (groups, N, K)
-  void* d = nullptr;                        // bf16 (m, N); rows labelled -1 are not written
+  void* d = nullptr;                        // bf16 (m, N); padding rows are not written
   const std::int32_t* m_indices = nullptr;  // (m): group of each row, -1 for padding; see Layout::contiguous
   std::int64_t m = 0;                       // 0 launches nothing
   ScaleTensor a_scales{};                   // FP8 only: (m, K / 128), in either layout
@@ -77,40 +84,44 @@ struct ContiguousArguments {
   ScaleWorkspace workspace{};               // FP8 with row-major a_scales only
 };
 
-// Operands of one masked grouped GEMM, likewise.
+// Operands of one grouped GEMM of the masked layout. All pointers as above.
 struct MaskedArguments {
   const void* a = nullptr;                 // Type (groups, capacity, K)
   const void* b = nullptr;                 // Type (groups, N, K)
   void* d = nullptr;                       // bf16 (groups, capacity, N); rows >= masked_m[g] are not written
   const std::int32_t* masked_m = nullptr;  // (groups), read on the device
   std::int64_t capacity = 0;               // >= 1; 0 launches nothing
-  std::int64_t expected_m = 0;             // host hint: tunes, never changes the result; below 1 means 1
+  std::int64_t expected_m = 0;             // selects the kernel, never changes the result; below 1 means 1
   ScaleTensor a_scales{};                  // FP8 only: (groups, capacity, K / 128), in either layout
   ScaleTensor b_scales{};                  // FP8 only: (groups, scale_blocks(N), K / 128)
   ScaleWorkspace workspace{};              // FP8 with row-major a_scales only
 };
 
-// A prepared problem on one device: its kernels are loaded. A cheap value (shared state); copies may be used from
-// several threads at once. A launch within the prepared range takes no lock, allocates nothing and looks nothing up by
-// string. `stream` is a CUstream / cudaStream_t as void*, nullptr for the default stream; the
-// launch is asynchronous on it and may be captured into a CUDA graph.
+// A prepared problem on one device: its kernels are loaded. Copies share their state and are cheap. Thread-safe.
+// A launch with an M of the prepared range takes no lock, allocates nothing and looks nothing up by string. `stream` is
+// a CUstream or cudaStream_t, nullptr for the default stream. A launch is asynchronous, and may be captured into a CUDA
+// graph.
 class CUBINET_API GroupedGemm {
  public:
-  // Errors: invalid_argument (wrong layout, null or misaligned pointer, a size that is negative or gives A 2^31 rows,
-  // scales of another shape, stride or type than the problem's, which are named beside what was expected, a workspace
-  // that is needed and missing, too small or over a_scales), unsupported (UE8M0 scales), driver_failed.
-  // Contiguous with m outside the prepared range: a kernel that is not loaded yet is loaded first, or made, as the
-  // MissPolicy says; the errors are then also not_prepared and those of prepare(), and `capturing`, before anything is
-  // done that would spoil the capture. Masked: expected_m is clamped into the range, and never an error.
+  // Errors:
+  //   invalid_argument  another layout than the problem's; a pointer that is null or misaligned; a size that is
+  //   negative
+  //                     or gives A 2^31 rows; scales of another shape, stride or type than the problem needs (the
+  //                     message tells both); a workspace that is needed and missing, too small, or overlaps a_scales
+  //   unsupported       UE8M0 scales
+  //   driver_failed
+  // Contiguous layout with m outside the prepared range: a kernel that is not loaded is loaded or made first, as the
+  // MissPolicy says. Then the errors of prepare() are possible, not_prepared, and `capturing`, which is returned before
+  // anything is done that would break the capture. Masked layout: expected_m is clamped into the prepared range.
   Status launch(const ContiguousArguments& arguments, void* stream) const;
   Status launch(const MaskedArguments& arguments, void* stream) const;
 
   [[nodiscard]] const Problem& problem() const noexcept;
 
-  // Reads the m labels at `m_indices` back from the device and checks what `launch` relies on: every label is -1 or a
-  // group, and the labels other than -1 agree within each aligned block of contiguous_alignment() rows. The error names
-  // the first bad row. A debugging call: it waits for the device, and must not be made while a stream is captured.
-  // Errors: invalid_argument, driver_failed.
+  // For debugging: copies the m values at `m_indices` from the device and checks what a launch relies on. Each value is
+  // -1 or a group, and within each aligned block of contiguous_alignment() rows all values other than -1 are the same.
+  // Waits for the device; must not be called while a stream is captured. Errors: invalid_argument, which names the
+  // first bad row; driver_failed.
   Status check_labels(const std::int32_t* m_indices, std::int64_t m) const;
 
  private:
@@ -120,22 +131,22 @@ class CUBINET_API GroupedGemm {
   std::shared_ptr<const State> state_;
 };
 
-// Quantises BF16 tensors to FP8 on one device. A cheap value, like GroupedGemm, with the same promises: a launch takes
-// no lock, allocates nothing, is asynchronous on `stream` and may be captured.
+// Quantizes BF16 tensors to FP8 on one device. Copies are cheap. Thread-safe. A launch takes no lock, allocates
+// nothing, is asynchronous on `stream` and may be captured. In each block of elements that share a scale:
 //   scale = max(amax, 1e-10) / 448,  q = e4m3(clamp(x / scale, -448, 448)), rounded to nearest even
-// A NaN stays one and leaves the scale to the others; an infinity makes its block NaN once it is multiplied by its
-// scale. All pointers are device pointers, those to BF16 and FP8 16-byte aligned. K is a multiple of 128.
+// NaN propagates and is ignored in amax. An infinity makes its block NaN when the block is multiplied by its scale. All
+// pointers are device pointers; those to BF16 and FP8 are 16-byte aligned. K is a multiple of 128.
 class CUBINET_API Quantizer {
  public:
-  // x (rows, k) bf16 to q (rows, k), with a scale per row and 128 of K. `scales` says where and in which of the two
-  // layouts they are written: rank 2 with shape (rows, k / 128), or rank 3 with shape (groups, rows / groups, k / 128).
-  // Padding between the columns of the column-major layout is not written. Errors: invalid_argument, unsupported,
+  // x (rows, k) bf16 to q (rows, k), with one scale per row and 128 of K. `scales` tells where they are written, in
+  // either layout: rank 2 with shape (rows, k / 128), or rank 3 with shape (groups, rows / groups, k / 128). Padding
+  // between the columns of the column-major layout is not written. Errors: invalid_argument, unsupported,
   // driver_failed.
   Status quantize_rows(const void* x, std::int64_t rows, std::int64_t k, void* q, const ScaleTensor& scales,
                        void* stream) const;
 
-  // w (groups, n, k) bf16 to q (groups, n, k), with a scale per 128 x 128 block of (n, k). `scales` as weight_scales()
-  // describes them. Errors: invalid_argument, unsupported, driver_failed.
+  // w (groups, n, k) bf16 to q (groups, n, k), with one scale per 128 x 128 block of (n, k). `scales` is as from
+  // weight_scales(). Errors: invalid_argument, unsupported, driver_failed.
   Status quantize_weights(const void* w, std::int64_t groups, std::int64_t n, std::int64_t k, void* q,
                           const ScaleTensor& scales, void* stream) const;
 
@@ -146,63 +157,67 @@ class CUBINET_API Quantizer {
   std::shared_ptr<const State> state_;
 };
 
-// What prepare() did, for logs.
+// What the preparation of one problem did, for logs.
 struct PrepareReport {
-  std::int64_t found = 0;     // kernels that the cabinet held, or that this service had loaded before
-  std::int64_t compiled = 0;  // kernels compiled now
+  std::int64_t found = 0;     // kernels that the cabinet or a layer held, or that were loaded before
+  std::int64_t compiled = 0;  // kernels that were compiled
   double milliseconds = 0;
-  std::string warning;  // why the cabinet was not used, or new kernels were not stored; empty otherwise
+  std::string warning;  // as in StartReport
 };
 
-// What a start did, for logs.
+// What a start or a preparation did, for logs.
 struct StartReport {
-  std::int64_t loaded = 0;    // kernels on the device now
-  std::int64_t missing = 0;   // of all, those that no layer held: the coverage is whole when it is 0
-  std::int64_t compiled = 0;  // of `missing`, those that were compiled; the others are being made in the background
-  double milliseconds = 0;    // for finding, compiling and loading; of start(), all but the device's context as well
-  std::string warning;    // why a layer was not used, or new kernels were not stored; kernels of compilers that this
-                          // build was not tested with, or that the driver does not load; empty otherwise
-  std::string compilers;  // what made the loaded kernels: "NVRTC 13.0.88", each with its kernels where it is several
+  std::int64_t loaded = 0;    // kernels of the problems that are on the device now
+  std::int64_t missing = 0;   // kernels that neither the cabinet nor a layer held; 0: everything was warm
+  std::int64_t compiled = 0;  // of `missing`: compiled before the return; the others are compiled in the background
+  // Time to find, compile and load. For start(): the whole call except for getting the device's context.
+  double milliseconds = 0;
+  // Empty, or: why the cabinet or a layer was not used, why new kernels were not stored, and which kernels were made by
+  // a compiler that this build was not tested with, or that the driver does not load.
+  std::string warning;
+  std::string
+      compilers;  // what made the loaded kernels: "NVRTC 13.0.88"; with the number of kernels if there are several
 };
 
-// Kernels that were missed under MissPolicy::fallback and are made in the background.
+// Kernels that are compiled in the background after a miss under MissPolicy::fallback.
 struct BackgroundReport {
   std::int64_t pending = 0;
-  std::int64_t ready = 0;   // taken by launches from now on
-  std::int64_t failed = 0;  // something keeps standing in for them; they are not tried again
-  std::string last_failure;
+  std::int64_t ready = 0;    // launches use them
+  std::int64_t failed = 0;   // their stand-ins stay; they are not tried again
+  std::string last_failure;  // why the last one failed; empty: none did
 };
 
 struct Started;
 
-// Cabinet, compiler and device of one process; a process may have several, of one device or of many. Thread-safe.
-// Loaded kernels live until the service and every GroupedGemm and Quantizer made by it are gone.
+// Cabinet, compiler and device of one process. A process may have several services, on one device or on many.
+// Thread-safe. Loaded kernels live until the service and every GroupedGemm and Quantizer that it made are destroyed.
 class CUBINET_API Service {
  public:
-  // Opens the cabinet and the driver, and retains the device's primary context. NVRTC is opened only
-  // when something has to be compiled. A cabinet that cannot be used is no error: kernels are then compiled and not
-  // stored, and every PrepareReport says why. Errors: driver_missing, driver_failed.
+  // Opens the cabinet and the driver, and retains the device's primary context. NVRTC is opened only when something
+  // must be compiled. A cabinet that cannot be used is not an error: kernels are then compiled and not stored, and the
+  // warning of every report says why. Errors: driver_missing, driver_failed.
   static Result<Service> open(const ServiceOptions& options);
   Service(Service&&) noexcept;
   Service& operator=(Service&&) noexcept;
   ~Service();
 
-  // Every kernel that the problem can select for an M of `range`, and for FP8 those that bring scales into the other
-  // layout: found in the cabinet or made as the MissPolicy says, and loaded. Fails as a whole if one of them cannot be
-  // had. `report`, if given, is filled in on success. Errors: unsupported (the problem breaks a rule, which is named),
-  // invalid_argument (an empty range), wrong_device, compiler_missing, compile_failed, out_of_memory, not_prepared,
-  // driver_failed.
+  // Loads every kernel that the problem can select for an M of `range`, and its companion kernels. Missing ones are
+  // treated as the MissPolicy says. Fails as a whole if one of them is not to be had. `report`, if given, is written on
+  // success. Errors: unsupported (names the rule that the problem breaks), invalid_argument (an empty range),
+  // wrong_device, compiler_missing, compile_failed, out_of_memory, not_prepared, driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
 
-  // The same for several problems at once, in their order: what is missing is compiled in parallel.
+  // The same for several problems, whose missing kernels are compiled in parallel. One GroupedGemm for each problem, in
+  // their order.
   Result<std::vector<GroupedGemm>> prepare(const std::vector<ProblemRange>& problems, StartReport* report = nullptr);
 
-  // What the background is at, and a wait for it, at most `seconds`: false when kernels are still being made. A launch
-  // that is captured into a graph keeps the kernel it had then.
+  // The state of the kernels that are compiled in the background. A launch that was captured into a graph keeps the
+  // kernel that it had at its capture.
   [[nodiscard]] BackgroundReport background() const;
+  // Waits until none is pending, at most `seconds`. false: some still are.
   bool wait_for_background(double seconds) const;
 
-  // The quantiser, from the same cabinet: a plan of FP8 problems holds it. Errors as for prepare().
+  // Loads the quantization kernel, which every plan of FP8 problems holds. Errors as for prepare().
   Result<Quantizer> prepare_quantizer(PrepareReport* report = nullptr);
 
  private:

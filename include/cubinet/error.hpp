@@ -1,32 +1,32 @@
-// The one error vocabulary of Cubinet: every operation that may fail for a reason outside the
-// caller's code reports one of these. No third-party header is needed to read it.
+// The errors of Cubinet. No third-party header is needed to read it.
 #pragma once
 
 #include <string>
 
 namespace cubinet {
 
-// What kind of thing went wrong; stable, so that callers may branch on it.
+// The kind of an error. The codes are stable: callers may branch on them.
 enum class ErrorCode {
-  invalid_argument,  // the caller's input breaks a documented rule (bad JSON, negative M, ...)
-  unsupported,       // a legal request that these kernels do not take; the message names the rule
-  not_found,         // a file, an entry or a symbol that is not there
-  io,                // the operating system refused a file operation
-  cache_unusable,    // the cabinet's root cannot be used (foreign folder, unwritable, unknown format)
+  invalid_argument,  // the input breaks a documented rule (bad JSON, negative M, ...)
+  unsupported,       // a valid request that no kernel serves; the message names the rule
+  not_found,         // a file, an entry or a symbol does not exist
+  io,                // a file operation failed
+  cache_unusable,    // the cabinet's root cannot be used (a foreign folder, not writable, an unknown format)
   compiler_missing,  // NVRTC could not be opened
-  compile_failed,    // NVRTC refused the source; `detail` is its log
+  compile_failed,    // NVRTC reported errors; `detail` is its log
   driver_missing,    // libcuda could not be opened, or there is no device
-  wrong_device,      // a kernel that the device does not run: it is for another architecture, or for a newer driver
+  wrong_device,      // the device cannot run the kernel: it is for another architecture, or needs a newer driver
   driver_failed,     // a CUDA driver call failed
-  not_prepared,      // a kernel that is not ready, where nothing may be compiled; the message names its key, and the
-                     // command that warms it
-  capturing,         // a launch would have to load or compile a kernel while its stream is captured into a graph
-  no_room,           // io that the next write meets, too: a full or read-only disk, a quota, a limit, a cabinet gone
-  out_of_memory,     // the host has no memory for a compilation, or too little for one to begin
+  not_prepared,      // a kernel is missing and nothing may be compiled; the message names its key and the command
+                     // that warms it
+  capturing,         // a kernel would have to be loaded or compiled while the stream is captured into a graph
+  no_room,           // an io error that the next write would meet, too: a full or read-only disk, a quota, a limit, a
+                     // cabinet that was deleted
+  out_of_memory,     // the host is out of memory, or has too little for a compilation to begin
 };
 
-// An error as a value. `message` is one line for a person, names the thing that is wrong and,
-// where there is one, the mend; `detail` is longer material such as a compiler's log (may be empty).
+// An error as a value. `message` is one line for a person: it names what is wrong and, where possible, how to fix it.
+// `detail` is longer text such as a compiler's log; it may be empty.
 struct Error {
   ErrorCode code = ErrorCode::invalid_argument;
   std::string message;

@@ -1,4 +1,4 @@
-// CUBINET_API marks what libcubinet.so shows; everything else in it is hidden. C and C++.
+// CUBINET_API marks what libcubinet.so exports. Everything else in it is hidden. For C and C++.
 #pragma once
 
 #define CUBINET_API __attribute__((visibility("default")))

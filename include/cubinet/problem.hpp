@@ -1,24 +1,24 @@
-// The problem that a kernel serves: plain values, no CUDA.
+// What a grouped GEMM computes: plain values, no CUDA.
 #pragma once
 
 #include <cstdint>
 
 namespace cubinet {
 
-// How the rows of the activations are assigned to groups (experts).
-//   contiguous  A is (M, K), the groups' rows back to back in segments that start at multiples of
-//               contiguous_alignment(); m_indices (M) int32 names each row's group, -1 for padding.
-//   masked      A is (groups, capacity, K); masked_m (groups) int32 gives the valid rows of each.
+// How the rows of A are assigned to groups (experts).
+//   contiguous  A is (M, K). The rows of each group are one segment, which starts at a multiple of
+//               contiguous_alignment(). m_indices, int32 (M), is the group of each row, or -1 for a padding row.
+//   masked      A is (groups, capacity, K). masked_m, int32 (groups), is the number of valid rows of each group.
 enum class Layout : std::uint8_t { contiguous, masked };
 
-// Type of the operands. Accumulation is FP32 and the output BF16 in every case.
+// Type of the operands A and B. Accumulation is FP32 and D is BF16 in every case.
 //   bf16
-//   fp8   e4m3fn with FP32 scales: one per row and 128 of K for A, one per 128 x 128 block of (N, K) for B; see
-//         cubinet/scales.hpp. The product of each 128 of K is multiplied by both scales before it is accumulated.
+//   fp8   e4m3fn with FP32 scales (cubinet/scales.hpp): one per row and 128 of K for A, one per 128 x 128 block of
+//         (N, K) for B. The product over each 128 of K is multiplied by both scales before it is accumulated.
 enum class DataType : std::uint8_t { bf16, fp8 };
 
-// One grouped GEMM: D = A * B^T per group, with A (rows, K), B (groups, N, K), D (rows, N), all
-// row-major, so K is contiguous in both operands ("NT").
+// One grouped GEMM as one rank sees it: D = A * B^T for each group, with A (rows, K), B (groups, N, K), D (rows, N),
+// all row-major, so that K is contiguous in both operands ("NT").
 struct Problem {
   DataType data_type = DataType::bf16;
   Layout layout = Layout::contiguous;
@@ -29,8 +29,8 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-// An inclusive range of M. For the contiguous layout M counts all rows of A; for the masked layout
-// it is the number of rows expected per group (`expected_m`).
+// A range of M; both ends are included. In the contiguous layout M is the number of rows of A, in the masked layout the
+// number of rows expected per group (`expected_m`).
 struct MRange {
   std::int64_t first = 1;
   std::int64_t last = 1;
@@ -49,7 +49,7 @@ struct ProblemRange {
 // The largest M of a plan: more rows than any batch has. A larger M selects the same kernel as this one.
 constexpr std::int64_t largest_m() { return std::int64_t{1} << 24; }
 
-// Segments of the contiguous layout start at multiples of this many rows.
+// In the contiguous layout each group starts at a multiple of this many rows.
 constexpr std::int32_t contiguous_alignment() { return 128; }
 
 }  // namespace cubinet

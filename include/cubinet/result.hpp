@@ -1,5 +1,5 @@
-// Result<T>: a value or an Error, for the public interface only, so that no third-party header
-// appears in it (inside the library tl::expected is used, see util/expected.hpp).
+// Result<T>: a value or an Error. Only public headers use it, so that they need no third-party header; inside the
+// library it is Expected<T> (util/expected.hpp).
 #pragma once
 
 #include <stdexcept>
@@ -19,8 +19,8 @@ class [[nodiscard]] Result {
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
 
-  // The value. Throws std::logic_error carrying the error's message when there is none: asking for
-  // a value without looking at ok() first is a mistake in the program, not an outcome.
+  // The value. Throws std::logic_error with the error's message where there is none: to ask for a value without looking
+  // at ok() is a fault of the program.
   T& value() & { return require(), std::get<0>(state_); }
   const T& value() const& { return require(), std::get<0>(state_); }
   T&& value() && { return require(), std::get<0>(std::move(state_)); }

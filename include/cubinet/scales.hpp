@@ -1,7 +1,7 @@
 // The scales of FP8 operands: plain values, no CUDA.
 //
 // An FP8 operand is e4m3fn (largest finite value 448) with FP32 scales: value = q * scale. Activations have one scale
-// per row and 128 columns of K, weights one per block of 128 rows of N by 128 columns of K.
+// per row and 128 columns of K, weights have one per block of 128 rows of N and 128 columns of K.
 #pragma once
 
 #include <array>
@@ -12,26 +12,28 @@ namespace cubinet {
 // Columns of K, and for weights rows of N, that share a scale.
 constexpr std::int64_t scale_block() { return 128; }
 
-// Blocks of `size` elements, the last one perhaps not full.
+// The number of blocks of `size` elements; the last one may be partial.
 constexpr std::int64_t scale_blocks(std::int64_t size) { return (size + scale_block() - 1) / scale_block(); }
 
-// Rows of a column of scales as the kernels read them: a column starts at a multiple of 16 bytes.
+// The length of a column of `rows` scales in the column-major layout: each column starts at a multiple of 16 bytes.
 constexpr std::int64_t aligned_scale_rows(std::int64_t rows) { return (rows + 3) / 4 * 4; }
 
 enum class ScaleType : std::uint8_t {
   fp32,
-  ue8m0,  // exponents alone, four packed in an int32: of sm_100, refused on sm_90
+  ue8m0,  // exponents alone, four packed in an int32; for sm_100, refused on sm_90
 };
 
-// A tensor of scales in device memory, described as its owner knows it, so that a wrong one can be refused on the host.
-// Shape and strides count elements; the first `rank` entries are used. Strides of dimensions of size 1 do not matter.
+// A tensor of scales in device memory. A launch checks type, shape and strides on the host and refuses a tensor that
+// does not fit. Shape and strides count elements; the first `rank` entries are used. The stride of a dimension of size
+// 1 does not matter.
 //
-// Activations, with R = M (contiguous, rank 2: R, C) or R = capacity (masked, rank 3: groups, R, C) and C = K / 128, in
-// one of two layouts:
-//   column-major, aligned   (r, c) at c * aligned_scale_rows(R) + r; groups aligned_scale_rows(R) * C apart. What the
-//                           kernels read. Where R or C is 1, the two layouts are told apart by the stride of C.
-//   row-major               (r, c) at r * C + c; groups R * C apart. What a quantiser writes. A launch brings it into
-//                           the other layout first, in a workspace that the caller lends.
+// Activations: (R, C) in the contiguous layout, R = M; (groups, R, C) in the masked layout, R = capacity; C = K / 128.
+// They have one of two layouts:
+//   column-major, aligned  (r, c) is at c * aligned_scale_rows(R) + r; groups are aligned_scale_rows(R) * C apart. The
+//                          kernels read this one. Where R or C is 1, the stride of C tells the two layouts apart.
+//   row-major              (r, c) is at r * C + c; groups are R * C apart. Quantizers write this one. A launch
+//   transposes
+//                          it first, into the workspace that the caller lends.
 // Weights: rank 3, (groups, scale_blocks(N), K / 128), row-major.
 struct ScaleTensor {
   const void* data = nullptr;  // aligned to 16 bytes (row-major activations and weights: to 4)
@@ -41,7 +43,7 @@ struct ScaleTensor {
   std::array<std::int64_t, 3> strides{};
 };
 
-// Activation scales (m, k / 128), or with `groups` > 0 (groups, m, k / 128), in either layout.
+// Describes activation scales (m, k / 128), or with `groups` > 0 (groups, m, k / 128), in either layout.
 constexpr ScaleTensor column_major_scales(const float* data, std::int64_t m, std::int64_t k, std::int64_t groups = 0) {
   const std::int64_t blocks = scale_blocks(k), column = aligned_scale_rows(m);
   if (groups == 0) return {data, ScaleType::fp32, 2, {m, blocks, 0}, {1, column, 0}};
@@ -53,14 +55,14 @@ constexpr ScaleTensor row_major_scales(const float* data, std::int64_t m, std::i
   return {data, ScaleType::fp32, 3, {groups, m, blocks}, {m * blocks, blocks, 1}};
 }
 
-// Weight scales (groups, scale_blocks(n), k / 128).
+// Describes weight scales (groups, scale_blocks(n), k / 128).
 constexpr ScaleTensor weight_scales(const float* data, std::int64_t groups, std::int64_t n, std::int64_t k) {
   const std::int64_t rows = scale_blocks(n), blocks = scale_blocks(k);
   return {data, ScaleType::fp32, 3, {groups, rows, blocks}, {rows * blocks, blocks, 1}};
 }
 
-// Bytes of the workspace that a launch with row-major activation scales needs: they lie in it column-major, aligned.
-// `groups` is 1 for the contiguous layout. For sizes that a launch takes.
+// The bytes of workspace that a launch with row-major activation scales needs, for its column-major copy of them.
+// `groups` is 1 for the contiguous layout. Precondition: the sizes are valid for a launch.
 constexpr std::int64_t scale_workspace_bytes(std::int64_t groups, std::int64_t m, std::int64_t k) {
   return 4 * groups * aligned_scale_rows(m) * scale_blocks(k);
 }
