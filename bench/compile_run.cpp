@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ptxas.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 #include "warmup/campaign/runner.hpp"
 
 namespace cubinet::bench {

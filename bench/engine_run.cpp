@@ -11,7 +11,7 @@
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
 #include "jit/sm90/launch.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 #include "warmup/campaign/gpu_session.hpp"
 #include "warmup/execution/device_resources.hpp"
 

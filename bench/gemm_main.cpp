@@ -13,7 +13,7 @@
 
 #include "gemm_run.hpp"
 #include "outcome.hpp"
-#include "util/cores.hpp"
+#include "util/machine.hpp"
 
 namespace {
 

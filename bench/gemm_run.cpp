@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "jit/selector.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 
 namespace cubinet::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 
 extern char** environ;
 

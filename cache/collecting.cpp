@@ -5,7 +5,7 @@
 #include "cache/pins.hpp"
 #include "cache/quarantine.hpp"
 #include "cache/retention.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 #include "util/file_lock.hpp"
 
 namespace cubinet::cache {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::cache {

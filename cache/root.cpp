@@ -14,7 +14,7 @@
 #include "cache/own_folder.hpp"
 #include "cache/trust.hpp"
 #include "util/files.hpp"
-#include "util/giving_calls.hpp"
+#include "util/system_calls.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -195,7 +195,7 @@ std::unique_ptr<util::SystemCalls> calls_that_give(const fs::path& root, util::S
   struct stat folder {};
   const bool foreign = ::geteuid() == 0 && ::stat(root.c_str(), &folder) == 0 && folder.st_uid != 0;
   if (!foreign) return nullptr;
-  return std::make_unique<util::GivingCalls>(calls, folder.st_uid, folder.st_gid);
+  return std::make_unique<util::ChowningCalls>(calls, folder.st_uid, folder.st_gid);
 }
 
 std::string why_not_writable(const Layout& layout) {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "util/crypto_context.hpp"
+#include "util/digest.hpp"
 #include "util/files.hpp"
 
 namespace cubinet::cache {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cache/limits.hpp"
-#include "util/error_name.hpp"
+#include "util/expected.hpp"
 
 namespace cubinet::capi {
 namespace {
@@ -198,6 +198,6 @@ const char* cubinet_status_name(cubinet_status status) {
     case CUBINET_INTERNAL:
       return "internal";
     default:
-      return cubinet::util::code_name(static_cast<cubinet::ErrorCode>(status - 1)).data();
+      return cubinet::code_name(static_cast<cubinet::ErrorCode>(status - 1)).data();
   }
 }

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "jit/compile_messages.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
 #include "util/message_stream.hpp"
 
 namespace cubinet::jit {

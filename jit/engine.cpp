@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "jit/selector.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 
 namespace cubinet::jit {
 namespace {

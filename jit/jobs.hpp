@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "util/expected.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
 
 namespace cubinet::jit {
 

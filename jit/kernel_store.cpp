@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "jit/jobs.hpp"
-#include "util/cores.hpp"
-#include "util/parallel.hpp"
+#include "util/machine.hpp"
+#include "util/threads.hpp"
 
 namespace cubinet::jit {
 namespace {

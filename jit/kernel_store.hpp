@@ -24,9 +24,9 @@
 #include "jit/miss.hpp"
 #include "jit/provide.hpp"
 #include "jit/quantization_kernels.hpp"
-#include "util/background.hpp"
 #include "util/expected.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
+#include "util/threads.hpp"
 
 namespace cubinet::jit {
 

@@ -7,8 +7,8 @@
 #include "jit/nvrtc_log.hpp"
 #include "jit/nvrtc_search.hpp"
 #include "jit/worker_pool.hpp"
-#include "util/elapsed.hpp"
-#include "util/stack_thread.hpp"
+#include "util/clock.hpp"
+#include "util/threads.hpp"
 
 namespace cubinet::jit {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "jit/jobs.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
 
 namespace cubinet::jit {
 namespace {

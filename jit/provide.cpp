@@ -6,7 +6,6 @@
 
 #include "jit/accepted_compilers.hpp"
 #include "util/clock.hpp"
-#include "util/elapsed.hpp"
 
 namespace cubinet::jit {
 namespace {

@@ -8,7 +8,7 @@
 #include "jit/prepared_gemm.hpp"
 #include "jit/quantizer.hpp"
 #include "jit/service_parts.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 
 namespace cubinet {
 namespace {

@@ -10,7 +10,7 @@
 #include "tools/cache_help.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
-#include "util/error_name.hpp"
+#include "util/expected.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
@@ -143,7 +143,7 @@ int set_pins(const CacheOptions& options, const std::vector<std::string>& words,
     } else {
       report_error(set.error(), false, exit_failed);
       failures.push_back(
-          {{"key", key.hex()}, {"code", util::code_name(set.error().code)}, {"message", set.error().message}});
+          {{"key", key.hex()}, {"code", code_name(set.error().code)}, {"message", set.error().message}});
     }
   }
   const bool all = failures.empty();

@@ -13,7 +13,6 @@
 #include "tools/number.hpp"
 #include "tools/table.hpp"
 #include "util/clock.hpp"
-#include "util/duration.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {

@@ -12,7 +12,6 @@
 #include "tools/cache_help.hpp"
 #include "tools/table.hpp"
 #include "util/clock.hpp"
-#include "util/duration.hpp"
 #include "util/text.hpp"
 #include "warmup/planning/recorded_problems.hpp"
 

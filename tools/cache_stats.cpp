@@ -11,8 +11,8 @@
 #include "tools/cache_help.hpp"
 #include "tools/coverage_text.hpp"
 #include "tools/table.hpp"
+#include "util/json_text.hpp"
 #include "util/text.hpp"
-#include "util/utf8.hpp"
 #include "warmup/campaign/coverage.hpp"
 
 namespace cubinet::tools {

@@ -13,7 +13,7 @@
 
 #include "jit/compile_worker.hpp"
 #include "jit/compiler.hpp"
-#include "util/stack_thread.hpp"
+#include "util/threads.hpp"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "tools/signals.hpp"
 #include "tools/table.hpp"
 #include "tools/toolchain.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {

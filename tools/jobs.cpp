@@ -4,7 +4,7 @@
 
 #include "tools/number.hpp"
 #include "tools/output.hpp"
-#include "util/cores.hpp"
+#include "util/machine.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {

@@ -6,7 +6,7 @@
 
 #include "jit/jobs.hpp"
 #include "util/expected.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
 
 namespace cubinet::tools {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "util/error_name.hpp"
-#include "util/utf8.hpp"
+#include "util/expected.hpp"
+#include "util/json_text.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -78,7 +78,7 @@ int report_error(const Error& error, bool json, ExitCode exit_code) {
   log("cubinet: error: " + message + '\n');
   if (!error.detail.empty()) log(error.detail + (error.detail.back() == '\n' ? "" : "\n"));
   if (json) {
-    Json body{{"code", util::code_name(error.code)}, {"message", message}, {"detail", error.detail}};
+    Json body{{"code", code_name(error.code)}, {"message", message}, {"detail", error.detail}};
     print_object(Json{{"error", std::move(body)}});
   }
   return exit_code;

@@ -16,9 +16,9 @@
 
 #include "tools/progress_counts.hpp"
 #include "tools/progress_file.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 #include "util/system_calls.hpp"
-#include "util/ticker.hpp"
+#include "util/threads.hpp"
 
 namespace cubinet::tools {
 

@@ -16,7 +16,7 @@
 #include "tools/signals.hpp"
 #include "tools/toolchain.hpp"
 #include "tools/warmup_report.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
 #include "warmup/campaign/campaign.hpp"
 #include "warmup/campaign/campaign_json.hpp"
 

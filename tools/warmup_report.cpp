@@ -7,7 +7,7 @@
 #include "tools/execution.hpp"
 #include "tools/output.hpp"
 #include "tools/table.hpp"
-#include "util/error_name.hpp"
+#include "util/expected.hpp"
 
 namespace cubinet::tools {
 namespace {

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::size_t most_output = 16U << 10;
 
-// Not one of the three standard descriptors, which the actions below write over: a process may have closed its own.
+// Moves a descriptor above the three standard ones, which the actions below overwrite: this process may have closed its
+// own.
 File above_standard(int file) {
   File first(file, system_calls());
   if (file < 0 || file > STDERR_FILENO) return first;
@@ -47,7 +48,7 @@ Pair make_pipe() {
   return pair;
 }
 
-// What posix_spawn is to do with descriptors, signals and the session.
+// The descriptors, signals and session of the child, as posix_spawn takes them.
 class Setting {
  public:
   Setting(int input, int output) {
@@ -84,7 +85,7 @@ class Setting {
 
 int open_handle(pid_t process) { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
 
-// A process that reads nothing must not hold the one that writes.
+// A child that does not read must not block this process.
 void limit_sending(int socket) {
   const timeval patience{30, 0};
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
@@ -122,8 +123,8 @@ Received ChildProcess::receive(std::string& message, std::chrono::milliseconds p
   return waited == Received::message ? receive_message(socket_.get(), message, deadline) : waited;
 }
 
-// Until there is the begin of one. The handle tells its end where the socket does not: a fork of another thread at the
-// moment of the start has left the other end open in a third process.
+// Waits for the beginning of a message. The pidfd reports the child's end if the socket does not: a fork of another
+// thread during the start may have left the other end open in a third process.
 Received ChildProcess::wait_for_message(std::chrono::steady_clock::time_point deadline) {
   int output = output_.get();
   for (;;) {
@@ -144,7 +145,7 @@ bool ChildProcess::is_alive() const {
 
 bool ChildProcess::is_own() const { return owner_ == getpid(); }
 
-// Whether more may come.
+// Returns whether more output may follow.
 bool ChildProcess::read_output() {
   char bytes[4096];
   const ssize_t count = read(output_.get(), bytes, sizeof bytes);
@@ -161,8 +162,8 @@ std::string ChildProcess::take_output() {
   return std::exchange(collected_, {});
 }
 
-// It ends by itself, with exit code 0, when the socket is closed: a process that waits for all its children sees no
-// signal. One that does not look is killed.
+// The child ends by itself, with exit code 0, when the socket is closed, so that a process that waits for all its
+// children sees no signal. If it does not, it is killed.
 ChildProcess::End ChildProcess::end() {
   if (socket_) socket_.close();
   if (process_ < 0 || !is_own()) return {};
@@ -173,7 +174,7 @@ ChildProcess::End ChildProcess::end() {
   return reap();
 }
 
-// By the handle, since the number may be another child's by now, where this process has waited for all of them.
+// Uses the pidfd: the process id may belong to another child by now, if this process has waited for all of them.
 ChildProcess::End ChildProcess::reap() {
   constexpr auto by_handle = static_cast<idtype_t>(3);  // P_PIDFD
   siginfo_t info{};

@@ -1,4 +1,4 @@
-// A program that runs beside this one and answers messages.
+// A child process that answers messages.
 #pragma once
 
 #include <sys/types.h>
@@ -15,39 +15,38 @@
 
 namespace cubinet::util {
 
-// Its standard input is one end of a socket, and what it writes to standard output and standard error is collected. It
-// is in a session of its own, so that a terminal's signals do not reach it, with every signal blocked, and has no other
-// descriptor of this process. Ends with the object, and leaves no zombie; the process that started it may wait for its
-// children and ignore SIGCHLD as it likes. A child made by fork only closes what it inherited. For one thread at a
-// time.
+// Standard input of the child is one end of a socket; its standard output and standard error are collected. It starts
+// in its own session, so that a terminal's signals do not reach it, with all signals blocked, and inherits no other
+// descriptor. The destructor ends it and leaves no zombie; this process may wait for its children and ignore SIGCHLD
+// independently of that. In a fork of this process the object only closes what it inherited. One thread at a time.
 class ChildProcess {
  public:
-  // Runs the file `program`. The error says why it cannot be started.
+  // Starts the file `program`. io, with the reason, if it cannot be started.
   static Expected<std::unique_ptr<ChildProcess>> start(const std::string& program,
                                                        const std::vector<std::string>& arguments);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  // Sends a message and waits for the answer. See receive_message.
+  // Sends a message and waits for the answer. Results as for receive_message().
   Received ask(std::string_view message, std::string& answer, std::chrono::milliseconds patience);
-  // Waits for a message that nobody asked for.
+  // Waits for a message without sending one.
   Received receive(std::string& message, std::chrono::milliseconds patience);
 
-  // Whether it still runs, as far as can be told without waiting.
+  // Whether it still runs, as far as is known without waiting.
   [[nodiscard]] bool is_alive() const;
-  // Whether this process started it, and did not inherit it by fork.
+  // Whether this process started it, instead of inheriting the object by fork.
   [[nodiscard]] bool is_own() const;
 
-  // What it has written since the last call: the last 16 KiB of it.
+  // The last 16 KiB of what it has written since the previous call.
   std::string take_output();
 
   struct End {
-    int signal = 0;     // that ended it
-    int exit_code = 0;  // where no signal did
-    bool known = true;  // false where somebody else in this process waited for it
+    int signal = 0;     // the signal that ended it; 0: none
+    int exit_code = 0;  // if no signal ended it
+    bool known = true;  // false if other code in this process has waited for it
   };
-  // Ends it, if it has not ended by itself, and says how it did.
+  // Ends it, if it has not ended by itself, and returns how it ended.
   End end();
 
  private:

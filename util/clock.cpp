@@ -1,15 +1,13 @@
 #include "util/clock.hpp"
 
-#include <chrono>
-
 namespace cubinet::util {
 namespace {
 
 class SystemClock final : public Clock {
  public:
   std::int64_t seconds() const override {
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+    const auto time = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::seconds>(time).count();
   }
 };
 

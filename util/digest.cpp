@@ -1,11 +1,11 @@
 #include "util/digest.hpp"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/provider.h>
 
 #include <algorithm>
 #include <stdexcept>
-
-#include "util/crypto_context.hpp"
 
 namespace cubinet::util {
 namespace {
@@ -22,21 +22,39 @@ constexpr std::array<signed char, 256> digit_values = [] {
   return values;
 }();
 
-// Value of a hexadecimal digit, -1 for another character. Independent of the locale.
+// The value of a hexadecimal digit, -1 for any other character. Independent of the locale.
 int digit_value(char c) { return digit_values[static_cast<unsigned char>(c)]; }
+
+OSSL_LIB_CTX* make_context() {
+  // The first digest looks for engines, which makes libcrypto read its configuration. A libcrypto that is linked in
+  // statically is only ours and need not read any; a shared one belongs to the process, which may rely on it.
+#ifndef CUBINET_SHARED_CRYPTO
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+#endif
+  OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
+  if (context != nullptr && OSSL_PROVIDER_load(context, "default") != nullptr) return context;
+  OSSL_LIB_CTX_free(context);
+  throw std::runtime_error("libcrypto has no default provider");
+}
 
 EVP_MD* fetch_algorithm() {
   if (EVP_MD* const fetched = EVP_MD_fetch(crypto_context(), "SHA256", nullptr)) return fetched;
   throw std::runtime_error("libcrypto has no SHA-256");
 }
 
-// Looked up once: by EVP_sha256() every digest looks it up anew, under locks.
+// Fetched once: EVP_sha256() would make every digest look it up again, under locks.
 const EVP_MD* algorithm() {
   static const EVP_MD* const fetched = fetch_algorithm();
   return fetched;
 }
 
 }  // namespace
+
+// Never freed: threads may use it while the process ends.
+ossl_lib_ctx_st* crypto_context() {
+  static OSSL_LIB_CTX* const context = make_context();
+  return context;
+}
 
 Sha256 sha256(std::string_view bytes) {
   Sha256 digest{};

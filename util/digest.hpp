@@ -1,4 +1,4 @@
-// SHA-256 and hexadecimal text.
+// SHA-256, hexadecimal text, and the libcrypto context that both digests and signatures use.
 #pragma once
 
 #include <array>
@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+struct ossl_lib_ctx_st;  // OSSL_LIB_CTX
 
 namespace cubinet::util {
 
@@ -17,13 +19,20 @@ Sha256 sha256(std::string_view bytes);
 // SHA-256 as 64 lower-case hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
 
-// Two lower-case digits a byte.
+// Two lower-case digits per byte.
 std::string to_hex(std::span<const std::uint8_t> bytes);
 
-// Whether every character is a hexadecimal digit, either case.
+// Whether every character is a hexadecimal digit, in either case.
 bool is_hex(std::string_view text);
 
-// Reads exactly 2 * out.size() digits, either case, into `out`. False, with `out` unspecified, for anything else.
+// Reads exactly 2 * out.size() digits, in either case, into `out`. Returns false, with `out` unspecified, for any other
+// text.
 bool from_hex(std::string_view text, std::span<std::uint8_t> out);
+
+// A library context with libcrypto's default provider, independent of the machine's openssl.cnf and OPENSSL_CONF: those
+// configure the default context, which other code in the process may use. The first call creates the context; it lives
+// as long as the process. Thread-safe, and usable in the child of a fork. Throws std::runtime_error if libcrypto cannot
+// create it.
+ossl_lib_ctx_st* crypto_context();
 
 }  // namespace cubinet::util

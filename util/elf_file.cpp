@@ -23,7 +23,7 @@ constexpr Elf64_Half own_machine = EM_AARCH64;
 
 constexpr std::uint64_t no_end = ~std::uint64_t{0};
 
-// Where a part of the file ends; beyond every file when that overflows.
+// The end of a part of the file; no_end if that overflows.
 std::uint64_t end_of(std::uint64_t offset, std::uint64_t bytes) {
   return bytes > no_end - offset ? no_end : offset + bytes;
 }
@@ -34,7 +34,7 @@ bool is_for_this_machine(const Elf64_Ehdr& header) {
          header.e_phentsize == sizeof(Elf64_Phdr);
 }
 
-// Where the last of the parts ends that the file's tables name.
+// The largest end of the parts that the file's tables name.
 std::uint64_t last_end(const Elf64_Ehdr& header, const std::string& segments) {
   std::uint64_t last = end_of(header.e_shoff, std::uint64_t{header.e_shnum} * header.e_shentsize);
   for (std::size_t at = 0; at + sizeof(Elf64_Phdr) <= segments.size(); at += sizeof(Elf64_Phdr)) {

@@ -1,11 +1,9 @@
-// Values that may be errors, inside the library.
+// Results that may be errors, inside the library. Public headers use cubinet::Result instead.
 #pragma once
 
 #include <exception>
-#include <new>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -18,10 +16,10 @@ namespace cubinet {
 template <class T>
 using Expected = tl::expected<T, Error>;
 
-// An error as a result.
+// Makes a failed result of an error.
 inline tl::unexpected<Error> fail(Error error) noexcept { return tl::unexpected<Error>(std::move(error)); }
 
-// Shorthand for the failing branch: `return fail(ErrorCode::io, "cannot open x: ...");`
+// `return fail(ErrorCode::io, "cannot open x: ...");`
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string detail = {}) {
   return fail(Error{code, std::move(message), std::move(detail)});
 }
@@ -41,33 +39,21 @@ tl::unexpected<E> propagate(const tl::expected<T, E>& failed) {
   return tl::unexpected<E>(failed.error());
 }
 
-// What was thrown: out_of_memory, a thread that could not be started, or `otherwise`. `subject`, if there is one,
-// stands before the message. Needs no memory to say that there is none.
-inline Error error_of(const std::exception& exception, ErrorCode otherwise, std::string_view subject = {}) noexcept {
-  const auto said = [&](ErrorCode code, std::string_view message) {
-    const std::string_view colon = subject.empty() ? "" : ": ";
-    return Error{code, std::string(subject).append(colon).append(message), {}};
-  };
-  try {
-    if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr)
-      return said(ErrorCode::out_of_memory, "out of memory");
-    const auto* system = dynamic_cast<const std::system_error*>(&exception);
-    if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {
-      return said(otherwise, "the system starts no more threads; raise the limit on them (ulimit -u, pids.max)");
-    }
-    return said(otherwise, exception.what());
-  } catch (...) {  // a string of 13 characters takes no memory of its own
-    return {ErrorCode::out_of_memory, "out of memory", {}};
-  }
-}
+// The error for a caught exception: out_of_memory for std::bad_alloc, else `otherwise` with a message; a thread that
+// could not be started is recognized. `subject`, if not empty, precedes the message. Returns out_of_memory if there is
+// no memory for the message.
+Error error_of(const std::exception& exception, ErrorCode otherwise, std::string_view subject = {}) noexcept;
 
-// What was thrown and is no std::exception.
+// Stands for a caught object that is not a std::exception.
 struct UnknownException final : std::exception {
   [[nodiscard]] const char* what() const noexcept override { return "unknown exception"; }
 };
 
-// What `work` answers, an Expected or a Result; what it throws is an error of error_of(). For functions that promise to
-// return their errors: it stands where the promise is made, and what is called there may throw.
+// The name of an error code as in cubinet/error.hpp, "invalid_argument"; "unknown" for any other number.
+std::string_view code_name(ErrorCode code);
+
+// Returns the result of `work`, an Expected or a Result; an exception of `work` becomes the error that error_of()
+// gives. Functions that promise to return all errors wrap their body in it, so that the functions they call may throw.
 template <class Work>
 auto without_exceptions(ErrorCode otherwise, Work&& work, std::string_view subject = {}) noexcept -> decltype(work()) {
   using Answer = decltype(work());

@@ -22,7 +22,7 @@ FileLock& FileLock::operator=(FileLock&& other) noexcept {
 
 FileLock::~FileLock() { release(); }
 
-// Closing alone leaves the lock to a child that has the same open file.
+// Closing alone would leave the lock to a child that inherited the open file.
 void FileLock::release() {
   if (file_ && owner_ == ::getpid()) ::flock(file_.get(), LOCK_UN);
 }
@@ -36,12 +36,12 @@ Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path&
                                                     std::chrono::milliseconds patience, SystemCalls& calls) {
   using Clock = std::chrono::steady_clock;
   File file(calls.open(path.native(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), system_calls());
-  // One of another user can be locked all the same; nothing is written into it then.
+  // Another user's file can be locked as well; nothing is written to it then.
   if (!file && errno == EACCES)
     file = File(calls.open(path.native(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0), system_calls());
   if (!file) return fail(ErrorCode::io, system_message("open the lock", path, errno));
   const auto deadline = Clock::now() + patience;
-  // Polling, because flock has no bounded wait that is safe in a library (an alarm signal belongs to the program).
+  // Polls, because flock has no timed wait that is safe in a library (an alarm signal belongs to the program).
   auto pause = std::chrono::milliseconds(1);
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
@@ -59,7 +59,5 @@ LockState lock_state(const std::filesystem::path& path) {
   if (!file || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) return LockState::free;
   return errno == EWOULDBLOCK ? LockState::held : LockState::unknown;
 }
-
-bool is_locked(const std::filesystem::path& path) { return lock_state(path) == LockState::held; }
 
 }  // namespace cubinet::util

@@ -1,4 +1,4 @@
-// Locks between processes that vanish with their holder.
+// Locks between processes. The kernel releases them when their holder dies.
 #pragma once
 
 #include <sys/types.h>
@@ -13,21 +13,21 @@
 
 namespace cubinet::util {
 
-// An exclusive flock on a file, released on destruction, and by the kernel when the process dies. The file is made when
-// it is missing and never removed. A child made by fork cannot keep the lock when its maker lets go.
+// An exclusive flock on a file, released by the destructor, or by the kernel when the process dies. The file is created
+// if it is missing, and never removed. A child made by fork does not keep the lock when its parent releases it.
 class FileLock {
  public:
   FileLock(FileLock&&) noexcept = default;
   FileLock& operator=(FileLock&& other) noexcept;
   ~FileLock();
 
-  // Waits at most `patience`; no value when somebody else held the lock all that time. io when the file cannot be
-  // opened or the file system knows no locks. `calls` opens the file, and may end before the lock does.
+  // Waits at most `patience`; nullopt if another holder kept the lock all that time. io if the file cannot be opened or
+  // the file system does not support locks. `calls` opens the file; it may be destroyed before the lock.
   static Expected<std::optional<FileLock>> acquire(const std::filesystem::path& path,
                                                    std::chrono::milliseconds patience,
                                                    SystemCalls& calls = system_calls());
 
-  // Puts `text` in the place of what the file holds, for those who find it locked to read. Best effort.
+  // Replaces the file's content by `text`, for processes that find it locked. Errors are ignored.
   void write(std::string_view text);
 
  private:
@@ -37,11 +37,8 @@ class FileLock {
   pid_t owner_;
 };
 
-// unknown: the file system keeps no locks. A file that cannot be opened is free.
+// unknown: the file system does not support locks. A file that cannot be opened counts as free.
 enum class LockState { free, held, unknown };
 LockState lock_state(const std::filesystem::path& path);
-
-// Whether somebody is known to hold a lock on the file.
-bool is_locked(const std::filesystem::path& path);
 
 }  // namespace cubinet::util

@@ -15,13 +15,13 @@
 namespace cubinet::util {
 namespace {
 
-// As fail_system, but what is not there is not_found.
+// Like fail_system(), but a missing file is not_found.
 tl::unexpected<Error> fail_to_find(std::string_view verb, const std::filesystem::path& name, int error) {
   if (error == ENOENT) return fail(ErrorCode::not_found, system_message(verb, name, error));
   return fail_system(verb, name, error);
 }
 
-// Removes the temporary file on every way out, also the good one: `target` is a second link to it.
+// Removes the temporary file on every path, including success: `target` is a second link to it then.
 class Staged {
  public:
   Staged(SystemCalls& calls, std::filesystem::path path) : calls_(calls), path_(std::move(path)) {}
@@ -39,13 +39,13 @@ class Staged {
   bool gone_ = false;
 };
 
-// Creates and fills the temporary file. It stays open (and locked) in the returned handle. Errors speak of it as
+// Creates and fills the temporary file. It stays open (and locked) in the returned handle. Error messages call it
 // `name`.
 Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std::vector<std::string_view>& pieces,
                             const std::filesystem::path& name, Durability durability) {
   File file(calls.open(staged.path().native(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644), calls);
   if (!file) return fail_system("create", name, errno);
-  // A mark for sweepers only; a file system without locks loses nothing but that.
+  // The lock is only a mark for sweepers; a file system without locks works without it.
   static_cast<void>(::flock(file.get(), LOCK_EX | LOCK_NB));
   for (const std::string_view piece : pieces) {
     if (auto written = write_all(calls, file.get(), piece, name); !written) return propagate(written);
@@ -54,14 +54,15 @@ Expected<File> write_staged(SystemCalls& calls, const Staged& staged, const std:
   return file;
 }
 
-// What file systems say that know no hard links, or allow none here; where it has another reason the rename fails, too.
+// The errors of file systems that do not support hard links, or not here. If there is another cause, the rename that
+// follows fails as well.
 bool links_unsupported(int error) {
   return error == EPERM || error == EOPNOTSUPP || error == ENOSYS || error == EACCES || error == EMLINK ||
          error == EXDEV;
 }
 
-// Why a staged file got no name. not_found, with its own name, when it is not there any more; never because of the
-// folder that it was to go into.
+// The error of a staged file that could not be named: not_found if the staged file itself no longer exists, never
+// because of the target's folder.
 tl::unexpected<Error> fail_to_name(std::string_view verb, const Staged& staged, const std::filesystem::path& target,
                                    int error) {
   struct stat status {};
@@ -70,7 +71,7 @@ tl::unexpected<Error> fail_to_name(std::string_view verb, const Staged& staged, 
   return fail_system(verb, target, error);
 }
 
-// Gives the staged file its final name. Without hard links a rename has to do: it replaces a whole file by an equal
+// Gives the staged file its final name. Without hard links it is renamed, which replaces a complete file by an equal
 // one.
 Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::filesystem::path& target) {
   if (calls.link(staged.path().native(), target.native()) == 0) return Published::first;
@@ -84,7 +85,7 @@ Expected<Published> give_name(SystemCalls& calls, Staged& staged, const std::fil
   return Published::first;
 }
 
-// Puts the staged file in the place of what is there. It is closed first: where that fails the old one stays.
+// Replaces the target by the staged file. It is closed first: if that fails, the old file stays.
 Expected<Published> take_place(SystemCalls& calls, Staged& staged, File& file, const std::filesystem::path& target) {
   if (file.close() != 0) return fail_system("close", target, errno);
   if (calls.rename(staged.path().native(), target.native()) != 0) {
@@ -105,11 +106,11 @@ Expected<Published> publish_once(SystemCalls& calls, const std::filesystem::path
   const auto named = give_name(calls, staged, target);
   if (!named) return named;
   if (*named == Published::already_there) {
-    // Whoever gave the name may not have synced it yet, or been killed before.
+    // The other publisher may not have synced the folder yet, or may have been killed before it did.
     if (auto synced = sync_folder(calls, target.parent_path()); !synced) return propagate(synced);
     return named;
   }
-  // Closing reports a delayed write error (NFS, quota): the name must go again, or it would stand for unknown bytes.
+  // close() reports a delayed write error (NFS, quota). The name is removed then, since the content is unknown.
   const bool closed = file->close() == 0;
   const int close_error = errno;
   const auto synced = sync_folder(calls, target.parent_path());
@@ -136,7 +137,7 @@ File::~File() { close(); }
 
 int File::close() {
   if (descriptor_ < 0) return 0;
-  // Not retried after a signal: on Linux the descriptor is released even then.
+  // Not retried after a signal: Linux releases the descriptor even then.
   return calls_->close(std::exchange(descriptor_, -1));
 }
 
@@ -152,7 +153,7 @@ tl::unexpected<Error> fail_system(std::string_view verb, const std::filesystem::
 
 std::string unique_name(std::string_view prefix) {
   static std::atomic<std::uint64_t> counter{0};
-  // The random part keeps apart processes of the same id in different containers that share a folder.
+  // The random part distinguishes processes with the same id in different containers that share a folder.
   std::random_device random;
   return fmt::format("{}{}-{}-{:08x}", prefix, ::getpid(), counter.fetch_add(1), random());
 }
@@ -214,7 +215,7 @@ Expected<std::string> read_own_file(const std::filesystem::path& path, std::uint
   struct stat status {};
   if (::fstat(opened->file.get(), &status) != 0) return fail_system("examine", path, errno);
   if (status.st_uid != ::geteuid() || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fail(ErrorCode::io, fmt::format("{} is not this user's alone: it belongs to user {}, mode {:o}",
+    return fail(ErrorCode::io, fmt::format("{} is not private to this user: it belongs to user {}, mode {:o}",
                                            path.native(), status.st_uid, status.st_mode & 07777));
   }
   return read_opened(*opened, path, max_bytes);
@@ -260,7 +261,7 @@ Expected<Published> publish_file(SystemCalls& calls, const std::filesystem::path
                                  const std::filesystem::path& target, const std::vector<std::string_view>& pieces,
                                  Existing existing) {
   auto published = publish_once(calls, staging, target, pieces, existing);
-  // A sweeper may take the temporary file between its creation and its lock, once.
+  // A sweeper may remove the temporary file between its creation and its lock; one retry is enough.
   if (!published && published.error().code == ErrorCode::not_found) {
     published = publish_once(calls, staging, target, pieces, existing);
   }
@@ -273,7 +274,7 @@ Expected<void> replace_file(SystemCalls& calls, const std::filesystem::path& tar
   struct stat status {};
   if (::lstat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("{} is there and is not a regular file; it is left alone", target.native()));
+                fmt::format("{} exists and is not a regular file; it is left unchanged", target.native()));
   }
   const auto real = real_path(target);
   if (!real) return propagate(real);

@@ -6,12 +6,56 @@
 
 #include <fmt/format.h>
 
-#include "util/utf8.hpp"
-
 namespace cubinet::util {
 namespace {
 
-// A character of one byte.
+constexpr Character replacement{0xFFFD, "\xEF\xBF\xBD"};
+
+struct ByteRange {
+  unsigned first;
+  unsigned last;
+};
+
+// The number of bytes of a character that begins with this byte; 0 if none does.
+std::size_t length_of(unsigned lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2) return 0;
+  if (lead < 0xE0) return 2;
+  if (lead < 0xF0) return 3;
+  return lead < 0xF5 ? 4 : 0;
+}
+
+// The allowed second bytes: they exclude overlong forms, surrogates, and numbers above U+10FFFF.
+ByteRange second_byte(unsigned lead) {
+  if (lead == 0xE0) return {0xA0, 0xBF};
+  if (lead == 0xED) return {0x80, 0x9F};
+  if (lead == 0xF0) return {0x90, 0xBF};
+  if (lead == 0xF4) return {0x80, 0x8F};
+  return {0x80, 0xBF};
+}
+
+// The number of a character: the first of several bytes holds 7 - length of its bits, each further byte 6.
+char32_t code_of(std::string_view bytes) {
+  const auto lead = static_cast<unsigned char>(bytes.front());
+  char32_t code = bytes.size() == 1 ? lead : lead & (0x7FU >> bytes.size());
+  for (const char byte : bytes.substr(1)) code = code << 6 | (static_cast<unsigned char>(byte) & 0x3FU);
+  return code;
+}
+
+// The bytes of the character that begins `text`; 0 if none does.
+std::size_t character_bytes(std::string_view text) noexcept {
+  const auto lead = static_cast<unsigned char>(text.front());
+  const std::size_t length = length_of(lead);
+  if (length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const ByteRange allowed = i == 1 ? second_byte(lead) : ByteRange{0x80, 0xBF};
+    if (byte < allowed.first || byte > allowed.last) return 0;
+  }
+  return length;
+}
+
+// Appends a character of one byte.
 void append_ascii(std::string& out, char character) {
   const auto code = static_cast<unsigned char>(character);
   if (code < 0x20 || code == 0x7F) {
@@ -24,9 +68,24 @@ void append_ascii(std::string& out, char character) {
 
 }  // namespace
 
+Character take_character(std::string_view& text) noexcept {
+  const std::string_view bytes = text.substr(0, character_bytes(text));
+  text.remove_prefix(bytes.empty() ? 1 : bytes.size());
+  return bytes.empty() ? replacement : Character{code_of(bytes), bytes};
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t length = character_bytes(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string json_string(std::string_view text) {
   std::string out = "\"";
-  // Most texts are plain; a listing writes many.
+  // Fast path: most texts need no escape, and a listing writes many of them.
   const auto plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
   const auto first_other = std::find_if_not(text.begin(), text.end(), plain);
   out.append(text.begin(), first_other);
@@ -40,15 +99,6 @@ std::string json_string(std::string_view text) {
     }
   }
   return out += '"';
-}
-
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = character_bytes(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 std::string json_array(const std::vector<std::string>& elements) {

@@ -1,5 +1,6 @@
-// JSON that is written as text, without a tree of values: a tree of nlohmann::json needs memory to be destroyed, and
-// ends the process where there is none. All of it throws std::bad_alloc alone.
+// UTF-8 text, and JSON that is written as text. A tree of nlohmann::json allocates when it is destroyed, and ends the
+// process if there is no memory then; so what must survive a lack of memory, and what must stay the same byte for byte
+// (records), is written as text. The functions throw std::bad_alloc and nothing else.
 #pragma once
 
 #include <string>
@@ -9,23 +10,33 @@
 
 namespace cubinet::util {
 
-// `text` as a JSON string, with its quotes. Control characters are escaped, and each byte that is no part of a UTF-8
-// character becomes U+FFFD: every text has a string.
-std::string json_string(std::string_view text);
+// A Unicode character and its bytes in UTF-8.
+struct Character {
+  char32_t code = 0;
+  std::string_view bytes;
+};
 
-// Whether json_string keeps all of `text`. Throws nothing.
+// Removes the first character from `text`. A byte that is not part of a well-formed character (overlong forms,
+// surrogates and numbers above U+10FFFF are not) is returned as U+FFFD. Precondition: `text` is not empty.
+Character take_character(std::string_view& text) noexcept;
+
+// Whether all of `text` is well-formed UTF-8.
 bool is_utf8(std::string_view text) noexcept;
 
-// A list of such strings.
+// `text` as a JSON string with its quotes. Control characters are escaped, and each byte that is not part of a UTF-8
+// character becomes U+FFFD.
+std::string json_string(std::string_view text);
+
+// A JSON array of strings.
 std::string json_strings(const std::vector<std::string>& texts);
 
-// A list of values that are JSON already.
+// A JSON array of values that are JSON already.
 std::string json_array(const std::vector<std::string>& elements);
 
-// A member's name, which needs no escape, and the JSON of its value.
+// A member's name, which must need no escape, and the JSON of its value.
 using JsonMember = std::pair<std::string_view, std::string>;
 
-// An object on one line, without white space, its members in the order given.
+// A JSON object on one line without white space, its members in the given order.
 std::string json_object(const std::vector<JsonMember>& members);
 
 }  // namespace cubinet::util

@@ -11,8 +11,8 @@
 namespace cubinet::util {
 namespace {
 
-// The folder that the last name of a path is in, opened name by name: the system would follow a link on the way. Takes
-// no memory: what has run out of it cleans up by these calls.
+// The folder that contains the last name of a path. It is opened name by name, since the system would follow links on
+// the way. Allocates no memory: code that has run out of memory cleans up with these calls.
 class Folder {
  public:
   explicit Folder(const std::string& path) : file_(::open(path.starts_with('/') ? "/" : ".", flags)) {
@@ -26,7 +26,7 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   ~Folder() { leave(); }
 
-  // What `call` answers for the folder and the last name; -1 and errno where the folder cannot be reached.
+  // Returns call(folder, last name); -1 with errno if the folder cannot be opened.
   template <class Call>
   int with(Call call) const {
     return file_ < 0 ? -1 : call(file_, name_);
@@ -104,6 +104,29 @@ int SystemCalls::fchown(int file, uid_t user, gid_t group) { return ::fchown(fil
 SystemCalls& system_calls() {
   static SystemCalls calls;
   return calls;
+}
+
+// Changes the owner of a file only if this call has created it: the other user may have put a link to one of the
+// caller's files at the path.
+int ChowningCalls::open(const std::string& path, int flags, mode_t mode) {
+  if ((flags & O_CREAT) == 0) return calls_.open(path, flags, mode);
+  const int created = calls_.open(path, flags | O_EXCL, mode);
+  if (created >= 0) {
+    static_cast<void>(calls_.fchown(created, user_, group_));
+    return created;
+  }
+  const bool exists = errno == EEXIST && (flags & O_EXCL) == 0;
+  return exists ? calls_.open(path, flags, mode) : -1;
+}
+
+int ChowningCalls::mkdir(const std::string& path, mode_t mode) {
+  if (calls_.mkdir(path, mode) != 0) return -1;
+  const int folder = calls_.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+  if (folder >= 0) {
+    static_cast<void>(calls_.fchown(folder, user_, group_));
+    calls_.close(folder);
+  }
+  return 0;
 }
 
 }  // namespace cubinet::util

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace cubinet::util {
 namespace {
@@ -14,7 +16,7 @@ constexpr std::string_view unit_letters = "kmgt";
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Bytes in a unit; `text` is what follows the number, spaces removed.
+// The bytes of a unit; `text` is what follows the number, without spaces.
 std::optional<std::int64_t> unit_bytes(std::string_view text) {
   if (text.empty()) return 1;
   if (text.size() == 1 && lower(text[0]) == 'b') return 1;
@@ -29,7 +31,7 @@ std::optional<std::int64_t> unit_bytes(std::string_view text) {
   return bytes;
 }
 
-// A number of bytes that was read, if it fits into 64 bits.
+// A parsed number of bytes, and whether it fits into 64 bits.
 struct Size {
   std::int64_t bytes = 0;
   bool fits = true;
@@ -38,7 +40,7 @@ struct Size {
   void add(std::int64_t more) { fits &= !__builtin_add_overflow(bytes, more, &bytes); }
 };
 
-// Takes the leading digits off `text`. Nothing when there is none.
+// Removes the leading digits from `text` and returns their value; nullopt if there are none.
 std::optional<Size> take_number(std::string_view& text) {
   Size value;
   std::size_t length = 0;
@@ -51,7 +53,7 @@ std::optional<Size> take_number(std::string_view& text) {
   return value;
 }
 
-// The digits after a decimal point, in millionths; further digits are dropped.
+// The same for the digits after a decimal point, in millionths; further digits are dropped.
 std::optional<std::int64_t> take_millionths(std::string_view& text) {
   std::int64_t value = 0;
   std::int64_t scale = 100'000;
@@ -62,7 +64,7 @@ std::optional<std::int64_t> take_millionths(std::string_view& text) {
   return value;
 }
 
-std::optional<Size> parse(std::string_view text) {
+std::optional<Size> parse_size(std::string_view text) {
   auto size = take_number(text);
   if (!size) return std::nullopt;
   std::int64_t millionths = 0;
@@ -82,10 +84,26 @@ std::optional<Size> parse(std::string_view text) {
   return size;
 }
 
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> duration_units = {
+    {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86'400}, {"w", 7 * 86'400}}};
+
+std::optional<std::int64_t> parse_seconds(std::string_view text) {
+  if (text.empty() || text.front() == '-') return std::nullopt;
+  std::int64_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc()) return std::nullopt;
+  for (const auto& [name, seconds] : duration_units) {
+    if (std::string_view(end, last) != name) continue;
+    return __builtin_mul_overflow(number, seconds, &number) ? std::nullopt : std::optional(number);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Expected<std::int64_t> parse_byte_size(std::string_view text) {
-  const auto size = parse(text);
+  const auto size = parse_size(text);
   if (size && size->fits) return size->bytes;
   if (size) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' is too large: a size is at most {} bytes", text,
@@ -104,6 +122,12 @@ std::string format_byte_size(std::int64_t bytes) {
       return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(unit), names[i]);
   }
   return fmt::format("{} B", bytes);
+}
+
+Expected<std::int64_t> parse_duration(std::string_view text) {
+  if (const auto seconds = parse_seconds(text)) return *seconds;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'{}' is not a duration: write a whole number and s, min, h, d or w, as in 12h or 7d", text));
 }
 
 std::string count_text(std::int64_t count, std::string_view noun) {

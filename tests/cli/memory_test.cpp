@@ -10,8 +10,7 @@
 #include "catch.hpp"
 #include "command.hpp"
 #include "soft_limit.hpp"
-#include "util/control_group.hpp"
-#include "util/cores.hpp"
+#include "util/machine.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 
 #include "jit/loader.hpp"
 #include "jit/selector.hpp"
-#include "util/cores.hpp"
+#include "util/machine.hpp"
 #include "warmup/campaign/runner.hpp"
 #include "warmup/planning/plan.hpp"
 

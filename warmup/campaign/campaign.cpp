@@ -11,7 +11,7 @@
 #include "cache/layout.hpp"
 #include "jit/accepted_compilers.hpp"
 #include "jit/driver_limit.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 #include "util/text.hpp"
 #include "warmup/campaign/coverage.hpp"
 #include "warmup/campaign/device_identity.hpp"

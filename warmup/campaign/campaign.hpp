@@ -12,7 +12,7 @@
 #include "cache/limits.hpp"
 #include "jit/jobs.hpp"
 #include "util/expected.hpp"
-#include "util/memory.hpp"
+#include "util/machine.hpp"
 #include "warmup/campaign/observer.hpp"
 #include "warmup/campaign/runner.hpp"
 #include "warmup/execution/execution.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "util/error_name.hpp"
+#include "util/expected.hpp"
 #include "util/json_text.hpp"
 
 namespace cubinet::warmup {
@@ -37,7 +37,7 @@ std::string failures_json(const Report& report) {
   for (const Failure& failure : report.failed) {
     failures.push_back(json_object({{"key", json_string(failure.key)},
                                     {"family", json_string(failure.family)},
-                                    {"code", json_string(util::code_name(failure.error.code))},
+                                    {"code", json_string(code_name(failure.error.code))},
                                     {"message", json_string(failure.error.message)},
                                     {"log", json_string(failure.error.detail)}}));
   }

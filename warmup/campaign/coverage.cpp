@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "jit/provide.hpp"
+#include "util/clock.hpp"
 #include "util/digest.hpp"
-#include "util/elapsed.hpp"
 
 namespace cubinet::warmup {
 namespace {

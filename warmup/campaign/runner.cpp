@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "util/elapsed.hpp"
-#include "util/parallel.hpp"
+#include "util/clock.hpp"
+#include "util/threads.hpp"
 
 namespace cubinet::warmup {
 namespace {

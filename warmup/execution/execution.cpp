@@ -11,7 +11,7 @@
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
 #include "jit/quantization_kernels.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 #include "util/text.hpp"
 #include "warmup/execution/execution_size.hpp"
 #include "warmup/execution/executor.hpp"

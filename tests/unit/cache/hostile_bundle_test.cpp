@@ -2,8 +2,8 @@
 #include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "fuzz/bundle_probe.hpp"
-#include "util/elapsed.hpp"
-#include "util/memory.hpp"
+#include "util/clock.hpp"
+#include "util/machine.hpp"
 
 using namespace cubinet;
 using test::raw_bundle;

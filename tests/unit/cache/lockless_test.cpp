@@ -4,7 +4,7 @@
 #include "catch.hpp"
 #include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
-#include "util/elapsed.hpp"
+#include "util/clock.hpp"
 
 using namespace cubinet;
 using cache::Cabinet;

@@ -5,8 +5,8 @@
 #include "jit/compiler.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/selector.hpp"
-#include "util/cores.hpp"
-#include "util/parallel.hpp"
+#include "util/machine.hpp"
+#include "util/threads.hpp"
 
 using namespace cubinet;
 

@@ -13,7 +13,7 @@
 
 #include "unit/jit/worker_world.hpp"
 #include "unit/util/temp_folder.hpp"
-#include "util/parallel.hpp"
+#include "util/threads.hpp"
 
 using namespace cubinet;
 using namespace cubinet::test;

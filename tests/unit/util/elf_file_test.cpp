@@ -67,7 +67,7 @@ TEST_CASE("What is no shared library for this machine is refused by name, and a 
   CHECK(util::check_shared_library(folder / "absent").error().code == ErrorCode::not_found);
 }
 
-TEST_CASE("A segment or table whose place is beyond every file is cut short, not taken for a small one") {
+TEST_CASE("A segment or table whose end overflows counts as beyond the end of the file") {
   const TempFolder folder;
   const auto file = folder / "library.so";
   const std::string whole = test::contents(some_library());

@@ -24,7 +24,7 @@ TEST_CASE("a lock excludes others until it is released, and a waiter gives up in
   CHECK(util::FileLock::acquire(folder / "lock", 0ms).value().has_value());
 }
 
-TEST_CASE("a lock dies with the process that holds it") {
+TEST_CASE("the death of its holder releases a lock") {
   const test::TempFolder folder;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
@@ -44,12 +44,12 @@ TEST_CASE("a lock dies with the process that holds it") {
   ::close(ready[1]);
 }
 
-TEST_CASE("a lock that cannot be made is an error, not a wait") {
+TEST_CASE("a lock file that cannot be created is an error, not a wait") {
   const test::TempFolder folder;
   CHECK(util::FileLock::acquire(folder / "none/lock", 10s).error().code == ErrorCode::io);
 }
 
-TEST_CASE("a lock is free once its holder lets go, though a child of a fork in between lives on") {
+TEST_CASE("a lock is free once its holder releases it, although a forked child lives on") {
   const test::TempFolder folder;
   pid_t child = -1;
   {
@@ -65,7 +65,7 @@ TEST_CASE("a lock is free once its holder lets go, though a child of a fork in b
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_CASE("a lock stays its holder's when a child of a fork lets go of its copy") {
+TEST_CASE("a forked child that destroys its copy does not release the lock") {
   const test::TempFolder folder;
   auto held = util::FileLock::acquire(folder / "lock", 0ms);
   REQUIRE(held.value().has_value());
@@ -78,7 +78,7 @@ TEST_CASE("a lock stays its holder's when a child of a fork lets go of its copy"
   CHECK_FALSE(util::FileLock::acquire(folder / "lock", 0ms).value().has_value());
 }
 
-TEST_CASE("a lock that takes another's place lets the first one go") {
+TEST_CASE("assignment to a lock releases the lock that it held") {
   const test::TempFolder folder;
   auto first = util::FileLock::acquire(folder / "first", 0ms);
   auto second = util::FileLock::acquire(folder / "second", 0ms);
@@ -88,7 +88,7 @@ TEST_CASE("a lock that takes another's place lets the first one go") {
   CHECK_FALSE(util::FileLock::acquire(folder / "second", 0ms).value().has_value());
 }
 
-TEST_CASE("what a holder writes takes the place of what the file held") {
+TEST_CASE("what a holder writes replaces the content of the file") {
   const test::TempFolder folder;
   test::write_file(folder / "lock", "a longer text than the next");
   auto held = util::FileLock::acquire(folder / "lock", 0ms);

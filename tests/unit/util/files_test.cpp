@@ -10,7 +10,7 @@
 using namespace cubinet;
 namespace fs = std::filesystem;
 
-TEST_CASE("a file is read whole, and not at all when it is over the bound") {
+TEST_CASE("a file is read whole, and refused if it is over the bound") {
   const test::TempFolder folder;
   test::write_file(folder / "file", "12345");
   CHECK(util::read_file(folder / "file", 5).value() == "12345");
@@ -25,7 +25,7 @@ TEST_CASE("what is not a regular file is refused without waiting") {
   CHECK(util::read_file(folder.path(), 10).error().code == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("a symbolic link is followed only if that is wanted") {
+TEST_CASE("a symbolic link is followed only with follow_links") {
   const test::TempFolder folder;
   test::write_file(folder / "file", "12345");
   fs::create_symlink(folder / "file", folder / "link");
@@ -44,7 +44,7 @@ TEST_CASE("short writes and interrupted writes lose nothing") {
   CHECK(calls.writes > 300);
 }
 
-TEST_CASE("of two publishers the first one wins, and both are told") {
+TEST_CASE("of two publishers the first one wins, and the results say so") {
   const test::TempFolder folder;
   auto& calls = util::system_calls();
   CHECK(util::publish_file(calls, folder.path(), folder / "file", {"one"}).value() == util::Published::first);
@@ -53,7 +53,7 @@ TEST_CASE("of two publishers the first one wins, and both are told") {
   CHECK(test::count_files(folder.path()) == 1);
 }
 
-TEST_CASE("publishing leaves the whole file or nothing, whichever call fails") {
+TEST_CASE("publishing leaves the complete file or nothing, whichever call fails") {
   test::FaultyCalls counting;
   {
     const test::TempFolder folder;
@@ -96,7 +96,8 @@ class SweepingCalls final : public util::SystemCalls {
 
 }  // namespace
 
-TEST_CASE("a temporary file that a sweeper took is written once more, and the second time is an error that names it") {
+TEST_CASE(
+    "a temporary file that a sweeper removed is written once more, and the second time is an error that names it") {
   const test::TempFolder folder;
   fs::create_directory(folder / "tmp");
   SweepingCalls calls;
@@ -111,7 +112,7 @@ TEST_CASE("a temporary file that a sweeper took is written once more, and the se
   CHECK_FALSE(fs::exists(folder / "other"));
 }
 
-TEST_CASE("publishing into a folder that is gone is an error at once that names the file") {
+TEST_CASE("publishing into a folder that no longer exists is an error that names the file") {
   const test::TempFolder folder;
   SweepingCalls calls;
   const auto published = util::publish_file(calls, folder.path(), folder / "gone/file", {"bytes"});
@@ -139,7 +140,7 @@ TEST_CASE("a file system without hard links publishes by renaming") {
   CHECK(renamed);
 }
 
-TEST_CASE("a folder that is there already is made with success, a file in its place is an error") {
+TEST_CASE("creating a folder that exists succeeds, and a file in its place is an error") {
   const test::TempFolder folder;
   auto& calls = util::system_calls();
   CHECK(util::make_folder(calls, folder / "a", 0700));

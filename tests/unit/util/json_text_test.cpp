@@ -1,17 +1,47 @@
 #include "util/json_text.hpp"
 
+#include <string>
+#include <vector>
+
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
 
 using cubinet::util::json_string;
+using cubinet::util::take_character;
 
 namespace {
 
-// What a reader of JSON makes of the string.
+// The string as a JSON reader reads it.
 std::string read_back(const std::string& text) { return nlohmann::json::parse(json_string(text)).get<std::string>(); }
 
+std::vector<char32_t> codes_of(std::string_view text) {
+  std::vector<char32_t> codes;
+  while (!text.empty()) codes.push_back(take_character(text).code);
+  return codes;
+}
+
+using Codes = std::vector<char32_t>;
+
 }  // namespace
+
+TEST_CASE("Characters of one to four bytes are taken with their numbers") {
+  CHECK(codes_of("a\x7f") == Codes{'a', 0x7F});
+  CHECK(codes_of("\xC2\x80\xC2\x9B\xDF\xBF") == Codes{0x80, 0x9B, 0x7FF});
+  CHECK(codes_of("\xE2\x80\xAE\xEF\xBF\xBD") == Codes{0x202E, 0xFFFD});
+  CHECK(codes_of("\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF") == Codes{0x1F600, 0x10FFFF});
+}
+
+TEST_CASE("Each byte that is not part of a character becomes U+FFFD, and the next character is found") {
+  CHECK(codes_of("\xFF") == Codes{0xFFFD});
+  CHECK(codes_of("\x80z") == Codes{0xFFFD, 'z'});
+  CHECK(codes_of("\xC0\xAF") == Codes{0xFFFD, 0xFFFD});              // more bytes than it needs
+  CHECK(codes_of("\xED\xA0\x80") == Codes{0xFFFD, 0xFFFD, 0xFFFD});  // a surrogate
+  CHECK(codes_of("\xE2\x82") == Codes{0xFFFD, 0xFFFD});              // cut
+  std::string_view text = "\x80z";
+  CHECK(take_character(text).bytes == "\xEF\xBF\xBD");
+  CHECK(text == "z");
+}
 
 TEST_CASE("Any text in UTF-8 is read back as it was written, control characters and quotes among it") {
   for (int code = 0; code < 0x80; ++code) {
@@ -27,7 +57,7 @@ TEST_CASE("Any text in UTF-8 is read back as it was written, control characters 
   CHECK(json_string("a\nb").find('\n') == std::string::npos);
 }
 
-TEST_CASE("Bytes that are no UTF-8 are replaced one by one, and what stands beside them is kept") {
+TEST_CASE("Bytes that are not UTF-8 are replaced one by one, and their neighbours are kept") {
   const std::string mark = "\ufffd";
   CHECK(read_back("a\xff"
                   "b") == "a" + mark + "b");
@@ -41,7 +71,7 @@ TEST_CASE("Bytes that are no UTF-8 are replaced one by one, and what stands besi
   CHECK(read_back("\xf0\x8f\xbf\xbf") == mark + mark + mark + mark);  // more bytes than needed
 }
 
-TEST_CASE("Every pair of bytes makes a string that a reader of JSON takes") {
+TEST_CASE("Every pair of bytes gives valid JSON") {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {
       const std::string text{static_cast<char>(first), static_cast<char>(second)};

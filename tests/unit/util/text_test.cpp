@@ -4,7 +4,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("sizes are read as people write them") {
+TEST_CASE("sizes are parsed as people write them") {
   const auto bytes = [](const char* text) { return util::parse_byte_size(text).value_or(-1); };
   CHECK(bytes("0") == 0);
   CHECK(bytes("1500") == 1500);
@@ -18,7 +18,7 @@ TEST_CASE("sizes are read as people write them") {
   CHECK(bytes("9223372036854775807") == 9223372036854775807);
 }
 
-TEST_CASE("what is not a size, or too large a one, is refused with a message that quotes it") {
+TEST_CASE("what is not a size, or too large, is refused with a message that quotes it") {
   for (const char* text : {"", " ", "GiB", "-1", "+1", "1e9", "1..5", "1.", ".5", "2 Gi", "2GiBs", "2PiB", "0x10",
                            "1 2", "9223372036854775808", "8388608TiB", "99999999999999999999"}) {
     INFO(text);
@@ -29,7 +29,7 @@ TEST_CASE("what is not a size, or too large a one, is refused with a message tha
   }
 }
 
-TEST_CASE("a size that is one but does not fit is said to be too large, with the most that there is") {
+TEST_CASE("a size that does not fit into 64 bits is reported as too large, with the largest size") {
   for (const char* text : {"9223372036854775808", "8388608TiB", "99999999999999999999", "99999999999999GiB",
                            "99999999999999999999 MB", "99999999999999999999.5"}) {
     INFO(text);
@@ -42,7 +42,7 @@ TEST_CASE("a size that is one but does not fit is said to be too large, with the
   }
 }
 
-TEST_CASE("sizes are printed in a unit that suits them") {
+TEST_CASE("sizes are printed in the largest unit that suits them") {
   CHECK(util::format_byte_size(0) == "0 B");
   CHECK(util::format_byte_size(1500) == "1500 B");
   CHECK(util::format_byte_size(1024) == "1 KiB");
@@ -51,10 +51,32 @@ TEST_CASE("sizes are printed in a unit that suits them") {
   CHECK(util::format_byte_size((std::int64_t{5} << 30) / 2) == "2.5 GiB");
 }
 
-TEST_CASE("A list is taken apart at each separator, empty parts and all") {
+TEST_CASE("split keeps empty parts") {
   using Parts = std::vector<std::string>;
   CHECK(util::split("bf16,fp8", ',') == Parts{"bf16", "fp8"});
   CHECK(util::split("bf16", ',') == Parts{"bf16"});
   CHECK(util::split(",a,", ',') == Parts{"", "a", ""});
   CHECK(util::split("", ',') == Parts{""});
+}
+
+TEST_CASE("durations are parsed as people write them") {
+  const auto seconds = [](const char* text) { return util::parse_duration(text).value_or(-1); };
+  CHECK(seconds("0d") == 0);
+  CHECK(seconds("90s") == 90);
+  CHECK(seconds("30min") == 1800);
+  CHECK(seconds("12h") == 43'200);
+  CHECK(seconds("7d") == 604'800);
+  CHECK(seconds("2w") == 1'209'600);
+  CHECK(seconds("9223372036854775807s") == 9223372036854775807);
+}
+
+TEST_CASE("what is not a duration, or too long, is refused with a message that quotes it") {
+  for (const char* text : {"", " ", "7", "d", "-1d", "+1d", "1.5d", "1 d", " 1d", "1d ", "1D", "1m", "1dd", "1y",
+                           "9223372036854775808s", "106751991167301d"}) {
+    INFO(text);
+    const auto seconds = util::parse_duration(text);
+    REQUIRE_FALSE(seconds);
+    CHECK(seconds.error().code == ErrorCode::invalid_argument);
+    CHECK(seconds.error().message.find(std::string("'") + text + "'") != std::string::npos);
+  }
 }

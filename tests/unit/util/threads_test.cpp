@@ -1,5 +1,8 @@
-#include "util/background.hpp"
+#include "util/threads.hpp"
 
+#include <sys/resource.h>
+
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -11,16 +14,17 @@
 #include "catch.hpp"
 
 using namespace cubinet;
+using namespace std::chrono_literals;
 using util::BackgroundThread;
 
 namespace {
 
 constexpr std::chrono::seconds patience{30};
 
-// Holds the thread in a task until it is let go.
-class Barrier {
+// Blocks the thread in a task until it is released.
+class Blocker {
  public:
-  // The task: tells that it has begun, and waits.
+  // The task: signals that it has begun, and waits.
   [[nodiscard]] std::function<void()> task() {
     return [this] {
       begun_.set_value();
@@ -28,23 +32,67 @@ class Barrier {
     };
   }
   [[nodiscard]] bool has_begun() { return begun_.get_future().wait_for(patience) == std::future_status::ready; }
-  void let_go() { go_.set_value(); }
+  void release() { go_.set_value(); }
 
  private:
   std::promise<void> begun_;
   std::promise<void> go_;
 };
 
-// Waits until every task that was posted before has run; false when they have not in time.
+// Waits until all tasks posted before have run; false on timeout.
 bool drained(BackgroundThread& thread) {
   auto done = std::make_shared<std::promise<void>>();
   auto waits = done->get_future();
   return thread.post([done] { done->set_value(); }) && waits.wait_for(patience) == std::future_status::ready;
 }
 
+// Uses `bytes` bytes of the stack.
+[[gnu::noinline]] int deep(std::size_t bytes) {
+  volatile char page[4096];
+  page[0] = static_cast<char>(bytes);
+  return bytes < sizeof page ? page[0] : deep(bytes - sizeof page) + page[0];
+}
+
+// Whether `count` reaches `wanted` within 10 seconds.
+bool reaches(const std::atomic<int>& count, int wanted) {
+  for (int i = 0; i < 10'000 && count < wanted; ++i) std::this_thread::sleep_for(1ms);
+  return count >= wanted;
+}
+
 }  // namespace
 
-TEST_CASE("Tasks run in the order in which they were posted, on one thread that is not the caller's") {
+TEST_CASE("run_with_stack gives work its stack, however small the process's limit is") {
+  rlimit before{};
+  getrlimit(RLIMIT_STACK, &before);
+  const rlimit small{std::size_t{1} << 20, before.rlim_max};
+  setrlimit(RLIMIT_STACK, &small);
+  bool done = false;
+  util::run_with_stack(std::size_t{8} << 20, [&] { done = deep(std::size_t{6} << 20) < 1 << 30; });
+  setrlimit(RLIMIT_STACK, &before);
+  CHECK(done);
+}
+
+TEST_CASE("run_with_stack runs the work on the calling thread if no thread with that stack can be started") {
+  bool done = false;
+  util::run_with_stack(std::size_t{1} << 60, [&] { done = true; });
+  CHECK(done);
+}
+
+TEST_CASE("parallel_for visits each index once, whatever the number of threads") {
+  for (const int jobs : {-1, 0, 1, 2, 7, 200}) {
+    std::array<std::atomic<int>, 50> visits{};
+    util::parallel_for(visits.size(), jobs, [&](std::size_t i) { ++visits[i]; });
+    for (const auto& count : visits) CHECK(count == 1);
+  }
+}
+
+TEST_CASE("parallel_for calls nothing for an empty loop") {
+  int calls = 0;
+  util::parallel_for(0, 4, [&](std::size_t) { ++calls; });
+  CHECK(calls == 0);
+}
+
+TEST_CASE("BackgroundThread runs tasks in the order of posting, on one thread that is not the caller's") {
   BackgroundThread thread;
   std::vector<int> order;
   std::vector<std::thread::id> threads;
@@ -61,7 +109,7 @@ TEST_CASE("Tasks run in the order in which they were posted, on one thread that 
   CHECK(threads.front() != std::this_thread::get_id());
 }
 
-TEST_CASE("Tasks that several threads post run once each, and those of one thread in their order") {
+TEST_CASE("Tasks that several threads post run once each, and those of one thread in order") {
   constexpr int posters = 4, each = 200;
   BackgroundThread thread;
   std::vector<std::vector<int>> ran(posters);
@@ -91,44 +139,44 @@ TEST_CASE("A task that throws is dropped, and the next ones run") {
   CHECK(drained(thread));
 }
 
-TEST_CASE("A thread that waits for tasks ends with its owner, and one that never had any does") {
+TEST_CASE("A BackgroundThread can be destroyed while it waits for tasks, and without ever having had one") {
   { BackgroundThread idle; }
   BackgroundThread thread;
   CHECK(drained(thread));
 }
 
-TEST_CASE("Its end waits for the task in work and drops those behind it") {
-  Barrier barrier;
+TEST_CASE("Destroying a BackgroundThread waits for the running task and drops the queued ones") {
+  Blocker blocker;
   bool finished = false;
   bool ran = false;
   auto thread = std::make_unique<BackgroundThread>();
-  REQUIRE(thread->post([&, work = barrier.task()] {
+  REQUIRE(thread->post([&, work = blocker.task()] {
     work();
     finished = true;
   }));
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = held;
   REQUIRE(thread->post([&ran, kept = std::move(held)] { ran = true; }));
-  REQUIRE(barrier.has_begun());
+  REQUIRE(blocker.has_begun());
   CHECK_FALSE(watched.expired());
   std::jthread ends([&] { thread.reset(); });
   const auto limit = std::chrono::steady_clock::now() + patience;
   while (!watched.expired() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
   CHECK(watched.expired());  // dropped while the first one is still in work
   CHECK_FALSE(finished);
-  barrier.let_go();
+  blocker.release();
   ends.join();
   CHECK(finished);
   CHECK_FALSE(ran);
 }
 
-TEST_CASE("What is posted while it ends is refused, by the task in work and by what a dropped task holds") {
-  Barrier barrier;
+TEST_CASE("post is refused during destruction, from the running task and from destructors of dropped tasks") {
+  Blocker blocker;
   std::atomic<int> taken{0}, refused{0};
   auto thread = std::make_unique<BackgroundThread>();
   BackgroundThread& ending = *thread;
   const auto post = [&] { ++(ending.post([] {}) ? taken : refused); };
-  REQUIRE(thread->post([&, work = barrier.task()] {
+  REQUIRE(thread->post([&, work = blocker.task()] {
     work();
     post();
   }));
@@ -140,13 +188,36 @@ TEST_CASE("What is posted while it ends is refused, by the task in work and by w
     std::function<void()> post;
   };
   REQUIRE(thread->post([poster = std::make_shared<Poster>(post)] {}));
-  REQUIRE(barrier.has_begun());
+  REQUIRE(blocker.has_begun());
   std::jthread ends([&] { thread.reset(); });
   const auto limit = std::chrono::steady_clock::now() + patience;
   while (refused == 0 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
   CHECK(refused == 1);
-  barrier.let_go();
+  blocker.release();
   ends.join();
   CHECK(refused == 2);
   CHECK(taken == 0);
+}
+
+TEST_CASE("A Ticker calls repeatedly, also after a call that threw, and never after its destruction") {
+  std::atomic<int> calls{0};
+  {
+    const util::Ticker ticker(1ms, [&] {
+      if (++calls == 2) throw std::runtime_error("trouble");
+    });
+    CHECK(reaches(calls, 5));
+  }
+  const int at_end = calls;
+  std::this_thread::sleep_for(20ms);
+  CHECK(calls == at_end);
+}
+
+TEST_CASE("A Ticker can be destroyed in the middle of a long period without a further call") {
+  std::atomic<int> calls{0};
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const util::Ticker ticker(1h, [&] { ++calls; });
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < 60s);
+  CHECK(calls == 0);
 }
