@@ -12,17 +12,44 @@
 #include "jit/accepted_compilers.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
-#include "tools/number.hpp"
+#include "tools/cache_text.hpp"
+#include "tools/command_line.hpp"
+#include "tools/output.hpp"
 #include "tools/request.hpp"
-#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "warmup/campaign/driver_here.hpp"
 #include "warmup/campaign/explain.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* explain_help =
+    "With a key: what the entry is, and whether this build would ask for it again.\n"
+    "With two keys: the fields in which their records differ. With a problem, as `cubinet plan` takes\n"
+    "it: for each kernel whether a look-up would hit now, in the cabinet or in a layer of\n"
+    "CUBINET_CACHE_PATH, and why it would not. What an engine would do without is left out and said:\n"
+    "a place that is not there, a bundle that CUBINET_BUNDLE_KEY has not signed. Nothing is compiled,\n"
+    "moved or set aside.\n\n"
+    "Examples:\n  cubinet cache explain 3f9a01c2\n  cubinet cache explain 3f9a01c2 77d0be11\n"
+    "  cubinet cache explain --shape 4096,7168,8 --m 300\n\n"
+    "With --json, for a key:\n"
+    "  entries       the one or two entries {key, compiler, family, n, k, config}\n"
+    "  wanted        the key that this build asks for in its place; null: none, the family or its\n"
+    "                constants are not this build's\n"
+    "  current       true: it is the same key\n"
+    "  wanted_state  of the wanted key, as state below\n"
+    "  differences   {field, first, second} of the records, as JSON texts; empty: no such field.\n"
+    "                second is the other entry's, or what this build would write\n"
+    "For a problem:\n"
+    "  nvrtc         the version that this build prefers; a look-up takes any\n"
+    "  searched      of the cabinet and the layers, in order, those that could be opened\n"
+    "  hits, misses  how many kernels\n"
+    "  kernels       {key, family, n, k, config, state, where, compiler (empty: none), accepted (this\n"
+    "                build was tested with it), why, nearest, differences}; state is hit, unusable (made\n"
+    "                by a compiler that is too new for the driver here), damaged, unreadable, set aside\n"
+    "                (damaged before), evicted (to keep within limits), stale (the same kernel of other\n"
+    "                templates or an earlier build) or absent; where has it; nearest is the key of\n"
+    "                the entry that is most like it\n";
 
 struct ExplainOptions {
   std::vector<std::string> keys;

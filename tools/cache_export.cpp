@@ -8,15 +8,32 @@
 
 #include "cache/bundle_transfer.hpp"
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
+#include "tools/cache_text.hpp"
+#include "tools/output.hpp"
 #include "tools/request.hpp"
-#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* export_help =
+    "Without KEY, --arch and --plan: every entry. What a bundle holds decides every byte of it, so\n"
+    "the same entries give the same file (with one version of zstd). An engine reads it where it\n"
+    "lies, as a layer: CUBINET_CACHE_PATH=/opt/model.cubinet. Exit code 1, and no file, when\n"
+    "an entry is damaged or one of the plan is missing; the missing ones are listed. FILE lies outside\n"
+    "the cabinet.\n\n"
+    "Example:\n  cubinet cache export model.cubinet --plan --model config.json --ep 8\n"
+    "  cubinet cache export model.cubinet --arch sm_90a --sign private.pem\n"
+    "  cubinet cache export two.cubinet 3f9a01c2 77b0c1d2 --cache /opt/kernels\n"
+    "  openssl genpkey -algorithm ed25519 -out private.pem       a key to sign with\n\n"
+    "With --json:\n"
+    "  file          the bundle\n"
+    "  entries       how many it holds\n"
+    "  bytes         of the file\n"
+    "  object_bytes  of the objects in it, unpacked\n"
+    "  arch          a list of the architectures that they are for\n"
+    "  signed        true: with --sign\n";
 
 struct ExportOptions {
   std::string file;

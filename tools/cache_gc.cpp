@@ -1,4 +1,4 @@
-// cubinet cache gc: brings the cabinet within limits. cubinet cache pin and unpin: what it keeps in any case.
+// cubinet cache gc, pin, unpin and rm: what leaves the cabinet, and what stays in any case.
 #include <algorithm>
 #include <memory>
 
@@ -6,15 +6,60 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
-#include "tools/table.hpp"
+#include "tools/cache_text.hpp"
+#include "tools/output.hpp"
 #include "tools/toolchain.hpp"
 #include "util/expected.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* gc_help =
+    "Evicts what was not used for --max-age, then what was used least recently until the rest is\n"
+    "within --max-size and --max-entries. Without any of the three the limits are those that every\n"
+    "writer keeps to: CUBINET_CACHE_MAX_SIZE (4GiB) and CUBINET_CACHE_MAX_ENTRIES (100000). 0 and\n"
+    "none are no limit. An entry that was never used counts from its creation. What is pinned, or\n"
+    "loaded by a running engine, stays, and others go in the place of what cannot be removed; exit\n"
+    "code 1 when the rest is over a limit by that. A dry run changes nothing on disk, the index\n"
+    "neither, and is an error where that cannot be read as it is. Also removes files that killed\n"
+    "writers left a day ago, and damaged ones set aside 30 days ago.\n\n"
+    "Example:\n  cubinet cache gc --max-size 500MiB --max-age 30d --dry-run --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  dry_run       true: nothing was removed, and all of this is what would be\n"
+    "  evicted       a list in the order of removal: fields as in `cache ls`, and reason:\n"
+    "                \"age\", \"entries\" or \"bytes\", the limit that it went for\n"
+    "  bytes         of the evicted files together\n"
+    "  entries_left, bytes_left\n"
+    "                what stays\n"
+    "  over          true: that is over a limit, and pinned, in use or not to be removed\n"
+    "  leftovers     files removed from tmp/\n"
+    "  quarantined   files removed from quarantine/\n"
+    "  problem       why something that was to go is there still, else empty\n"
+    "  index_problem why rows could not be removed, else empty; the next listing drops them\n";
+
+constexpr const char* pin_help =
+    "A pin lasts until it is taken back, or its entry is removed by `cache rm`. Waits, 5 s at most,\n"
+    "for a collection that is under way; exit code 1 when that has evicted the entry.\n\n"
+    "Example:\n  cubinet cache pin 3f9a01c2 77b0 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  pinned        a list of the keys\n"
+    "  failures      of those that could not be pinned: a list of {key, code, message}; exit code 1\n";
+
+constexpr const char* unpin_help =
+    "Example:\n  cubinet cache unpin 3f9a01c2 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  unpinned      a list of the keys\n"
+    "  failures      of those that are pinned no less, or were not: a list of {key, code, message};\n"
+    "                exit code 1\n";
+
+constexpr const char* remove_help =
+    "Example:\n  cubinet cache rm 3f9a01c2 --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  removed       a list with the key\n"
+    "  bytes         size of the file that is gone\n"
+    "  index_problem why the row could not be removed, else empty; the next listing drops it\n";
 
 using util::format_byte_size;
 
@@ -142,8 +187,7 @@ int set_pins(const CacheOptions& options, const std::vector<std::string>& words,
       if (!options.json) print(fmt::format("{} {}\n", change, key.hex()));
     } else {
       report_error(set.error(), false, exit_failed);
-      failures.push_back(
-          {{"key", key.hex()}, {"code", code_name(set.error().code)}, {"message", set.error().message}});
+      failures.push_back({{"key", key.hex()}, {"code", code_name(set.error().code)}, {"message", set.error().message}});
     }
   }
   const bool all = failures.empty();
@@ -157,6 +201,22 @@ void add_pin_command(Command cache, const char* name, const char* help, const ch
     return set_pins(options, *keys, cabinet, pin);
   };
   add_keys_argument(add_cache_command(cache, name, help, details, action), *keys).required();
+}
+
+int remove(const CacheOptions& options, const std::string& key, cache::Cabinet& cabinet) {
+  const auto found = find_one(key, cabinet);
+  if (!found) return report_error(found.error(), options.json, exit_failed);
+  const cache::Entry& entry = found->entries.front();
+  const auto removed = cabinet.remove(entry.key);
+  if (!removed) return report_error(removed.error(), options.json, exit_failed);
+  if (!removed->index_problem.empty()) note(removed->index_problem + "; the next listing drops the row");
+  if (options.json) {
+    print_object(
+        Json{{"removed", {entry.key.hex()}}, {"bytes", entry.bytes}, {"index_problem", removed->index_problem}});
+  } else {
+    print(fmt::format("removed {} ({})\n", entry.key.hex(), format_byte_size(entry.bytes)));
+  }
+  return exit_done;
 }
 
 }  // namespace
@@ -177,6 +237,14 @@ void add_cache_gc(Command cache) {
 void add_cache_pin(Command cache) {
   add_pin_command(cache, "pin", "Keep entries from every eviction", pin_help, true);
   add_pin_command(cache, "unpin", "Take pins back", unpin_help, false);
+}
+
+void add_cache_rm(Command cache) {
+  const auto key = std::make_shared<std::string>();
+  const auto action = [key](const CacheOptions& options, cache::Cabinet& cabinet) {
+    return remove(options, *key, cabinet);
+  };
+  add_key_argument(add_cache_command(cache, "rm", "Remove one entry", remove_help, action), *key);
 }
 
 }  // namespace cubinet::tools

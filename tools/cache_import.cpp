@@ -8,13 +8,32 @@
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
 #include "tools/cache_command.hpp"
-#include "tools/cache_help.hpp"
-#include "tools/table.hpp"
+#include "tools/output.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* import_help =
+    "Reads and checks the whole bundle first: every digest, key and record, and the signature where\n"
+    "a key is named. If anything is wrong the exit code is 1 and the cabinet is as it was. Entries\n"
+    "that are there are kept as they are. The cabinet is made when there is none, and keeps to its\n"
+    "limits: CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES. An import counts as a use. Exit\n"
+    "code 1, too, when the limits left no room for all of the bundle.\n\n"
+    "Example:\n  cubinet cache import model.cubinet --cache /var/cache/cubinet\n"
+    "  cubinet cache import model.cubinet --verify-key public.pem --require-signature\n"
+    "  openssl pkey -in private.pem -pubout -out public.pem       the key that verifies\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  file          the bundle\n"
+    "  entries       how many it holds\n"
+    "  imported      of them, those that are new in the cabinet\n"
+    "  there         of them, those that were there before\n"
+    "  evicted       of them, those that the limits left no room for\n"
+    "  bytes         of the files of those that are new\n"
+    "  arch          a list of the architectures that the entries are for\n"
+    "  signature     \"verified\", \"unverified\" (signed, and no key is named) or \"none\"\n";
 
 struct ImportOptions {
   std::string file;

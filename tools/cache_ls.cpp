@@ -7,16 +7,35 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
+#include "tools/cache_text.hpp"
+#include "tools/command_line.hpp"
 #include "tools/entry_selection.hpp"
-#include "tools/number.hpp"
-#include "tools/table.hpp"
+#include "tools/output.hpp"
 #include "util/clock.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* list_help =
+    "Entries must pass every filter that is given. DURATION is a whole number and s, min, h, d or\n"
+    "w (12h, 7d), SIZE a number and a unit (100KiB). --sort goes upwards: key; family, N, K, config;\n"
+    "n; k; used, longest unused first; size; age, youngest first; hits; compile, quickest first. What\n"
+    "is equal there stays sorted by family, N, K, config, with --reverse, too.\n"
+    "Nothing in objects/ is changed; files that look damaged are not listed, and counted on\n"
+    "standard error. Without an index there is no choice and no order by use.\n\n"
+    "Example:\n  cubinet cache ls --cache /opt/kernels\n"
+    "  cubinet cache ls --family bf16_grouped_masked --unused-for 30d --sort size --reverse --limit 10\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  total         entries of the cabinet\n"
+    "  matched       those that pass the filters; --limit may show fewer\n"
+    "  entries       a list, fields see below\n"
+    "  damaged       keys, or names in objects/, of files that look damaged\n"
+    "  unreadable    objects and folders that cannot be read: a list of {name, reason}\n"
+    "  index_problem why the index could not be read, else empty\n"
+    "  kept_problem  why pins and uses could not be read, else empty\n"
+    "Each entry:\n";
 
 using util::format_byte_size;
 

@@ -8,15 +8,31 @@
 
 #include "jit/kernel_spec.hpp"
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
-#include "tools/table.hpp"
+#include "tools/cache_text.hpp"
+#include "tools/output.hpp"
 #include "util/clock.hpp"
 #include "util/text.hpp"
 #include "warmup/planning/recorded_problems.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* problems_help =
+    "Each problem that an engine started with, prepared, or missed in a launch on this cabinet as its\n"
+    "first one is recorded, with all M that were asked for. `cubinet warmup --recorded` compiles what\n"
+    "they need again, after an upgrade for one. The JSON is a file for `--from` of another machine's\n"
+    "warmup. ASKED is the latest start, preparation or miss, to the day: an engine that has run since\n"
+    "then is not seen. After a model was retired: --forget --unasked-for 30d.\n"
+    "A record that is damaged, or of a build that knows more, is named on standard error.\n\n"
+    "Example:\n  cubinet cache problems --cache /opt/kernels\n"
+    "  cubinet cache problems --json > problems.json\n"
+    "  cubinet warmup --recorded --from problems.json --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  version       1, of this list\n"
+    "  cache         the cabinet's folder\n"
+    "  problems      what is listed (with --forget, what was removed): {dtype, layout, n, k, groups,\n"
+    "                m_range, arch, asked (seconds since 1970)}\n"
+    "  skipped       records that are not taken: a list of {name, reason}\n";
 
 struct ProblemsOptions {
   std::optional<std::int64_t> unasked_for;  // seconds

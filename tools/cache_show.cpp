@@ -1,5 +1,15 @@
 // cubinet cache show: one entry.
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,14 +19,64 @@
 #include "jit/compiler.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
-#include "tools/disassembler.hpp"
-#include "tools/table.hpp"
+#include "tools/cache_text.hpp"
+#include "tools/output.hpp"
+#include "util/files.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* show_help =
+    "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n"
+    "--sass runs nvdisasm, else cuobjdump, of CUDA_HOME, /usr/local/cuda or PATH. --ptx compiles the\n"
+    "kernel again, since the cabinet holds no PTX; that takes the templates that the entry was\n"
+    "made of, and NVRTC. Exit code 1 where one of these is missing or another.\n\n"
+    "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n"
+    "  cubinet cache show 3f9a01c2 --sass > kernel.sass\n\n"
+    "With --json:\n";
+
+constexpr const char* show_more_fields_help =
+    "  kernel_names  entry points in the object\n"
+    "  record        what the key is the SHA-256 of: all that the compilation depends on\n";
+
+constexpr const char* mend =
+    "install a CUDA toolkit, or `pip install nvidia-cuda-nvdisasm`, and name the folder whose bin/ holds it with "
+    "CUDA_HOME, or put it on PATH";
+
+struct Disassembler {
+  const char* name;
+  const char* option;  // that asks for SASS and no more
+};
+constexpr Disassembler disassemblers[] = {{"nvdisasm", "--print-code"}, {"cuobjdump", "-sass"}};
+
+// The program where a toolkit has it, else its bare name, which is looked up in PATH.
+std::string place_of(const std::string& name) {
+  std::vector<std::string> folders = ServiceOptions::from_environment().nvrtc_folders;
+  folders.emplace_back("/usr/local/cuda");
+  for (const std::string& folder : folders) {
+    std::string path = folder + "/bin/" + name;
+    if (access(path.c_str(), X_OK) == 0) return path;
+  }
+  return name;
+}
+
+// Runs it to its end. Nothing where there is no such program.
+Expected<std::optional<int>> run(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  std::fflush(stdout);  // what is there comes first
+  const int error = posix_spawnp(&process, arguments[0], nullptr, nullptr, arguments.data(), environ);
+  if (error == ENOENT) return std::optional<int>();
+  if (error != 0) return fail(ErrorCode::io, util::system_message("run", words.front(), error));
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return fail(ErrorCode::io, util::system_message("wait for", words.front(), errno));
+  }
+  return std::optional(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
 
 using util::format_byte_size;
 
@@ -102,6 +162,21 @@ int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet&
 }
 
 }  // namespace
+
+Expected<void> print_sass(const std::filesystem::path& cubin) {
+  for (const auto& [name, option] : disassemblers) {
+    const std::string program = place_of(name);
+    const auto ended = run({program, option, cubin.native()});
+    if (!ended) return propagate(ended);
+    if (!*ended) continue;
+    if (**ended == 0 || **ended == 128 + SIGPIPE) return {};  // who reads may have had enough
+    return fail(ErrorCode::io,
+                fmt::format("{} failed with exit code {}; it may be older than the cubin: {}", program, **ended, mend));
+  }
+  return fail(
+      ErrorCode::not_found,
+      fmt::format("neither nvdisasm nor cuobjdump is in bin/ of CUDA_HOME or /usr/local/cuda, nor in PATH; {}", mend));
+}
 
 void add_cache_show(Command cache) {
   const auto wanted = std::make_shared<ShowOptions>();

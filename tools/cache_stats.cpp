@@ -7,16 +7,47 @@
 
 #include "jit/accepted_compilers.hpp"
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
-#include "tools/coverage_text.hpp"
-#include "tools/table.hpp"
+#include "tools/cache_text.hpp"
+#include "tools/output.hpp"
 #include "util/json_text.hpp"
 #include "util/text.hpp"
 #include "warmup/campaign/coverage.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* stats_help =
+    "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
+    "counters cubinet_cache_..., each with the cabinet's folder as label cache; what is not known is\n"
+    "left out. A node exporter's textfile collector takes it as it is. A line `complete for` names the\n"
+    "problems of a warmup by type, layout, N x K and groups, of many the first four.\n\n"
+    "Example:\n  cubinet cache stats --cache /opt/kernels\n"
+    "  cubinet cache stats --prometheus > /var/lib/node_exporter/cubinet.prom\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  persist       \"on\" or \"readonly\"\n"
+    "  entries       how many\n"
+    "  bytes         of their files together\n"
+    "  hits          of all entries; null: the index could not be read\n"
+    "  quarantined   damaged files that were set aside\n"
+    "  quarantine_files, quarantine_bytes\n"
+    "                what quarantine/ holds, damaged indexes too: at most 1,000 files and 256 MiB, the\n"
+    "                latest; the limits of the cabinet do not count it\n"
+    "  compile_ms    milliseconds that the entries took to compile, together\n"
+    "  compilers     what compiled the entries: a list of {compiler (empty: not recorded), entries}\n"
+    "  damaged       files in objects/ that look damaged; they are no entries\n"
+    "  unreadable    objects and folders that cannot be read: a list of {name, reason}\n"
+    "  index_problem why the index could not be read, else empty\n"
+    "  counters      since the index was made; null: it could not be read. {hits, misses,\n"
+    "                compiles, damage (files that look-ups set aside), evictions,\n"
+    "                evicted_misses (misses of what an eviction had removed)}\n"
+    "  coverage      what a warmup has made the cabinet complete for, and nothing is missing of:\n"
+    "                a list of {problems, m_range, arch, num_sms, nvrtc (builds that made its\n"
+    "                entries, \"13.0.88\"), current (made from the templates of this build), executed (null, or "
+    "{device, driver}), kernels (how\n"
+    "                many), recorded (seconds since 1970)}; problems is a list of {dtype, layout, n, k,\n"
+    "                groups, m_range}, whose n, k and groups are 0 where it is the generic kernels alone;\n"
+    "                the record's m_range goes from the smallest to the largest M of them\n";
 
 using util::format_byte_size;
 

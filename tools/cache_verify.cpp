@@ -5,11 +5,35 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/cache_command.hpp"
-#include "tools/cache_entries.hpp"
-#include "tools/cache_help.hpp"
+#include "tools/cache_text.hpp"
 
 namespace cubinet::tools {
 namespace {
+
+constexpr const char* verify_help =
+    "Exit code 1 when something is damaged, the index too, or unreadable, or index and objects\n"
+    "disagree; with --repair when something could not be mended. Two things do not change it: leftovers of\n"
+    "killed writers, which are harmless, and, without --repair, an index that another process\n"
+    "holds; it is then not compared.\n\n"
+    "Example:\n  cubinet cache verify --repair --cache /opt/kernels\n\n"
+    "With --json:\n"
+    "  cache         the cabinet's folder\n"
+    "  checked       objects that were read\n"
+    "  damaged       keys, or names in objects/ or problems/, of damaged files\n"
+    "  unreadable    objects and folders that cannot be read, perhaps sound: a list of {name,\n"
+    "                reason}; --repair leaves them alone\n"
+    "  orphans, orphan_keys\n"
+    "                objects without a row that describes them: how many, and their keys\n"
+    "  missing, missing_keys\n"
+    "                rows without an object, likewise\n"
+    "  leftovers     files that killed writers left in tmp/\n"
+    "  index_problem why the index could not be read as it is, else empty\n"
+    "  index_busy    true: another process held it, and it was not compared\n"
+    "  index_unused  true: it is left alone, index_problem says why, and it was not compared: a newer\n"
+    "                build has written it, or its file system keeps no locks; no damage\n"
+    "  repaired      true: --repair was given and all of the above is mended\n"
+    "  unmended      damaged files that --repair could not set aside\n"
+    "  index_unmended why --repair could not put the rows right, else empty\n";
 
 void print_keys(const char* what, const std::vector<cache::Key>& keys) {
   for (const cache::Key& key : keys) print(fmt::format("{}: {}\n", what, key.hex()));

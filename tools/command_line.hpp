@@ -1,9 +1,12 @@
 // What may stand on the command line, and what a wrong one is answered. The only module that knows the parser.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "util/expected.hpp"
@@ -97,5 +100,13 @@ class CommandLine {
   std::unique_ptr<CLI::App> app_;
   int exit_code_ = 0;
 };
+
+// The number that all of `text` spells in decimal, if it fits into 64 bits.
+std::optional<std::int64_t> parse_number(std::string_view text);
+
+// An option that takes a whole number of [lowest, highest]; anything else is refused by name. `target` holds the
+// default.
+Option add_number(Command command, const std::string& name, std::int64_t& target, std::int64_t lowest,
+                  std::int64_t highest, const std::string& help);
 
 }  // namespace cubinet::tools

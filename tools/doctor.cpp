@@ -3,19 +3,20 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/driver.hpp"
+#include "jit/driver_limit.hpp"
 #include "jit/jobs.hpp"
-#include "tools/doctor_check.hpp"
-#include "tools/doctor_driver.hpp"
-#include "tools/number.hpp"
+#include "tools/command_line.hpp"
 #include "tools/output.hpp"
 #include "tools/signals.hpp"
-#include "tools/table.hpp"
 #include "tools/toolchain.hpp"
 #include "util/machine.hpp"
 #include "util/text.hpp"
@@ -40,6 +41,39 @@ constexpr const char* doctor_help =
     "not run.\n"
     "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend, note}}; warmup says whether\n"
     "kernels can be compiled and stored here, run whether they can be run.";
+
+// What `cubinet doctor` says of one thing that this machine has or lacks.
+enum class State { ok, absent, failed };
+
+struct Check {
+  std::string name;
+  State state = State::ok;
+  std::string found;
+  std::string mend = {};  // empty when there is nothing to mend, or another check says what
+  std::string note = {};  // something that is no obstacle; may be empty
+};
+
+// "ok", ...
+const char* state_name(State state) {
+  switch (state) {
+    case State::ok:
+      return "ok";
+    case State::absent:
+      return "absent";
+    case State::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
+// A check from an error whose message ends in "; ADVICE": the advice is the mend, and is not said twice. `purpose`, if
+// there is one, says what the mend is for.
+Check absent(const char* name, const Error& error, const std::string& purpose = {}) {
+  const std::size_t end = error.message.rfind("; ");
+  if (end == std::string::npos) return {name, State::absent, error.message, purpose, ""};
+  const std::string advice = error.message.substr(end + 2);
+  return {name, State::absent, error.message.substr(0, end), purpose.empty() ? advice : purpose + ": " + advice, ""};
+}
 
 // That kernels of this NVRTC are made again once there is an accepted one; empty for one of these.
 std::string unaccepted_note(const std::string& version) {
@@ -129,6 +163,34 @@ Check check_cache(const std::string& option) {
   }
   return {"cache", State::failed, fmt::format("{}: a cabinet that cannot be written; kernels in it can be used", *root),
           "make it writable, or name another folder with --cache or CUBINET_CACHE_DIR"};
+}
+
+using OpenedDriver = Expected<std::shared_ptr<const jit::Driver>>;
+
+// Fails where the driver is too old for what NVRTC `compiler`, a version, makes. None is `absent`: kernels can be made
+// all the same.
+Check check_driver(const OpenedDriver& driver, const std::string& compiler) {
+  if (!driver) return absent("driver", driver.error(), "not needed for warmup; to run kernels");
+  const int version = (*driver)->version();
+  const std::string found = fmt::format("CUDA {}, from {}", jit::cuda_version_text(version), (*driver)->path);
+  if (jit::loads(version, compiler)) return {"driver", State::ok, found, ""};
+  return {"driver", State::failed, fmt::format("{}: too old for kernels of NVRTC {}", found, compiler),
+          jit::driver_limit_mend(version, compiler)};
+}
+
+// Of the device with that number.
+Check check_device(const OpenedDriver& driver, int ordinal) {
+  if (!driver) return {"device", State::absent, "not looked for: there is no driver", "", ""};
+  const auto context = jit::DeviceContext::retain(*driver, ordinal);
+  if (!context) {
+    return {"device", State::absent, context.error().message, "no need for warmup; to run kernels, an sm_90a device"};
+  }
+  const jit::DeviceInfo& info = context->info();
+  const std::string found =
+      fmt::format("{}: {}, compute capability {}.{}, {} SMs, {}", info.ordinal, info.name, info.compute_major,
+                  info.compute_minor, info.num_sms, format_byte_size(static_cast<std::int64_t>(info.total_bytes)));
+  if (info.compute_major == 9 && info.compute_minor == 0) return {"device", State::ok, found, ""};
+  return {"device", State::failed, found, "kernels for sm_90a run on compute capability 9.0 only"};
 }
 
 void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {

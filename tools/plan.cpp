@@ -5,7 +5,6 @@
 
 #include "tools/output.hpp"
 #include "tools/request.hpp"
-#include "tools/table.hpp"
 #include "warmup/planning/plan_json.hpp"
 
 namespace cubinet::tools {

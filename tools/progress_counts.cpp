@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/table.hpp"
+#include "tools/output.hpp"
 
 namespace cubinet::tools {
 namespace {

@@ -7,11 +7,22 @@
 #include <string>
 
 #include "tools/progress_counts.hpp"
-#include "tools/run_identity.hpp"
 #include "util/expected.hpp"
 #include "util/system_calls.hpp"
 
 namespace cubinet::tools {
+
+// A process's number says nothing outside its own namespace: in two containers on one volume both runs may be
+// process 1.
+struct RunIdentity {
+  std::int64_t process = 0;
+  std::string run;            // 32 hexadecimal digits, of this run alone
+  std::string host;           // the machine's or container's name
+  std::string pid_namespace;  // in which `process` counts: the machine's boot and the namespace; empty: not known
+};
+
+// Of this process, drawn by the first call; the child of a fork is another run. Thread-safe. Throws std::bad_alloc.
+RunIdentity this_run();
 
 // Compiling and executing go on; the others are how it ended.
 enum class ProgressState { compiling, executing, done, failed, interrupted };

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/number.hpp"
+#include "tools/command_line.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"
 #include "warmup/planning/engines/launched.hpp"

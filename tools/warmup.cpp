@@ -8,8 +8,7 @@
 #include <fmt/format.h>
 
 #include "cubinet/cubinet.hpp"
-#include "tools/execution.hpp"
-#include "tools/jobs.hpp"
+#include "tools/command_line.hpp"
 #include "tools/output.hpp"
 #include "tools/progress.hpp"
 #include "tools/request.hpp"
@@ -17,6 +16,7 @@
 #include "tools/toolchain.hpp"
 #include "tools/warmup_report.hpp"
 #include "util/machine.hpp"
+#include "util/text.hpp"
 #include "warmup/campaign/campaign.hpp"
 #include "warmup/campaign/campaign_json.hpp"
 
@@ -53,6 +53,66 @@ constexpr const char* warmup_help =
     "the GPU is another one or there is none, it is compiled, not executed: that is exit code 1 with\n"
     "--strict alone. A wrong result, or a driver that is too old for a kernel, is exit code 1 in every\n"
     "case. The kernels that check are kept in the cabinet, too.\n";
+
+constexpr int most_jobs = 1024;
+
+std::string room_text(const util::MemoryRoom& room) {
+  return fmt::format("{} of memory are left by {}", util::format_byte_size(room.bytes), room.limit);
+}
+
+// Of jobs that were given and memory does not hold: whoever gave them may know better.
+void tell_given_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  constexpr const char* risk = "kernels may fail for want of memory";
+  const jit::Jobs held = jit::choose_jobs(jobs.count, rooms);
+  if (const auto room = jit::check_memory(rooms); !room) {
+    note(fmt::format("{}; tried all the same, as --jobs says: {}", room.error().message, risk));
+  } else if (held.count < jobs.count) {
+    note(fmt::format("{} at a time, as --jobs says, though {}, enough for {}: {}", jobs.count, room_text(held.tightest),
+                     held.count, risk));
+  }
+}
+
+// What `text`, the option's value, comes to where `rooms` are left. invalid_argument when it is neither auto nor a
+// number of threads.
+Expected<jit::Jobs> parse_jobs(const std::string& text, const std::vector<util::MemoryRoom>& rooms) {
+  if (text == "auto") return jit::choose_jobs(util::usable_cores(), rooms);
+  const auto jobs = parse_number(text);
+  if (jobs && *jobs >= 1 && *jobs <= most_jobs) {
+    return jit::Jobs{static_cast<int>(*jobs), jit::JobsReason::given, {}};
+  }
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
+}
+
+// A note where memory made them fewer, or does not hold those that were given.
+void tell_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  if (jobs.reason == jit::JobsReason::given) return tell_given_jobs(jobs, rooms);
+  if (jobs.reason != jit::JobsReason::memory || !jit::check_memory(rooms)) return;
+  note(fmt::format("{} at a time, fewer than there are cores: {}; --jobs N overrules that", jobs.count,
+                   room_text(jobs.tightest)));
+}
+
+// Adds --execute, --memory-budget and --strict.
+void add_execution_options(Command command, warmup::ExecutionRequest& request) {
+  const Option execute =
+      command.flag("--execute", request.execute, "Run every kernel on this machine's GPU and check what it computes");
+  const auto parse = [&request](const std::string& text) {
+    const auto bytes = util::parse_byte_size(text);
+    if (!bytes) return bytes.error().message;
+    if (*bytes == 0) {
+      return fmt::format("'{}' leaves no memory: give a size above 0, or leave the option out for half of what is free",
+                         text);
+    }
+    request.budget = *bytes;
+    return std::string();
+  };
+  command
+      .parsed("--memory-budget", parse,
+              "Device memory that executing may take, as 64MiB or 2GiB (default: half of what is free)")
+      .type_name("SIZE")
+      .needs(execute);
+  command.flag("--strict", request.strict, "Exit code 1 where a kernel was not executed").needs(execute);
+}
 
 // An arena of 64 MiB for each thread that allocates, as those of the progress do, would be most of what is left to one
 // thread that compiles.

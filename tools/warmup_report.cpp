@@ -1,13 +1,17 @@
 #include "tools/warmup_report.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "cache/layout.hpp"
 #include "jit/accepted_compilers.hpp"
-#include "tools/execution.hpp"
 #include "tools/output.hpp"
-#include "tools/table.hpp"
 #include "util/expected.hpp"
+#include "util/text.hpp"
 
 namespace cubinet::tools {
 namespace {
@@ -18,6 +22,20 @@ std::string execution_line(const warmup::CampaignReport& outcome) {
     return fmt::format("{} kernels were executed before on {}\n", outcome.kernels, one_line(outcome.execution.device));
   }
   return execution_text(outcome.execution, outcome.report);
+}
+
+// Each state and reason once, before the kernels that it is true of.
+std::string not_executed_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation) {
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const warmup::KernelNote& note : execution.not_executed) {
+    std::string why = fmt::format("{}: {}", warmup::state_of(note, compilation), one_line(note.reason));
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.first == why; });
+    if (group == groups.end()) group = groups.emplace(groups.end(), std::move(why), std::string());
+    group->second += fmt::format("  {} {}\n", note.key.substr(0, 12), jit::describe(note.spec));
+  }
+  std::string text;
+  for (const auto& [why, kernels] : groups) text += why + '\n' + kernels;
+  return text;
 }
 
 }  // namespace
@@ -102,6 +120,33 @@ void remark(const warmup::CampaignReport& outcome) {
   const bool unknown = outcome.coverage == warmup::CoverageState::unknown;
   note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +
        outcome.coverage_problem);
+}
+
+std::string execution_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation) {
+  const std::size_t total =
+      static_cast<std::size_t>(execution.executed) + execution.failed.size() + execution.not_executed.size();
+  std::string text = fmt::format("{} of {} kernels executed, {} failed, {} not executed", execution.executed, total,
+                                 execution.failed.size(), execution.not_executed.size());
+  if (!execution.device.empty()) {
+    text += fmt::format("; {} launches on {}, at most {} of its memory (budget {}); {}", execution.launches,
+                        one_line(execution.device), util::format_byte_size(execution.peak_device_bytes),
+                        util::format_byte_size(execution.budget), milliseconds_text(execution.seconds * 1000));
+  }
+  text += '\n';
+  return text + not_executed_text(execution, compilation);
+}
+
+void explain_execution(const warmup::ExecutionReport& execution) {
+  for (const warmup::KernelNote& note : execution.failed) {
+    const std::string message = fmt::format("{} {}: {}", jit::describe(note.spec), note.key.substr(0, 12), note.reason);
+    report_error({ErrorCode::driver_failed, message, {}}, false, exit_failed);
+  }
+}
+
+void leave_hung_device(const warmup::ExecutionReport& execution) {
+  if (!execution.hung) return;
+  finish_output();
+  std::_Exit(exit_failed);
 }
 
 }  // namespace cubinet::tools

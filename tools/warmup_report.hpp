@@ -18,4 +18,13 @@ void remark(const warmup::CampaignReport& report);
 extern const char* const warmup_fields_help;
 extern const char* const progress_fields_help;
 
+// A line on what was executed, and one for each kernel that was not, below the reason.
+std::string execution_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation);
+
+// The failures, as text on standard error.
+void explain_execution(const warmup::ExecutionReport& execution);
+
+// Ends the process, where a kernel still runs: everything else would wait for it.
+void leave_hung_device(const warmup::ExecutionReport& execution);
+
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// What the commands of `cubinet cache` say of entries, and how they find the one that a user means.
+// What the commands of `cubinet cache` print about entries and coverage, and how they find the entry that a user means.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,12 @@
 #include "cache/cabinet.hpp"
 #include "tools/output.hpp"
 #include "util/expected.hpp"
+#include "warmup/campaign/coverage.hpp"
 
 namespace cubinet::tools {
+
+// What --help says of the fields of an entry, as `ls --json` and `show --json` print them.
+extern const char* const entry_fields_help;
 
 // So many digits of a key are shown in tables.
 inline constexpr std::size_t shown_digits = 12;
@@ -50,5 +54,19 @@ Error unusable_entry(const Error& reason);
 
 // A survey with the one entry that `prefix` means, an argument KEY (cache_command.hpp).
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet);
+
+// "bf16 masked 1024 x 2048 in 32 groups, 2048 x 512 in 32 groups and 3 more": of many problems the first. Problems
+// without sizes are "the generic kernels (bf16 masked)". Where they differ in their range of M each has its own behind
+// it: "1024 x 2048 in 32 groups (M 1 to 512)".
+std::string problems_text(const std::vector<ProblemRange>& problems);
+
+// "1 to 16384"; "by problem" where they differ.
+std::string range_text(const std::vector<ProblemRange>& problems);
+
+// A list of {dtype, layout, n, k, groups, m_range}.
+Json problems_array(const std::vector<ProblemRange>& problems);
+
+// The architecture; and the number of SMs, where `records`, of which this is one, differ in it.
+std::string target_text(const warmup::CoverageRecord& record, const std::vector<warmup::CoverageRecord>& records);
 
 }  // namespace cubinet::tools

@@ -1,8 +1,8 @@
 // How a record of completeness is named, so that one can be told from another.
-#include "tools/coverage_text.hpp"
+#include "tools/cache_text.hpp"
 
 #include "catch.hpp"
-#include "tools/table.hpp"
+#include "tools/output.hpp"
 
 namespace {
 

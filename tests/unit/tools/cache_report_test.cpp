@@ -1,7 +1,6 @@
-#include "tools/cabinet_report.hpp"
+#include "tools/cache_report.hpp"
 
 #include "catch.hpp"
-#include "tools/html.hpp"
 #include "unit/cache/support.hpp"
 #include "util/json_text.hpp"
 

@@ -1,4 +1,4 @@
-#include "tools/cache_entries.hpp"
+#include "tools/cache_text.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -6,10 +6,50 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "tools/table.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::tools {
+namespace {
+
+// So many problems of a record are named.
+constexpr std::size_t most_named = 4;
+
+std::string kind_text(const Problem& problem) {
+  return fmt::format("{} {}", jit::data_type_name(problem.data_type), jit::layout_name(problem.layout));
+}
+
+bool is_generic(const Problem& problem) { return problem.n == 0; }
+
+std::string shape_text(const Problem& problem) {
+  return fmt::format("{} x {} in {}", problem.n, problem.k, count_text(problem.groups, "group"));
+}
+
+std::string range_text(MRange range) { return fmt::format("{} to {}", range.first, range.last); }
+
+bool share_a_range(const std::vector<ProblemRange>& problems) {
+  return std::all_of(problems.begin(), problems.end(),
+                     [&](const ProblemRange& one) { return one.range == problems.front().range; });
+}
+
+}  // namespace
+
+const char* const entry_fields_help =
+    "  key           64 hexadecimal digits\n"
+    "  family, arch, n, k, config\n"
+    "                what was compiled; config names the tile configuration, empty for\n"
+    "                entries of builds that did not store it. fp8_quantization has none, and\n"
+    "                n and k are 0\n"
+    "  compiler      what compiled it, exactly; empty for entries of builds that did not store it\n"
+    "  bytes         size of the object's file\n"
+    "  created       seconds since 1970\n"
+    "  last_used     seconds since 1970, 0 = never; null: the index could not be read\n"
+    "  hits          how often it was loaded; null: the index could not be read\n"
+    "  pinned        true: never evicted; null: the pins could not be read\n"
+    "  in_use        true: a running engine has it loaded; it is not evicted; null: as for pinned\n"
+    "  registers     per thread\n"
+    "  spill_bytes, smem_bytes\n"
+    "                bytes per thread and per block\n"
+    "  compile_ms    milliseconds\n";
 
 std::string age_of(std::int64_t then) {
   const std::int64_t now = util::system_clock().seconds();
@@ -84,7 +124,7 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
     const auto key = cache::Key::from_hex(broken.front());
     const auto reason = key ? cabinet.check(*key) : Expected<void>();
     return fail(reason ? damaged(fmt::format("{} in objects/ is no object", broken.front()))
-                                      : unusable_entry(reason.error()));
+                       : unusable_entry(reason.error()));
   }
   if (entries.empty() && broken.empty() && !found->unreadable.empty()) {
     return fail(ErrorCode::io, found->unreadable.front().reason);
@@ -101,6 +141,49 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   for (const std::string& name : broken) candidates += fmt::format("  {}  damaged\n", one_line(name));
   return fail(ErrorCode::invalid_argument,
               fmt::format("{} is the beginning of {} keys:", prefix, entries.size() + broken.size()), candidates);
+}
+
+std::string problems_text(const std::vector<ProblemRange>& problems) {
+  const bool alike = share_a_range(problems);
+  std::string text;
+  std::string kind_before;
+  for (std::size_t i = 0; i < std::min(problems.size(), most_named); ++i) {
+    const auto& [problem, range] = problems[i];
+    const std::string kind = kind_text(problem);
+    text += i == 0 ? "" : ", ";
+    if (kind != kind_before) text += is_generic(problem) ? kind : kind + ' ';
+    if (!is_generic(problem)) text += shape_text(problem);
+    if (!alike) text += fmt::format(" (M {})", range_text(range));
+    kind_before = kind;
+  }
+  if (problems.size() > most_named) text += fmt::format(" and {} more", problems.size() - most_named);
+  const bool generic =
+      std::all_of(problems.begin(), problems.end(), [](const ProblemRange& one) { return is_generic(one.problem); });
+  return generic ? fmt::format("the generic kernels ({})", text) : text;
+}
+
+std::string range_text(const std::vector<ProblemRange>& problems) {
+  return problems.empty() || share_a_range(problems) ? range_text(warmup::whole_range(problems)) : "by problem";
+}
+
+Json problems_array(const std::vector<ProblemRange>& problems) {
+  Json array = Json::array();
+  for (const auto& [problem, range] : problems) {
+    array.push_back(Json{{"dtype", jit::data_type_name(problem.data_type)},
+                         {"layout", jit::layout_name(problem.layout)},
+                         {"n", problem.n},
+                         {"k", problem.k},
+                         {"groups", problem.groups},
+                         {"m_range", {range.first, range.last}}});
+  }
+  return array;
+}
+
+std::string target_text(const warmup::CoverageRecord& record, const std::vector<warmup::CoverageRecord>& records) {
+  const std::int32_t num_sms = record.subject.num_sms;
+  const bool alike = std::all_of(records.begin(), records.end(),
+                                 [&](const warmup::CoverageRecord& other) { return other.subject.num_sms == num_sms; });
+  return alike ? record.subject.architecture : fmt::format("{} with {} SMs", record.subject.architecture, num_sms);
 }
 
 }  // namespace cubinet::tools

@@ -1,10 +1,12 @@
-// Pieces of a static page: text that cannot become markup, tables, and bars as SVG.
+// The page of `cubinet cache report`, and the pieces that it is made of.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cache/cabinet.hpp"
 
 namespace cubinet::tools {
 
@@ -36,5 +38,9 @@ std::string html_bars(std::string_view title, const std::vector<Bar>& bars);
 
 // A page in which no script runs and nothing is loaded. `title` is text, `body` markup.
 std::string html_page(std::string_view title, std::string_view body);
+
+// What a cabinet holds as one static HTML page: the same for the same state of the cabinet, at any time. Long tables
+// are cut to their largest rows, and say so.
+std::string report_page(const std::string& root, const cache::Survey& survey, const cache::Stats& stats);
 
 }  // namespace cubinet::tools
