@@ -1,5 +1,4 @@
-// cubinet cache: what is in the cabinet, and whether it is sound. Its commands are in the files that
-// cache_command.hpp names.
+// cubinet cache: the group of commands that inspect and maintain a cabinet. cache_command.hpp lists them.
 #include <memory>
 #include <utility>
 
@@ -18,11 +17,11 @@ int run(const CacheOptions& options, const RootAction& action) {
   return root ? action(options, *root) : report_error(root.error(), options.json, exit_usage);
 }
 
-// Why a text is not the beginning of a key, in either case; empty when it is.
+// Why a text is not a key prefix, in either case; empty if it is one.
 std::string key_complaint(const std::string& text) {
   constexpr std::size_t shortest = 4;
   if (util::is_hex(text) && text.size() >= shortest && text.size() <= 64) return {};
-  return fmt::format("'{}' is not a key or the beginning of one: {} to 64 hexadecimal digits", text, shortest);
+  return fmt::format("'{}' is not a key or the beginning of one: write {} to 64 hexadecimal digits", text, shortest);
 }
 
 }  // namespace
@@ -55,16 +54,16 @@ Command add_root_command(Command cache, const char* name, const char* help, cons
 }
 
 void add_key_argument(Command command, std::string& key) {
-  command.option("KEY", key, "A key, or at least 4 digits of its beginning").required().checked(key_complaint);
+  command.option("KEY", key, "A key, or its first digits, at least 4").required().checked(key_complaint);
 }
 
 Option add_keys_argument(Command command, std::vector<std::string>& keys) {
-  return command.option("KEY", keys, "Keys, or at least 4 digits of their beginnings").checked(key_complaint);
+  return command.option("KEY", keys, "Keys, or their first digits, at least 4").checked(key_complaint);
 }
 
 void add_cache(Command root) {
   const Command cache =
-      root.subcommand("cache", "Look into the cabinet, or ship what it holds; `import` alone creates one");
+      root.subcommand("cache", "Inspect, maintain, export and import a cabinet; only `import` creates one");
   cache.requires_subcommand();
   cache.footer(std::string("Example:\n  cubinet cache ls --cache /opt/kernels\n") + exit_codes_help);
   add_cache_ls(cache);

@@ -1,5 +1,5 @@
-// The commands of `cubinet cache`, a file each: cache_ls.cpp, cache_show.cpp, ... A command's function adds it to the
-// command line; when the user names it, its action is given the cabinet.
+// The commands of `cubinet cache`: cache_ls.cpp, cache_show.cpp, ... The add_ function of a command adds it to the
+// command line; if the user names it, its action runs with the cabinet.
 #pragma once
 
 #include <functional>
@@ -14,29 +14,29 @@
 
 namespace cubinet::tools {
 
-// What every one of them takes.
+// The options of every cache command.
 struct CacheOptions {
   std::string root;
   bool json = false;
 };
 
-// Return the exit code.
+// Both return the exit code.
 using CacheAction = std::function<int(const CacheOptions&, cache::Cabinet&)>;
 using RootAction = std::function<int(const CacheOptions&, const std::string& root)>;
 
-// The cabinet as these commands open it: never created.
+// Opens the cabinet without creating it.
 Expected<cache::Cabinet> open_cabinet(const std::string& root);
 
-// Adds a command that runs `action` on the cabinet that the user names, opened.
+// Adds a command that opens the cabinet which the user names and runs `action` on it.
 Command add_cache_command(Command cache, const char* name, const char* help, const std::string& details,
                           CacheAction action);
 
-// The same for a command that opens the cabinet itself, if it is to be opened at all.
+// Adds a command whose `action` opens the cabinet itself, if at all.
 Command add_root_command(Command cache, const char* name, const char* help, const std::string& details,
                          RootAction action);
 
-// Adds the argument KEY, or several of it; what takes them must outlive the command. A word that can be no key's
-// beginning is refused before anything is opened.
+// Adds the argument KEY, or several of them; the target must outlive the command. A word that cannot be a key prefix is
+// refused before anything is opened.
 void add_key_argument(Command command, std::string& key);
 Option add_keys_argument(Command command, std::vector<std::string>& keys);
 

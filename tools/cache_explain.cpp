@@ -24,41 +24,42 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* explain_help =
-    "With a key: what the entry is, and whether this build would ask for it again.\n"
-    "With two keys: the fields in which their records differ. With a problem, as `cubinet plan` takes\n"
-    "it: for each kernel whether a look-up would hit now, in the cabinet or in a layer of\n"
-    "CUBINET_CACHE_PATH, and why it would not. What an engine would do without is left out and said:\n"
-    "a place that is not there, a bundle that CUBINET_BUNDLE_KEY has not signed. Nothing is compiled,\n"
-    "moved or set aside.\n\n"
-    "Examples:\n  cubinet cache explain 3f9a01c2\n  cubinet cache explain 3f9a01c2 77d0be11\n"
+    "With one key: what the entry is, and whether this build would look it up.\n"
+    "With two keys: the fields in which their records differ. With a problem, as for `cubinet plan`: for\n"
+    "each kernel whether a look-up hits, in the cabinet or in a layer of CUBINET_CACHE_PATH, and if not,\n"
+    "why. What an engine would ignore is ignored and named: a missing folder, a bundle without a valid\n"
+    "signature for CUBINET_BUNDLE_KEY. Nothing is compiled, and no file is moved.\n\n"
+    "Examples:\n"
+    "  cubinet cache explain 3f9a01c2\n"
+    "  cubinet cache explain 3f9a01c2 77d0be11\n"
     "  cubinet cache explain --shape 4096,7168,8 --m 300\n\n"
-    "With --json, for a key:\n"
+    "With --json, for keys:\n"
     "  entries       the one or two entries {key, compiler, family, n, k, config}\n"
-    "  wanted        the key that this build asks for in its place; null: none, the family or its\n"
-    "                constants are not this build's\n"
-    "  current       true: it is the same key\n"
-    "  wanted_state  of the wanted key, as state below\n"
+    "  wanted        the key that this build looks up instead; null: none, because this build does not\n"
+    "                have the family or its constants\n"
+    "  current       true: this build looks up the same key\n"
+    "  wanted_state  state of the wanted key, see below\n"
     "  differences   {field, first, second} of the records, as JSON texts; empty: no such field.\n"
-    "                second is the other entry's, or what this build would write\n"
+    "                second is the other entry's record, or the one that this build would write\n"
     "For a problem:\n"
     "  nvrtc         the version that this build prefers; a look-up takes any\n"
-    "  searched      of the cabinet and the layers, in order, those that could be opened\n"
-    "  hits, misses  how many kernels\n"
+    "  searched      the cabinet and the layers that could be opened, in order of search\n"
+    "  hits, misses  number of kernels\n"
     "  kernels       {key, family, n, k, config, state, where, compiler (empty: none), accepted (this\n"
-    "                build was tested with it), why, nearest, differences}; state is hit, unusable (made\n"
-    "                by a compiler that is too new for the driver here), damaged, unreadable, set aside\n"
-    "                (damaged before), evicted (to keep within limits), stale (the same kernel of other\n"
-    "                templates or an earlier build) or absent; where has it; nearest is the key of\n"
-    "                the entry that is most like it\n";
+    "                build was tested with it), why, nearest, differences}. state is hit; unusable (its\n"
+    "                compiler is too new for the driver here); damaged; unreadable; set aside (it was\n"
+    "                damaged, and moved to quarantine/); evicted (to keep within limits); stale (the\n"
+    "                same kernel of other templates or of an earlier build); or absent. where is the\n"
+    "                place of a hit; nearest is the key of the most similar entry\n";
 
 struct ExplainOptions {
   std::vector<std::string> keys;
   RequestOptions request;
-  std::int64_t m = 0;  // 0: the range of the request
+  std::int64_t m = 0;  // 0: the range of M of the request
   std::vector<Option> of_problem;
 };
 
-// A value of a record in a table: digests and long texts by their beginning.
+// A record's value as a table cell: digests and long texts are cut.
 std::string cell(const std::string& json) {
   constexpr std::size_t widest = 40;
   std::string text = one_line(json);
@@ -105,7 +106,8 @@ int explain_two(const CacheOptions& options, const cache::Entry& first, const ca
   return exit_done;
 }
 
-// The cabinet and the layers that an engine of this environment would search: what can be opened of them, as it would.
+// The cabinet and the layers that an engine in this environment would search. Those that cannot be opened are left out,
+// as in an engine.
 struct Searched {
   explicit Searched(const std::string& root) {
     add(open_cabinet(root));
@@ -125,14 +127,14 @@ struct Searched {
   }
   std::list<cache::Cabinet> places;
   std::vector<cache::Cabinet*> cabinets;
-  std::vector<Error> problems;            // of what an engine would do without
-  int driver = warmup::driver_version();  // 0: there is none, and nothing says what it would load
+  std::vector<Error> problems;            // why the others could not be opened
+  int driver = warmup::driver_version();  // 0: none, so that every kernel counts as loadable
 };
 
-// What this build asks for where it once asked for an entry.
+// The kernel that this build looks up in place of an entry.
 struct Successor {
   warmup::Explanation explanation;
-  std::vector<jit::Difference> differences;  // second is this build's
+  std::vector<jit::Difference> differences;  // `second` is this build's record
 };
 
 std::optional<Successor> successor_of(const cache::Entry& entry, const std::string& root) {
@@ -146,12 +148,12 @@ std::optional<Successor> successor_of(const cache::Entry& entry, const std::stri
 
 void print_successor(const std::optional<Successor>& successor) {
   if (!successor) {
-    print("this build asks for no such kernel: it does not have the family, or its constants are others\n");
+    print("this build looks up no such kernel: it does not have the family, or not these constants\n");
   } else if (successor->differences.empty()) {
-    print("this build asks for this entry\n");
+    print("this build looks up this entry\n");
   } else {
     print(fmt::format(
-        "this build asks for {} in its place ({}): {}\n", successor->explanation.key.hex().substr(0, shown_digits),
+        "this build looks up {} instead ({}): {}\n", successor->explanation.key.hex().substr(0, shown_digits),
         warmup::name(successor->explanation.presence), one_line(warmup::describe(successor->differences))));
     print_differences(successor->differences, "ENTRY", "THIS BUILD");
   }
@@ -215,7 +217,7 @@ void print_kernel(const jit::KernelSpec& spec, const warmup::Explanation& explan
   if (explanation.nearest) print(fmt::format("  nearest: {}\n", entry_text(explanation.nearest->entry)));
 }
 
-// The root's problem, and those of the layers below it.
+// The error of the root, with those of the layers as detail.
 Error nothing_opened(const std::vector<Error>& problems) {
   Error error = problems.front();
   for (std::size_t i = 1; i < problems.size(); ++i) error.detail += one_line(problems[i].message) + '\n';
@@ -260,7 +262,7 @@ int explain(const CacheOptions& options, const ExplainOptions& wanted, const std
                                   [](const Option& option) { return option.given(); });
   if (!wanted.keys.empty() && given != wanted.of_problem.end()) {
     return refuse({ErrorCode::invalid_argument,
-                   fmt::format("give keys or a problem, not both: {} stands for nothing beside a key", given->name()),
+                   fmt::format("give keys or a problem, not both: {} has no effect with a key", given->name()),
                    {}});
   }
   if (!wanted.keys.empty()) return explain_keys(options, wanted.keys, root);
@@ -285,12 +287,11 @@ void add_cache_explain(Command cache) {
   const auto action = [wanted](const CacheOptions& options, const std::string& root) {
     return explain(options, *wanted, root);
   };
-  const Command command = add_root_command(cache, "explain", "Why a look-up hits or misses", explain_help, action);
-  add_keys_argument(command, wanted->keys)
-      .described("One key or two, or at least 4 digits of the beginning")
-      .takes(0, 2);
+  const Command command =
+      add_root_command(cache, "explain", "Explain why a look-up hits or misses", explain_help, action);
+  add_keys_argument(command, wanted->keys).described("One or two keys, or their first digits, at least 4").takes(0, 2);
   wanted->of_problem = add_request_options(command, wanted->request);
-  wanted->of_problem.push_back(add_number(command, "--m", wanted->m, 1, warmup::largest_m, "This M alone")
+  wanted->of_problem.push_back(add_number(command, "--m", wanted->m, 1, warmup::largest_m, "Only this M")
                                    .shown_default("")
                                    .excludes("--m-min")
                                    .excludes("--m-max"));

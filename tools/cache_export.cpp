@@ -1,4 +1,4 @@
-// cubinet cache export: entries of the cabinet into a bundle.
+// cubinet cache export: writes entries of the cabinet to a bundle.
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,21 +18,22 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* export_help =
-    "Without KEY, --arch and --plan: every entry. What a bundle holds decides every byte of it, so\n"
-    "the same entries give the same file (with one version of zstd). An engine reads it where it\n"
-    "lies, as a layer: CUBINET_CACHE_PATH=/opt/model.cubinet. Exit code 1, and no file, when\n"
-    "an entry is damaged or one of the plan is missing; the missing ones are listed. FILE lies outside\n"
-    "the cabinet.\n\n"
-    "Example:\n  cubinet cache export model.cubinet --plan --model config.json --ep 8\n"
+    "Without KEY, --arch and --plan all entries are exported. The bundle depends only on its entries: the\n"
+    "same entries give the same file, byte for byte (with one version of zstd). An engine reads it in\n"
+    "place, as a layer: CUBINET_CACHE_PATH=/opt/model.cubinet. If an entry is damaged, or one of the plan\n"
+    "is missing, no file is written and the exit code is 1; the missing ones are listed. FILE must be\n"
+    "outside the cabinet.\n\n"
+    "Example:\n"
+    "  cubinet cache export model.cubinet --plan --model config.json --ep 8\n"
     "  cubinet cache export model.cubinet --arch sm_90a --sign private.pem\n"
     "  cubinet cache export two.cubinet 3f9a01c2 77b0c1d2 --cache /opt/kernels\n"
-    "  openssl genpkey -algorithm ed25519 -out private.pem       a key to sign with\n\n"
+    "  openssl genpkey -algorithm ed25519 -out private.pem       creates a signing key\n\n"
     "With --json:\n"
     "  file          the bundle\n"
-    "  entries       how many it holds\n"
-    "  bytes         of the file\n"
-    "  object_bytes  of the objects in it, unpacked\n"
-    "  arch          a list of the architectures that they are for\n"
+    "  entries       number of entries in it\n"
+    "  bytes         size of the file\n"
+    "  object_bytes  total size of the objects in it, uncompressed\n"
+    "  arch          a list of the architectures of the entries\n"
     "  signed        true: with --sign\n";
 
 struct ExportOptions {
@@ -40,20 +41,20 @@ struct ExportOptions {
   std::vector<std::string> keys;
   bool plan = false;
   RequestOptions request;
-  std::optional<Option> arch;  // once it is added
+  std::optional<Option> arch;  // set once it is added to the command
   std::string signing_key;
 };
 
 using Entries = std::vector<cache::Entry>;
 
-// What the command line asks for beside the entries.
+// The parsed key and plan of the command line.
 struct Wanted {
   std::optional<cache::SigningKey> signing_key;
   std::optional<warmup::Plan> plan;
 };
 
-// All entries. A bundle that leaves out what is damaged or cannot be read would say nothing of it, so there is none
-// then.
+// All entries. Damaged or unreadable ones are an error, because a bundle without them would not show that they are
+// missing.
 Expected<Entries> all_entries(cache::Cabinet& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return propagate(survey);
@@ -81,7 +82,7 @@ Expected<Entries> entries_of_arch(const std::string& arch, cache::Cabinet& cabin
   return fail(ErrorCode::not_found, fmt::format("no entry in {} is for {}", cabinet.root().string(), arch));
 }
 
-// Exactly the kernels of the plan, all of them.
+// Exactly the kernels of the plan; an error if one is missing.
 Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Cabinet& cabinet) {
   Entries entries;
   std::string missing;
@@ -97,7 +98,7 @@ Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Cabinet
   }
   if (missing.empty()) return entries;
   return fail(ErrorCode::not_found,
-              fmt::format("{} of {} kernels of the plan are not in {}; `cubinet warmup` with the same options makes "
+              fmt::format("{} of {} kernels of the plan are not in {}; `cubinet warmup` with the same options compiles "
                           "them:",
                           plan.kernels.size() - entries.size(), plan.kernels.size(), cabinet.root().string()),
               missing);
@@ -132,7 +133,7 @@ void print_report(const ExportOptions& options, const cache::ExportReport& repor
       "\n");
 }
 
-// Neither a part of the cabinet nor what is read may be replaced.
+// Refuses to replace a file of the cabinet or an input file.
 Expected<void> check_file(const ExportOptions& options, const std::string& root) {
   return check_outside("FILE", options.file, root)
       .and_then([&] { return check_apart("FILE", options.file, "--sign", options.signing_key); })
@@ -140,7 +141,7 @@ Expected<void> check_file(const ExportOptions& options, const std::string& root)
       .and_then([&] { return check_apart("FILE", options.file, "--from", options.request.recorded_from); });
 }
 
-// Errors are mistakes of the command line.
+// Parses and checks the command line; errors are usage errors.
 Expected<Wanted> understand(const ExportOptions& options, const std::string& root) {
   if (auto allowed = check_file(options, root); !allowed) return propagate(allowed);
   Wanted wanted;
@@ -178,15 +179,15 @@ int export_entries(const CacheOptions& common, const ExportOptions& options, con
   return exit_done;
 }
 
-// The options of a plan stand for nothing without --plan, but for --arch.
+// Adds KEY, --plan and --arch. The other options of a plan need --plan.
 void add_choices(Command command, ExportOptions& options) {
-  const Option plan = command.flag(
-      "--plan", options.plan, "The kernels of a plan, all of them and no other; takes the options of `cubinet plan`");
+  const Option plan =
+      command.flag("--plan", options.plan, "Export exactly the kernels of a plan; takes the options of `cubinet plan`");
   const Option keys = add_keys_argument(command, options.keys).excludes(plan);
   for (const Option& option : add_request_options(command, options.request)) {
     if (option.is("--arch")) {
       options.arch = option.excludes(keys)
-                         .described("Only entries for this architecture; with --plan the one that is planned for")
+                         .described("Only entries for this architecture; with --plan the architecture of the plan")
                          .shown_default("");
     } else {
       option.needs(plan);
@@ -202,8 +203,8 @@ void add_cache_export(Command cache) {
     return export_entries(common, *options, root);
   };
   const Command command =
-      add_root_command(cache, "export", "Write entries into one file, to be shipped", export_help, action);
-  command.option("FILE", options->file, "The bundle to write; one that is there is replaced").required();
+      add_root_command(cache, "export", "Write entries to a bundle, one file for transport", export_help, action);
+  command.option("FILE", options->file, "The bundle to write; an existing file is replaced").required();
   add_choices(command, *options);
   command.file("--sign", options->signing_key, "Sign with this Ed25519 private key (PEM)");
 }

@@ -1,4 +1,4 @@
-// cubinet cache gc, pin, unpin and rm: what leaves the cabinet, and what stays in any case.
+// cubinet cache gc and rm: remove entries. cubinet cache pin and unpin: protect entries from eviction.
 #include <algorithm>
 #include <memory>
 
@@ -16,50 +16,54 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* gc_help =
-    "Evicts what was not used for --max-age, then what was used least recently until the rest is\n"
-    "within --max-size and --max-entries. Without any of the three the limits are those that every\n"
-    "writer keeps to: CUBINET_CACHE_MAX_SIZE (4GiB) and CUBINET_CACHE_MAX_ENTRIES (100000). 0 and\n"
-    "none are no limit. An entry that was never used counts from its creation. What is pinned, or\n"
-    "loaded by a running engine, stays, and others go in the place of what cannot be removed; exit\n"
-    "code 1 when the rest is over a limit by that. A dry run changes nothing on disk, the index\n"
-    "neither, and is an error where that cannot be read as it is. Also removes files that killed\n"
-    "writers left a day ago, and damaged ones set aside 30 days ago.\n\n"
-    "Example:\n  cubinet cache gc --max-size 500MiB --max-age 30d --dry-run --cache /opt/kernels\n\n"
+    "Evicts the entries that were not used for --max-age, then the least recently used ones until the\n"
+    "rest is within --max-size and --max-entries. Without these three options the limits are those of\n"
+    "every writer: CUBINET_CACHE_MAX_SIZE (4GiB) and CUBINET_CACHE_MAX_ENTRIES (100000). 0 and none mean\n"
+    "no limit. The age of an entry that was never used counts from its creation. Entries that are pinned\n"
+    "or loaded by a running engine stay, and others are evicted instead of those that cannot be removed;\n"
+    "exit code 1 if the rest is still over a limit. A dry run changes nothing on disk, and is an error if\n"
+    "the index cannot be read as it is. Also removes files that killed writers left more than a day ago,\n"
+    "and damaged files that were moved to quarantine/ more than 30 days ago.\n\n"
+    "Example:\n"
+    "  cubinet cache gc --max-size 500MiB --max-age 30d --dry-run --cache /opt/kernels\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
-    "  dry_run       true: nothing was removed, and all of this is what would be\n"
-    "  evicted       a list in the order of removal: fields as in `cache ls`, and reason:\n"
-    "                \"age\", \"entries\" or \"bytes\", the limit that it went for\n"
-    "  bytes         of the evicted files together\n"
+    "  dry_run       true: nothing was removed; the other fields say what would be\n"
+    "  evicted       a list in the order of removal: fields as in `cache ls`, and reason, the limit:\n"
+    "                \"age\", \"entries\" or \"bytes\"\n"
+    "  bytes         total size of the evicted files\n"
     "  entries_left, bytes_left\n"
-    "                what stays\n"
-    "  over          true: that is over a limit, and pinned, in use or not to be removed\n"
-    "  leftovers     files removed from tmp/\n"
-    "  quarantined   files removed from quarantine/\n"
-    "  problem       why something that was to go is there still, else empty\n"
-    "  index_problem why rows could not be removed, else empty; the next listing drops them\n";
+    "                what remains\n"
+    "  over          true: the rest is over a limit, because it is pinned, in use or cannot be removed\n"
+    "  leftovers     number of files removed from tmp/\n"
+    "  quarantined   number of files removed from quarantine/\n"
+    "  problem       why something could not be removed, else empty\n"
+    "  index_problem why rows could not be removed, else empty; the next listing removes them\n";
 
 constexpr const char* pin_help =
-    "A pin lasts until it is taken back, or its entry is removed by `cache rm`. Waits, 5 s at most,\n"
-    "for a collection that is under way; exit code 1 when that has evicted the entry.\n\n"
-    "Example:\n  cubinet cache pin 3f9a01c2 77b0 --cache /opt/kernels\n\n"
+    "A pinned entry is never evicted. A pin lasts until `cache unpin` or `cache rm`. Waits up to 5 s for a\n"
+    "running collection; exit code 1 if that has evicted the entry.\n\n"
+    "Example:\n"
+    "  cubinet cache pin 3f9a01c2 77b0 --cache /opt/kernels\n\n"
     "With --json:\n"
     "  pinned        a list of the keys\n"
-    "  failures      of those that could not be pinned: a list of {key, code, message}; exit code 1\n";
+    "  failures      keys that could not be pinned: a list of {key, code, message}; exit code 1\n";
 
 constexpr const char* unpin_help =
-    "Example:\n  cubinet cache unpin 3f9a01c2 --cache /opt/kernels\n\n"
+    "Example:\n"
+    "  cubinet cache unpin 3f9a01c2 --cache /opt/kernels\n\n"
     "With --json:\n"
     "  unpinned      a list of the keys\n"
-    "  failures      of those that are pinned no less, or were not: a list of {key, code, message};\n"
+    "  failures      keys that could not be unpinned, or were not pinned: a list of {key, code, message};\n"
     "                exit code 1\n";
 
 constexpr const char* remove_help =
-    "Example:\n  cubinet cache rm 3f9a01c2 --cache /opt/kernels\n\n"
+    "Example:\n"
+    "  cubinet cache rm 3f9a01c2 --cache /opt/kernels\n\n"
     "With --json:\n"
     "  removed       a list with the key\n"
-    "  bytes         size of the file that is gone\n"
-    "  index_problem why the row could not be removed, else empty; the next listing drops it\n";
+    "  bytes         size of the removed file\n"
+    "  index_problem why the row could not be removed, else empty; the next listing removes it\n";
 
 using util::format_byte_size;
 
@@ -68,7 +72,7 @@ struct GcOptions {
   bool dry_run = false;
 };
 
-// What is given, else the limits that writers keep to.
+// The given limits, else those of every writer.
 Expected<cache::Limits> limits_of(const GcOptions& options) {
   if (options.max_size.empty() && options.max_entries.empty() && options.max_age.empty()) return environment_limits();
   const auto given = [](const std::string& text, auto parse, const char* name) -> Expected<std::int64_t> {
@@ -149,20 +153,19 @@ int collect(const CacheOptions& options, const GcOptions& gc, const std::string&
   } else {
     print_collection(*done, gc.dry_run);
   }
-  if (done->decision.over)
-    note("the cabinet is over a limit still: what is left is pinned, in use or cannot be removed");
+  if (done->decision.over) note("the cabinet is still over a limit: the rest is pinned, in use or cannot be removed");
   if (!done->problem.empty()) note(done->problem);
-  if (!done->index_problem.empty()) note(done->index_problem + "; the next listing drops the rows");
+  if (!done->index_problem.empty()) note(done->index_problem + "; the next listing removes the rows");
   return done->decision.over || !done->problem.empty() ? exit_failed : exit_done;
 }
 
-// The key that a word of the command line means. A whole one whose pin is taken back needs no entry.
+// The key that a word of the command line names. unpin with a complete key needs no entry.
 Expected<cache::Key> find_key(const std::string& word, cache::Cabinet& cabinet, bool pin) {
   if (const auto key = cache::Key::from_hex(word); key && !pin) return *key;
   return find_one(word, cabinet).map([](const cache::Survey& found) { return found.entries.front().key; });
 }
 
-// Finds all of them before it changes one, each once.
+// Resolves all words before any pin changes; each key once.
 Expected<std::vector<cache::Key>> find_keys(const std::vector<std::string>& words, cache::Cabinet& cabinet, bool pin) {
   std::vector<cache::Key> keys;
   for (const std::string& word : words) {
@@ -173,7 +176,7 @@ Expected<std::vector<cache::Key>> find_keys(const std::vector<std::string>& word
   return keys;
 }
 
-// One that cannot be changed stops none of the others.
+// A key that fails does not stop the others.
 int set_pins(const CacheOptions& options, const std::vector<std::string>& words, cache::Cabinet& cabinet, bool pin) {
   const auto keys = find_keys(words, cabinet, pin);
   if (!keys) return report_error(keys.error(), options.json, exit_failed);
@@ -209,7 +212,7 @@ int remove(const CacheOptions& options, const std::string& key, cache::Cabinet& 
   const cache::Entry& entry = found->entries.front();
   const auto removed = cabinet.remove(entry.key);
   if (!removed) return report_error(removed.error(), options.json, exit_failed);
-  if (!removed->index_problem.empty()) note(removed->index_problem + "; the next listing drops the row");
+  if (!removed->index_problem.empty()) note(removed->index_problem + "; the next listing removes the row");
   if (options.json) {
     print_object(
         Json{{"removed", {entry.key.hex()}}, {"bytes", entry.bytes}, {"index_problem", removed->index_problem}});
@@ -226,17 +229,18 @@ void add_cache_gc(Command cache) {
   const auto action = [gc](const CacheOptions& options, const std::string& root) {
     return collect(options, *gc, root);
   };
-  const Command command = add_root_command(cache, "gc", "Evict what was used least recently", gc_help, action);
-  command.option("--max-size", gc->max_size, "The most that the objects may take, as in 500MiB; none: any")
+  const Command command = add_root_command(cache, "gc", "Evict the least recently used entries", gc_help, action);
+  command.option("--max-size", gc->max_size, "Largest total size of the objects, as in 500MiB; none: no limit")
       .type_name("SIZE");
-  command.option("--max-entries", gc->max_entries, "The most entries; none: any").type_name("N");
-  command.option("--max-age", gc->max_age, "Evict what was not used for longer, as in 12h or 30d").type_name("AGE");
-  command.flag("--dry-run", gc->dry_run, "Say what would go, and remove nothing");
+  command.option("--max-entries", gc->max_entries, "Largest number of entries; none: no limit").type_name("N");
+  command.option("--max-age", gc->max_age, "Evict entries that were not used for longer, as in 12h or 30d")
+      .type_name("AGE");
+  command.flag("--dry-run", gc->dry_run, "Print what would be removed, and remove nothing");
 }
 
 void add_cache_pin(Command cache) {
-  add_pin_command(cache, "pin", "Keep entries from every eviction", pin_help, true);
-  add_pin_command(cache, "unpin", "Take pins back", unpin_help, false);
+  add_pin_command(cache, "pin", "Protect entries from eviction", pin_help, true);
+  add_pin_command(cache, "unpin", "Remove pins", unpin_help, false);
 }
 
 void add_cache_rm(Command cache) {

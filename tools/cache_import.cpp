@@ -1,4 +1,4 @@
-// cubinet cache import: a bundle's entries into the cabinet.
+// cubinet cache import: copies the entries of a bundle to the cabinet.
 #include <memory>
 
 #include <fmt/format.h>
@@ -16,24 +16,25 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* import_help =
-    "Reads and checks the whole bundle first: every digest, key and record, and the signature where\n"
-    "a key is named. If anything is wrong the exit code is 1 and the cabinet is as it was. Entries\n"
-    "that are there are kept as they are. The cabinet is made when there is none, and keeps to its\n"
-    "limits: CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES. An import counts as a use. Exit\n"
-    "code 1, too, when the limits left no room for all of the bundle.\n\n"
-    "Example:\n  cubinet cache import model.cubinet --cache /var/cache/cubinet\n"
+    "Reads and checks the whole bundle first: every digest, key and record, and the signature if a key is\n"
+    "named. If anything is wrong, the exit code is 1 and the cabinet is unchanged. Entries that the\n"
+    "cabinet has already are kept. The cabinet is created if it does not exist, and kept within\n"
+    "CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES. An import counts as a use. The exit code is\n"
+    "also 1 if the limits left no room for all entries of the bundle.\n\n"
+    "Example:\n"
+    "  cubinet cache import model.cubinet --cache /var/cache/cubinet\n"
     "  cubinet cache import model.cubinet --verify-key public.pem --require-signature\n"
-    "  openssl pkey -in private.pem -pubout -out public.pem       the key that verifies\n\n"
+    "  openssl pkey -in private.pem -pubout -out public.pem       extracts the key that verifies\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
     "  file          the bundle\n"
-    "  entries       how many it holds\n"
-    "  imported      of them, those that are new in the cabinet\n"
-    "  there         of them, those that were there before\n"
-    "  evicted       of them, those that the limits left no room for\n"
-    "  bytes         of the files of those that are new\n"
-    "  arch          a list of the architectures that the entries are for\n"
-    "  signature     \"verified\", \"unverified\" (signed, and no key is named) or \"none\"\n";
+    "  entries       number of entries in it\n"
+    "  imported      those that are new in the cabinet\n"
+    "  there         those that the cabinet had already\n"
+    "  evicted       those that the limits left no room for\n"
+    "  bytes         total size of the new files\n"
+    "  arch          a list of the architectures of the entries\n"
+    "  signature     \"verified\", \"unverified\" (signed, but no key was named) or \"none\"\n";
 
 struct ImportOptions {
   std::string file;
@@ -41,7 +42,7 @@ struct ImportOptions {
   bool require_signature = false;
 };
 
-// The key that the bundle has to be signed with, if one is named here or in the environment.
+// The key that must verify the bundle's signature, if the command line or the environment names one.
 Expected<std::optional<cache::VerifyKey>> wanted_key(const ImportOptions& options) {
   const std::string file =
       options.verify_key.empty() ? ServiceOptions::from_environment().bundle_key : options.verify_key;
@@ -86,12 +87,12 @@ int import_entries(const ImportOptions& options, const std::string& root, bool j
   const auto report = cache::import_bundle(*bundle, root, {.limits = *limits, .preference = jit::preference_for(0)});
   if (!report) return report_error(report.error(), json, exit_failed);
   if (bundle->contents().is_signed() && !*key) {
-    note(options.file + " is signed, and nothing was asked of the signature: --verify-key FILE does");
+    note(options.file + " is signed, but the signature was not verified; name the key with --verify-key FILE");
   }
   print_report(options, root, bundle->contents(), *report, key->has_value(), json);
   if (report->evicted == 0) return exit_done;
   note(fmt::format(
-      "{} of the bundle {} not in the cabinet: they are more than its limits allow; see "
+      "{} of the bundle {} not in the cabinet, because of its limits; see "
       "CUBINET_CACHE_MAX_SIZE and CUBINET_CACHE_MAX_ENTRIES",
       count_text(static_cast<std::int64_t>(report->evicted), "entry"), report->evicted == 1 ? "is" : "are"));
   return exit_failed;
@@ -104,14 +105,14 @@ void add_cache_import(Command cache) {
   const auto action = [options](const CacheOptions& common, const std::string& root) {
     return import_entries(*options, root, common.json);
   };
-  const Command command =
-      add_root_command(cache, "import", "Take over the entries of a bundle, all of them or none", import_help, action);
+  const Command command = add_root_command(cache, "import", "Copy the entries of a bundle to the cabinet, all or none",
+                                           import_help, action);
   command.option("FILE", options->file, "The bundle to read").required();
   command.file("--verify-key", options->verify_key,
-               "Refuse what is not signed with the private part of this Ed25519 public key (PEM; default: "
+               "Accept only a bundle with a valid signature for this Ed25519 public key (PEM; default: "
                "CUBINET_BUNDLE_KEY)");
   command.flag("--require-signature", options->require_signature,
-               "Refuse to import where no key is named, too: nothing gets in that was not verified");
+               "Also fail if no key is named, so that only verified bundles are imported");
 }
 
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// cubinet cache ls: what is in the cabinet.
+// cubinet cache ls: lists entries.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,19 +18,20 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* list_help =
-    "Entries must pass every filter that is given. DURATION is a whole number and s, min, h, d or\n"
-    "w (12h, 7d), SIZE a number and a unit (100KiB). --sort goes upwards: key; family, N, K, config;\n"
-    "n; k; used, longest unused first; size; age, youngest first; hits; compile, quickest first. What\n"
-    "is equal there stays sorted by family, N, K, config, with --reverse, too.\n"
-    "Nothing in objects/ is changed; files that look damaged are not listed, and counted on\n"
-    "standard error. Without an index there is no choice and no order by use.\n\n"
-    "Example:\n  cubinet cache ls --cache /opt/kernels\n"
+    "Lists the entries that pass every given filter. DURATION is a whole number and s, min, h, d or w\n"
+    "(12h, 7d); SIZE is a number and a unit (100KiB). --sort sorts in ascending order: key; family, N, K,\n"
+    "config; n; k; used, least recently used first; size; age, youngest first; hits; compile, shortest\n"
+    "first. Ties are sorted by family, N, K, config, also with --reverse.\n"
+    "Nothing in objects/ is changed. Files that look damaged are not listed, but counted on standard\n"
+    "error. If the index cannot be read, filters and orders by use are errors.\n\n"
+    "Example:\n"
+    "  cubinet cache ls --cache /opt/kernels\n"
     "  cubinet cache ls --family bf16_grouped_masked --unused-for 30d --sort size --reverse --limit 10\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
-    "  total         entries of the cabinet\n"
-    "  matched       those that pass the filters; --limit may show fewer\n"
-    "  entries       a list, fields see below\n"
+    "  total         number of entries in the cabinet\n"
+    "  matched       number of entries that pass the filters; --limit may show fewer\n"
+    "  entries       a list, for the fields see below\n"
     "  damaged       keys, or names in objects/, of files that look damaged\n"
     "  unreadable    objects and folders that cannot be read: a list of {name, reason}\n"
     "  index_problem why the index could not be read, else empty\n"
@@ -46,11 +47,11 @@ struct ListOptions {
   std::int64_t limit = 0;  // 0: no limit
 };
 
-// What a listing shows of a cabinet.
+// The entries to show.
 struct Selected {
   std::vector<cache::Entry> entries;
-  std::size_t total = 0;    // entries of the cabinet
-  std::size_t matched = 0;  // those that pass, of which a limit may have cut some
+  std::size_t total = 0;    // entries in the cabinet
+  std::size_t matched = 0;  // entries that pass the filters; a limit may have cut some
 };
 
 Selected select(std::vector<cache::Entry> entries, const ListOptions& options) {
@@ -66,7 +67,7 @@ Selected select(std::vector<cache::Entry> entries, const ListOptions& options) {
   return selected;
 }
 
-// "12 entries", or "2 of 12 entries" where some are left out.
+// "12 entries", or "2 of 12 entries" if some are left out.
 std::string shown_text(const Selected& selected) {
   const std::string count =
       selected.entries.size() == selected.total ? "" : fmt::format("{} of ", selected.entries.size());
@@ -108,10 +109,7 @@ int list(const CacheOptions& options, const ListOptions& wanted, cache::Cabinet&
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
   const Known known = tools::known(*survey);
   if (!known.use && (wanted.filter.asks_for_use() || is_by_use(wanted.order))) {
-    return report_error({ErrorCode::io,
-                         survey->index_problem + "; nothing is known of use, so that entries cannot be "
-                                                 "chosen or sorted by it",
-                         {}},
+    return report_error({ErrorCode::io, survey->index_problem + "; filters and orders by use need the index", {}},
                         options.json, exit_failed);
   }
   note_shortfalls(*survey);
@@ -158,17 +156,17 @@ void add_filters(Command command, EntryFilter& filter) {
       .type_name("NAME");
   add_parsed<std::string>(command, "--arch", filter.arch, parse_name, "Only entries of this architecture")
       .type_name("ARCH");
-  add_parsed<std::int64_t>(command, "--n", filter.n, parse_size, "Only entries of this N; 0: those that take any")
+  add_parsed<std::int64_t>(command, "--n", filter.n, parse_size, "Only entries of this N; 0: generic kernels")
       .type_name("N");
   add_parsed<std::int64_t>(command, "--k", filter.k, parse_size, "Only entries of this K").type_name("K");
   add_parsed<std::int64_t>(command, "--used-within", filter.used_within, util::parse_duration,
-                           "Only entries that were used so long ago at most")
+                           "Only entries that were used within this time")
       .type_name("DURATION");
   add_parsed<std::int64_t>(command, "--unused-for", filter.unused_for, util::parse_duration,
-                           "Only entries that were made, and last used, so long ago at least")
+                           "Only entries that were neither created nor used within this time")
       .type_name("DURATION");
   add_parsed<std::int64_t>(command, "--larger-than", filter.larger_than, util::parse_byte_size,
-                           "Only entries whose files are larger")
+                           "Only entries whose files are larger than this")
       .type_name("SIZE");
 }
 
@@ -182,10 +180,10 @@ void add_cache_ls(Command cache) {
   const Command command =
       add_cache_command(cache, "ls", "List the entries", std::string(list_help) + entry_fields_help, action);
   add_filters(command, wanted->filter);
-  add_parsed<EntryOrder>(command, "--sort", wanted->order, entry_order, "What to sort by (default: family)")
+  add_parsed<EntryOrder>(command, "--sort", wanted->order, entry_order, "Sort by this (default: family)")
       .type_name(entry_order_names());
-  command.flag("--reverse", wanted->reverse, "Sort the other way round");
-  add_parsed<std::int64_t>(command, "--limit", wanted->limit, parse_limit, "Show so many entries at most")
+  command.flag("--reverse", wanted->reverse, "Sort in descending order");
+  add_parsed<std::int64_t>(command, "--limit", wanted->limit, parse_limit, "Show at most this many entries")
       .type_name("N");
 }
 

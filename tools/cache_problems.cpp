@@ -1,4 +1,4 @@
-// cubinet cache problems: what engines on this root asked for.
+// cubinet cache problems: lists the problems that engines on this root asked for.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -18,28 +18,30 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* problems_help =
-    "Each problem that an engine started with, prepared, or missed in a launch on this cabinet as its\n"
-    "first one is recorded, with all M that were asked for. `cubinet warmup --recorded` compiles what\n"
-    "they need again, after an upgrade for one. The JSON is a file for `--from` of another machine's\n"
-    "warmup. ASKED is the latest start, preparation or miss, to the day: an engine that has run since\n"
-    "then is not seen. After a model was retired: --forget --unasked-for 30d.\n"
-    "A record that is damaged, or of a build that knows more, is named on standard error.\n\n"
-    "Example:\n  cubinet cache problems --cache /opt/kernels\n"
+    "Lists the problems that engines asked for on this cabinet: at their start, in a prepare, or in a\n"
+    "launch that missed; each with all M that were asked for. Engines record them only in the root.\n"
+    "`cubinet warmup --recorded` compiles their kernels again, after an upgrade for example. The JSON is\n"
+    "an input file for `--from` of a warmup on another machine. ASKED is the latest start, prepare or\n"
+    "miss, to the day; an engine that has been running since then does not renew it. After a model was\n"
+    "retired: --forget --unasked-for 30d.\n"
+    "Damaged records, and those of a newer build that this one cannot read, are named on standard error.\n\n"
+    "Example:\n"
+    "  cubinet cache problems --cache /opt/kernels\n"
     "  cubinet cache problems --json > problems.json\n"
     "  cubinet warmup --recorded --from problems.json --cache /opt/kernels\n\n"
     "With --json:\n"
     "  version       1, of this list\n"
     "  cache         the cabinet's folder\n"
-    "  problems      what is listed (with --forget, what was removed): {dtype, layout, n, k, groups,\n"
+    "  problems      the listed problems (with --forget, the removed ones): {dtype, layout, n, k, groups,\n"
     "                m_range, arch, asked (seconds since 1970)}\n"
-    "  skipped       records that are not taken: a list of {name, reason}\n";
+    "  skipped       records that could not be read: a list of {name, reason}\n";
 
 struct ProblemsOptions {
   std::optional<std::int64_t> unasked_for;  // seconds
   bool forget = false;
 };
 
-// Leaves those that were not asked for lately. A time ahead of the clock counts as now.
+// Keeps the problems that were not asked for within --unasked-for. A time in the future counts as now.
 void choose(std::vector<warmup::RecordedProblem>& problems, const ProblemsOptions& wanted) {
   if (!wanted.unasked_for) return;
   const std::int64_t now = util::system_clock().seconds();
@@ -61,12 +63,12 @@ void print_problems(const warmup::RecordedProblems& recorded, const std::string&
         "\n");
 }
 
-// Most reasons name the file.
+// Most reasons name the file already.
 std::string text_of(const cache::SkippedFile& one) {
   return one.reason.find(one.name) != std::string::npos ? one.reason : fmt::format("{}: {}", one.name, one.reason);
 }
 
-// One that cannot be removed stops none of the others.
+// A record that cannot be removed does not stop the others.
 bool forget(const std::vector<warmup::RecordedProblem>& problems, cache::Cabinet& cabinet) {
   bool all = true;
   for (const warmup::RecordedProblem& one : problems) {
@@ -100,18 +102,18 @@ void add_cache_problems(Command cache) {
   const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
     return show(options, *wanted, cabinet);
   };
-  const Command command =
-      add_cache_command(cache, "problems", "List what engines on this cabinet asked for", problems_help, action);
+  const Command command = add_cache_command(
+      cache, "problems", "List the problems that engines on this cabinet asked for", problems_help, action);
   const auto store = [wanted](const std::string& text) {
     const auto seconds = util::parse_duration(text);
     if (!seconds) return seconds.error().message;
     wanted->unasked_for = *seconds;
     return std::string();
   };
-  command.parsed("--unasked-for", store, "Only problems that no engine asked for in the last DURATION, as in 30d")
+  command.parsed("--unasked-for", store, "Only problems that no engine asked for within this time, as in 30d")
       .type_name("DURATION");
   command.flag("--forget", wanted->forget,
-               "Remove the records of what is listed; an engine that asks again records it");
+               "Remove the listed records; an engine that asks again records the problem again");
 }
 
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// cubinet cache report: a page on the whole cabinet.
+// cubinet cache report: writes an HTML page about the whole cabinet.
 #include "tools/cache_report.hpp"
 
 #include <algorithm>
@@ -25,14 +25,15 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* report_help =
-    "One static HTML page without scripts: what the cabinet holds by family, shape and\n"
-    "configuration, resources, age and use, what it is complete for, and damage. Lists show 50 rows,\n"
-    "groups 20, the largest. The same state gives the same page. FILE lies outside the cabinet.\n\n"
-    "Example:\n  cubinet cache report cabinet.html --cache /opt/kernels\n\n"
+    "Writes one static HTML page without scripts: entries by family, shape and configuration, resources,\n"
+    "age and use, coverage, and damage. Tables show the 50 largest entries and the 20 largest groups. The\n"
+    "same state of the cabinet gives the same page. FILE must be outside the cabinet.\n\n"
+    "Example:\n"
+    "  cubinet cache report cabinet.html --cache /opt/kernels\n\n"
     "With --json:\n"
-    "  file          what was written\n"
+    "  file          the file that was written\n"
     "  bytes         its size\n"
-    "  entries       how many the cabinet holds\n";
+    "  entries       number of entries in the cabinet\n";
 
 constexpr const char* style = R"(
 :root{color-scheme:light}
@@ -58,7 +59,7 @@ constexpr std::size_t most_rows = 50;
 constexpr std::size_t most_groups = 20;
 constexpr std::size_t most_days = 14;
 
-// "2026-11-30", in UTC; 0 is never, and a time that no writer of ours can have noted is a dash.
+// "2026-11-30", in UTC; "never" for 0, "-" for a time that no writer can have stored.
 std::string day_of(std::int64_t seconds) {
   constexpr std::int64_t year_10000 = 253'402'300'800;
   if (seconds == 0) return "never";
@@ -75,7 +76,7 @@ std::string card(std::string_view name, std::string_view value) {
   return fmt::format("<div class=\"card\"><b>{}</b>{}</div>\n", html_text(value), html_text(name));
 }
 
-// Says that a table shows so many of its rows, if not all.
+// A note that a table does not show all of its rows; empty if it does.
 std::string cut_note(std::size_t all, std::size_t shown, const char* what) {
   return all <= shown ? std::string() : fmt::format("<p>The {} {} of {}.</p>\n", shown, what, all);
 }
@@ -107,7 +108,7 @@ std::map<std::string, Group> groups_of(const Entries& entries, NameOf name_of) {
   return groups;
 }
 
-// A row for each family, shape or configuration, those with the most bytes first.
+// One row per family, shape or configuration, those with the most bytes first.
 std::string group_table(const std::string& title, const std::map<std::string, Group>& groups, bool use_known) {
   std::vector<std::pair<std::string, Group>> sorted(groups.begin(), groups.end());
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -137,7 +138,8 @@ std::string groups_section(const Entries& entries, bool use_known) {
          group_table("compiler", groups_of(entries, by_compiler), use_known);
 }
 
-// Entries counted by which bound their value does not exceed; the last class has no bound.
+// A histogram of the entries: each counts for the first bound that its value does not exceed; the last class has no
+// bound.
 template <class ValueOf, std::size_t Count>
 std::string classes(const char* title, const Entries& entries, const std::array<std::int64_t, Count>& bounds,
                     ValueOf value_of, std::string (*shown)(std::int64_t)) {
@@ -152,7 +154,7 @@ std::string classes(const char* title, const Entries& entries, const std::array<
   return html_bars(title, bars);
 }
 
-// Entries counted by day, the latest days alone.
+// A histogram of the entries by day, the latest days only.
 template <class TimeOf>
 std::string days(const char* title, const Entries& entries, TimeOf time_of) {
   std::map<std::string, std::int64_t> counts;
@@ -225,8 +227,8 @@ std::string coverage_section(const std::vector<warmup::CoverageRecord>& records)
 
 std::string damage_section(const cache::Survey& survey, const cache::Stats& stats) {
   std::string text = "<h2>Damage</h2>\n";
-  text += fmt::format("<p>{} files in objects/ look damaged; {} were set aside before.</p>\n", survey.damaged.size(),
-                      stats.quarantined);
+  text += fmt::format("<p>{} files in objects/ look damaged; {} were moved to quarantine/ before.</p>\n",
+                      survey.damaged.size(), stats.quarantined);
   if (stats.quarantine_files > 0) {
     text += fmt::format("<p>quarantine/ holds {}, {}.</p>\n", count_text(stats.quarantine_files, "file"),
                         size_of(stats.quarantine_bytes));
@@ -236,7 +238,7 @@ std::string damage_section(const cache::Survey& survey, const cache::Stats& stat
   HtmlTable table({"damaged"});
   for (std::size_t i = 0; i < std::min(survey.damaged.size(), most_rows); ++i) table.add({survey.damaged[i]});
   return text + cut_note(survey.damaged.size(), most_rows, "first") + table.text() +
-         "<p><code>cubinet cache verify --repair</code> sets them aside.</p>\n";
+         "<p><code>cubinet cache verify --repair</code> moves them to quarantine/.</p>\n";
 }
 
 int report(const CacheOptions& options, const std::string& file, const std::string& root) {
@@ -351,8 +353,8 @@ void add_cache_report(Command cache) {
   const auto action = [file](const CacheOptions& options, const std::string& root) {
     return report(options, *file, root);
   };
-  add_root_command(cache, "report", "Write a page on the whole cabinet", report_help, action)
-      .option("FILE", *file, "Where to write it; a file that is there is replaced")
+  add_root_command(cache, "report", "Write an HTML page about the whole cabinet", report_help, action)
+      .option("FILE", *file, "The page to write; an existing file is replaced")
       .required()
       .not_empty("the name of the file is empty");
 }

@@ -1,4 +1,4 @@
-// cubinet cache show: one entry.
+// cubinet cache show: prints one entry.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -28,29 +28,30 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* show_help =
-    "Reads the object and compares every byte with its digest; exit code 1 when it is damaged.\n"
-    "--sass runs nvdisasm, else cuobjdump, of CUDA_HOME, /usr/local/cuda or PATH. --ptx compiles the\n"
-    "kernel again, since the cabinet holds no PTX; that takes the templates that the entry was\n"
-    "made of, and NVRTC. Exit code 1 where one of these is missing or another.\n\n"
-    "Example:\n  cubinet cache show 3f9a01c2 --cache /opt/kernels\n"
+    "Reads the object and compares every byte with its digest; exit code 1 if it is damaged.\n"
+    "--sass runs nvdisasm, or else cuobjdump, of CUDA_HOME, /usr/local/cuda or PATH. --ptx compiles the\n"
+    "kernel again, since a cabinet stores no PTX; this needs NVRTC, and the same templates as the entry\n"
+    "was compiled from. Exit code 1 if one of these is missing or differs.\n\n"
+    "Example:\n"
+    "  cubinet cache show 3f9a01c2 --cache /opt/kernels\n"
     "  cubinet cache show 3f9a01c2 --sass > kernel.sass\n\n"
     "With --json:\n";
 
 constexpr const char* show_more_fields_help =
     "  kernel_names  entry points in the object\n"
-    "  record        what the key is the SHA-256 of: all that the compilation depends on\n";
+    "  record        the record, whose SHA-256 is the key: everything that shapes the kernel's code\n";
 
 constexpr const char* mend =
-    "install a CUDA toolkit, or `pip install nvidia-cuda-nvdisasm`, and name the folder whose bin/ holds it with "
+    "install a CUDA toolkit, or `pip install nvidia-cuda-nvdisasm`, and name the folder that contains bin/ with "
     "CUDA_HOME, or put it on PATH";
 
 struct Disassembler {
   const char* name;
-  const char* option;  // that asks for SASS and no more
+  const char* option;  // prints SASS only
 };
 constexpr Disassembler disassemblers[] = {{"nvdisasm", "--print-code"}, {"cuobjdump", "-sass"}};
 
-// The program where a toolkit has it, else its bare name, which is looked up in PATH.
+// The program's path in a toolkit, else its bare name, which is looked up in PATH.
 std::string place_of(const std::string& name) {
   std::vector<std::string> folders = ServiceOptions::from_environment().nvrtc_folders;
   folders.emplace_back("/usr/local/cuda");
@@ -61,13 +62,13 @@ std::string place_of(const std::string& name) {
   return name;
 }
 
-// Runs it to its end. Nothing where there is no such program.
+// Runs a program and returns its exit code, 128 + the signal that ended it, or nullopt if it does not exist.
 Expected<std::optional<int>> run(std::vector<std::string> words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t process = 0;
-  std::fflush(stdout);  // what is there comes first
+  std::fflush(stdout);  // before the program's output
   const int error = posix_spawnp(&process, arguments[0], nullptr, nullptr, arguments.data(), environ);
   if (error == ENOENT) return std::optional<int>();
   if (error != 0) return fail(ErrorCode::io, util::system_message("run", words.front(), error));
@@ -79,6 +80,23 @@ Expected<std::optional<int>> run(std::vector<std::string> words) {
 }
 
 using util::format_byte_size;
+
+// Runs nvdisasm, or else cuobjdump, to print the SASS of a cubin on standard output. not_found, with what to install,
+// if there is neither; io if the program fails.
+Expected<void> print_sass(const std::filesystem::path& cubin) {
+  for (const auto& [name, option] : disassemblers) {
+    const std::string program = place_of(name);
+    const auto ended = run({program, option, cubin.native()});
+    if (!ended) return propagate(ended);
+    if (!*ended) continue;
+    if (**ended == 0 || **ended == 128 + SIGPIPE) return {};  // the reader of a pipe may close it early
+    return fail(ErrorCode::io,
+                fmt::format("{} failed with exit code {}; it may be older than the cubin: {}", program, **ended, mend));
+  }
+  return fail(
+      ErrorCode::not_found,
+      fmt::format("neither nvdisasm nor cuobjdump is in bin/ of CUDA_HOME or /usr/local/cuda, nor in PATH; {}", mend));
+}
 
 struct ShowOptions {
   std::string key;
@@ -109,7 +127,7 @@ void print_entry(const cache::Entry& entry, const Known& known) {
   const std::string kept = kept_text(entry, known);
   line("kept", kept.empty() ? "until it is evicted" : known.kept ? kept : "unknown");
   line("entry points", one_line(fmt::format("{}", fmt::join(facts.kernel_names, ", "))));
-  // In ASCII: what steers a terminal is an escape.
+  // In ASCII, so that terminal control characters are escaped.
   line("record", jit::record_value(entry.record).dump(2, ' ', true, Json::error_handler_t::replace));
 }
 
@@ -121,19 +139,19 @@ void print_whole(const cache::Entry& entry, const Known& known, bool json) {
   print_object(object);
 }
 
-// The PTX of an entry: the cabinet holds SASS alone, so it is compiled anew, and only where that is of the same kernel.
+// The PTX of an entry. The cabinet stores only SASS, so it is compiled again, if this build compiles the same kernel.
 Expected<std::string> ptx_of(const cache::Entry& entry) {
   const auto compiler = jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders);
   if (!compiler) return propagate(compiler);
   const auto spec = jit::spec_of(entry.record);
-  if (!spec) return fail(ErrorCode::unsupported, "the entry is of a family that this build does not have");
+  if (!spec) return fail(ErrorCode::unsupported, "this build does not have the entry's family");
   const auto found = jit::differences(entry.record, jit::record_of(*spec));
   if (found.empty()) return (*compiler)->compile_to_ptx(*spec);
   std::string fields;
   for (const jit::Difference& one : found) fields += (fields.empty() ? "" : ", ") + one.field;
   return fail(ErrorCode::unsupported,
-              fmt::format("the entry was made by another build or NVRTC, whose PTX cannot be made here: {} {}; "
-                          "`cubinet cache explain {}` tells how",
+              fmt::format("the entry was compiled by another build, whose PTX cannot be generated here: {} {}; "
+                          "`cubinet cache explain {}` shows how",
                           fields, found.size() == 1 ? "differs" : "differ", entry.key.hex().substr(0, shown_digits)));
 }
 
@@ -163,32 +181,16 @@ int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet&
 
 }  // namespace
 
-Expected<void> print_sass(const std::filesystem::path& cubin) {
-  for (const auto& [name, option] : disassemblers) {
-    const std::string program = place_of(name);
-    const auto ended = run({program, option, cubin.native()});
-    if (!ended) return propagate(ended);
-    if (!*ended) continue;
-    if (**ended == 0 || **ended == 128 + SIGPIPE) return {};  // who reads may have had enough
-    return fail(ErrorCode::io,
-                fmt::format("{} failed with exit code {}; it may be older than the cubin: {}", program, **ended, mend));
-  }
-  return fail(
-      ErrorCode::not_found,
-      fmt::format("neither nvdisasm nor cuobjdump is in bin/ of CUDA_HOME or /usr/local/cuda, nor in PATH; {}", mend));
-}
-
 void add_cache_show(Command cache) {
   const auto wanted = std::make_shared<ShowOptions>();
   const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
     return show(options, *wanted, cabinet);
   };
-  const Command command = add_cache_command(cache, "show", "One entry: what it is and what it uses",
+  const Command command = add_cache_command(cache, "show", "Print one entry: its kernel, record and resources",
                                             std::string(show_help) + entry_fields_help + show_more_fields_help, action);
   add_key_argument(command, wanted->key);
-  const Option ptx =
-      command.flag("--ptx", wanted->ptx, "Print its PTX and nothing else; needs NVRTC").excludes("--json");
-  command.flag("--sass", wanted->sass, "Print its SASS and nothing else; needs nvdisasm or cuobjdump")
+  const Option ptx = command.flag("--ptx", wanted->ptx, "Print only its PTX; needs NVRTC").excludes("--json");
+  command.flag("--sass", wanted->sass, "Print only its SASS; needs nvdisasm or cuobjdump")
       .excludes(ptx)
       .excludes("--json");
 }

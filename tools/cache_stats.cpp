@@ -17,37 +17,37 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* stats_help =
-    "--prometheus prints the same figures for Prometheus, in its text format 0.0.4: gauges and\n"
-    "counters cubinet_cache_..., each with the cabinet's folder as label cache; what is not known is\n"
-    "left out. A node exporter's textfile collector takes it as it is. A line `complete for` names the\n"
-    "problems of a warmup by type, layout, N x K and groups, of many the first four.\n\n"
-    "Example:\n  cubinet cache stats --cache /opt/kernels\n"
+    "--prometheus prints the same figures in Prometheus' text format 0.0.4: gauges and counters\n"
+    "cubinet_cache_..., each with the cabinet's folder as label cache. Unknown figures are left out. The\n"
+    "textfile collector of a node exporter reads it. Each line `complete for` names the problems of a\n"
+    "warmup by type, layout, N x K and groups; of many problems the first four.\n\n"
+    "Example:\n"
+    "  cubinet cache stats --cache /opt/kernels\n"
     "  cubinet cache stats --prometheus > /var/lib/node_exporter/cubinet.prom\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
     "  persist       \"on\" or \"readonly\"\n"
-    "  entries       how many\n"
-    "  bytes         of their files together\n"
-    "  hits          of all entries; null: the index could not be read\n"
-    "  quarantined   damaged files that were set aside\n"
+    "  entries       number of entries\n"
+    "  bytes         total size of their files\n"
+    "  hits          total hits of these entries; null: the index could not be read\n"
+    "  quarantined   number of damaged files that were moved to quarantine/\n"
     "  quarantine_files, quarantine_bytes\n"
-    "                what quarantine/ holds, damaged indexes too: at most 1,000 files and 256 MiB, the\n"
-    "                latest; the limits of the cabinet do not count it\n"
-    "  compile_ms    milliseconds that the entries took to compile, together\n"
-    "  compilers     what compiled the entries: a list of {compiler (empty: not recorded), entries}\n"
-    "  damaged       files in objects/ that look damaged; they are no entries\n"
+    "                content of quarantine/, damaged indexes included: at most the latest 1,000 files and\n"
+    "                256 MiB, which do not count towards the cabinet's limits\n"
+    "  compile_ms    total compile time of the entries in milliseconds\n"
+    "  compilers     the compilers of the entries: a list of {compiler (empty: not recorded), entries}\n"
+    "  damaged       number of files in objects/ that look damaged; they are not entries\n"
     "  unreadable    objects and folders that cannot be read: a list of {name, reason}\n"
     "  index_problem why the index could not be read, else empty\n"
-    "  counters      since the index was made; null: it could not be read. {hits, misses,\n"
-    "                compiles, damage (files that look-ups set aside), evictions,\n"
-    "                evicted_misses (misses of what an eviction had removed)}\n"
-    "  coverage      what a warmup has made the cabinet complete for, and nothing is missing of:\n"
-    "                a list of {problems, m_range, arch, num_sms, nvrtc (builds that made its\n"
-    "                entries, \"13.0.88\"), current (made from the templates of this build), executed (null, or "
-    "{device, driver}), kernels (how\n"
-    "                many), recorded (seconds since 1970)}; problems is a list of {dtype, layout, n, k,\n"
-    "                groups, m_range}, whose n, k and groups are 0 where it is the generic kernels alone;\n"
-    "                the record's m_range goes from the smallest to the largest M of them\n";
+    "  counters      since the index was created; null: it could not be read. {hits, misses, compiles,\n"
+    "                damage (damaged files that look-ups moved to quarantine/), evictions,\n"
+    "                evicted_misses (misses of evicted entries)}\n"
+    "  coverage      the warmups that the cabinet is complete for, and of which nothing is missing: a list\n"
+    "                of {problems, m_range, arch, num_sms, nvrtc (versions that compiled the entries,\n"
+    "                \"13.0.88\"), current (true: compiled from the templates of this build), executed\n"
+    "                (null, or {device, driver}), kernels (number), recorded (seconds since 1970)}.\n"
+    "                problems is a list of {dtype, layout, n, k, groups, m_range}; n, k and groups are 0\n"
+    "                for generic kernels. The record's m_range goes from the smallest to the largest M\n";
 
 using util::format_byte_size;
 
@@ -105,24 +105,24 @@ void print_coverage(const Records& records) {
                                    range_text(subject.problems), target_text(one, records), makers,
                                    count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
     if (subject.executed) text += "; executed on " + subject.executed->device;
-    if (!one.current) text += "; with the templates of another build";
+    if (!one.current) text += "; from the templates of another build";
     print(one_line(text) + "\n");
   }
 }
 
 using Value = std::variant<std::int64_t, double>;
 
-// A figure of the cabinet in all its forms: JSON, text for people, and a metric.
+// A figure of the cabinet in its three forms: JSON, text and metric.
 struct Figure {
-  const char* field;  // of the object
-  const char* label;  // of the line; null: none
+  const char* field;  // in the JSON object
+  const char* label;  // of the text line; null: no line
   std::string (*text)(const Value& value);
   const char* metric;
   const char* type;  // of the metric
   const char* help;
-  double scale;  // from the figure to the metric, whose unit is bytes or seconds
+  double scale;  // metric = figure * scale; the metric is in bytes or seconds
   std::variant<std::int64_t cache::Stats::*, double cache::Stats::*> member;
-  bool of_index;  // not known where the index could not be read
+  bool of_index;  // unknown if the index could not be read
 };
 
 std::string as_number(const Value& value) {
@@ -132,17 +132,16 @@ std::string as_size(const Value& value) { return format_byte_size(std::get<std::
 std::string as_time(const Value& value) { return milliseconds_text(std::get<double>(value)) + " together"; }
 
 constexpr Figure figures[] = {
-    {"entries", "entries", as_number, "entries", "gauge", "Entries of the cabinet.", 1, &cache::Stats::entries, false},
+    {"entries", "entries", as_number, "entries", "gauge", "Entries in the cabinet.", 1, &cache::Stats::entries, false},
     {"bytes", "size", as_size, "bytes", "gauge", "Size of the entries' files.", 1, &cache::Stats::bytes, false},
-    {"hits", "hits", as_number, "entry_hits", "gauge", "Hits of the entries that are there.", 1, &cache::Stats::hits,
-     true},
-    {"quarantined", "quarantined", as_number, "quarantined", "gauge", "Damaged files that were set aside.", 1,
-     &cache::Stats::quarantined, false},
+    {"hits", "hits", as_number, "entry_hits", "gauge", "Hits of the existing entries.", 1, &cache::Stats::hits, true},
+    {"quarantined", "quarantined", as_number, "quarantined", "gauge", "Damaged files that were moved to quarantine/.",
+     1, &cache::Stats::quarantined, false},
     {"quarantine_files", nullptr, as_number, "quarantine_files", "gauge", "Files in quarantine/.", 1,
      &cache::Stats::quarantine_files, false},
     {"quarantine_bytes", nullptr, as_size, "quarantine_bytes", "gauge", "Size of the files in quarantine/.", 1,
      &cache::Stats::quarantine_bytes, false},
-    {"compile_ms", "compiled in", as_time, "compile_seconds", "gauge", "Time that the entries took to compile.", 1e-3,
+    {"compile_ms", "compiled in", as_time, "compile_seconds", "gauge", "Total compile time of the entries.", 1e-3,
      &cache::Stats::compile_ms, false},
     {"damaged", nullptr, as_number, "damaged", "gauge", "Files in objects/ that look damaged.", 1,
      &cache::Stats::damaged, false},
@@ -162,7 +161,8 @@ Json counters_object(const cache::Counters& counters) {
 
 void print_counters(const cache::Counters& counters) {
   print(fmt::format(
-      "look-ups     {} hits, {} misses, {} of them for evictions\ncompiled     {}\ndamaged      {} set aside\n"
+      "look-ups     {} hits, {} misses, {} of them of evicted entries\ncompiled     {}\ndamaged      {} moved to "
+      "quarantine/\n"
       "evicted      {}\n",
       counters.hits, counters.misses, counters.evicted_misses, counters.compiles, counters.damage, counters.evictions));
 }
@@ -201,8 +201,8 @@ void print_text(const cache::Stats& stats, const Records& records, const cache::
   print_coverage(records);
 }
 
-// A label of Prometheus: backslash, quote and line feed are escaped in its value, which is UTF-8 whatever the folder's
-// name is.
+// A Prometheus label. Backslash, quote and line feed are escaped in its value; invalid UTF-8 in the folder's name is
+// replaced.
 std::string label_text(std::string_view name, std::string_view value) {
   std::string text = fmt::format("{}=\"", name);
   while (!value.empty()) {
@@ -232,15 +232,15 @@ void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   }
   metric("coverages", "gauge", "Warmups that the cabinet is complete for.", std::to_string(stats.coverage.size()));
   const bool writable = cabinet.persistence() == cache::Persistence::on;
-  metric("writable", "gauge", "1 where the cabinet can be written.", writable ? "1" : "0");
-  metric("index_readable", "gauge", "1 where the index could be read.", stats.index_problem.empty() ? "1" : "0");
+  metric("writable", "gauge", "1 if the cabinet can be written.", writable ? "1" : "0");
+  metric("index_readable", "gauge", "1 if the index could be read.", stats.index_problem.empty() ? "1" : "0");
 }
 
 int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
   const cache::Stats stats = cabinet.stats(*survey);
-  survey->index_problem = stats.index_problem;  // the counters, too, are read from it
+  survey->index_problem = stats.index_problem;  // the counters are in the index, too
   note_shortfalls(*survey);
   const Records records = warmup::read_records(stats.coverage, survey->entries);
   if (prometheus) {
@@ -260,7 +260,7 @@ void add_cache_stats(Command cache) {
   const auto action = [prometheus](const CacheOptions& options, cache::Cabinet& cabinet) {
     return stats(options, *prometheus, cabinet);
   };
-  add_cache_command(cache, "stats", "Figures of the whole cabinet", stats_help, action)
+  add_cache_command(cache, "stats", "Print figures of the whole cabinet", stats_help, action)
       .flag("--prometheus", *prometheus, "Print metrics for Prometheus")
       .excludes("--json");
 }

@@ -11,7 +11,7 @@
 namespace cubinet::tools {
 namespace {
 
-// So many problems of a record are named.
+// The number of problems of a record that are named.
 constexpr std::size_t most_named = 4;
 
 std::string kind_text(const Problem& problem) {
@@ -36,16 +36,15 @@ bool share_a_range(const std::vector<ProblemRange>& problems) {
 const char* const entry_fields_help =
     "  key           64 hexadecimal digits\n"
     "  family, arch, n, k, config\n"
-    "                what was compiled; config names the tile configuration, empty for\n"
-    "                entries of builds that did not store it. fp8_quantization has none, and\n"
-    "                n and k are 0\n"
-    "  compiler      what compiled it, exactly; empty for entries of builds that did not store it\n"
-    "  bytes         size of the object's file\n"
+    "                what was compiled. config names the tile configuration; it is empty for entries of\n"
+    "                builds that did not store it. fp8_quantization has none, and its n and k are 0\n"
+    "  compiler      the exact compiler; empty for entries of builds that did not store it\n"
+    "  bytes         size of the object file\n"
     "  created       seconds since 1970\n"
     "  last_used     seconds since 1970, 0 = never; null: the index could not be read\n"
-    "  hits          how often it was loaded; null: the index could not be read\n"
+    "  hits          number of loads; null: the index could not be read\n"
     "  pinned        true: never evicted; null: the pins could not be read\n"
-    "  in_use        true: a running engine has it loaded; it is not evicted; null: as for pinned\n"
+    "  in_use        true: loaded by a running engine, and therefore not evicted; null: as for pinned\n"
     "  registers     per thread\n"
     "  spill_bytes, smem_bytes\n"
     "                bytes per thread and per block\n"
@@ -98,7 +97,7 @@ Json unreadable_array(const std::vector<cache::Unreadable>& unreadable) {
 }
 
 void note_shortfalls(const cache::Survey& survey) {
-  for (const cache::Unreadable& one : survey.unreadable) note(one.reason + "; what is there is not listed");
+  for (const cache::Unreadable& one : survey.unreadable) note(one.reason + "; its content is not listed");
   if (!survey.index_problem.empty()) note(survey.index_problem + "; hits are unknown");
   if (!survey.kept_problem.empty()) note(survey.kept_problem + "; what is pinned or in use is unknown");
   if (survey.damaged.empty()) return;

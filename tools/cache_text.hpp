@@ -15,58 +15,61 @@ namespace cubinet::tools {
 // What --help says of the fields of an entry, as `ls --json` and `show --json` print them.
 extern const char* const entry_fields_help;
 
-// So many digits of a key are shown in tables.
+// The number of digits of a key that tables show.
 inline constexpr std::size_t shown_digits = 12;
 
-// How long ago `then` was, whatever an object or the index says: never negative, and a time before 1970 is one of 1970.
+// How long ago `then` was, in seconds since 1970. Any value is accepted: times in the future count as now, negative
+// ones as 1970.
 std::string age_of(std::int64_t then);
 
-// "-" where there is none.
+// The name of the tile configuration; "-" if there is none.
 std::string config_text(const cache::Facts& facts);
-// What compiled it; "-" where that is not recorded.
+// The compiler of the entry; "-" if it is not recorded.
 std::string compiler_text(const cache::Facts& facts);
 
-// What is known of the entries of a survey besides the entries themselves.
+// Which fields of a survey's entries are known.
 struct Known {
-  bool use = true;   // the index was read: hits and last_used mean something
-  bool kept = true;  // pins and uses were read: pinned and in_use do
+  bool use = true;   // the index was read: hits and last_used are valid
+  bool kept = true;  // pins and leases were read: pinned and in_use are valid
 };
 
 Known known(const cache::Survey& survey);
 
-// Why no eviction takes the entry: "pinned", "in use"; empty when one may, "?" when that is not known.
+// Why the entry cannot be evicted: "pinned" or "in use"; empty if it can, "?" if unknown.
 std::string kept_text(const cache::Entry& entry, const Known& known);
 
-// What cannot be read, as JSON: objects of name and reason.
+// A JSON list of {name, reason}.
 Json unreadable_array(const std::vector<cache::Unreadable>& unreadable);
 
-// What is not known is null.
+// The entry as JSON; unknown fields are null.
 Json entry_object(const cache::Entry& entry, const Known& known);
 
-// Says what a listing leaves out, and what could not be read of its entries.
+// Prints notes on what a listing leaves out, and on what could not be read.
 void note_shortfalls(const cache::Survey& survey);
 
-// An error of a damaged object, with the mend.
+// The error for a damaged object, with the command that repairs it.
 Error damaged(const std::string& reason);
 
-// The same of an error of Cabinet::load: what cannot be read is no damage, and no repair mends it.
+// The error for a failed load or check of an entry: the same if the object is damaged; an unreadable one is not
+// damaged, and keeps its own error.
 Error unusable_entry(const Error& reason);
 
-// A survey with the one entry that `prefix` means, an argument KEY (cache_command.hpp).
+// A survey with the one entry whose key begins with `prefix`. not_found if there is none, invalid_argument with the
+// candidates if there are several, io if it is damaged or unreadable.
 Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet);
 
-// "bf16 masked 1024 x 2048 in 32 groups, 2048 x 512 in 32 groups and 3 more": of many problems the first. Problems
-// without sizes are "the generic kernels (bf16 masked)". Where they differ in their range of M each has its own behind
-// it: "1024 x 2048 in 32 groups (M 1 to 512)".
+// "bf16 masked 1024 x 2048 in 32 groups, 2048 x 512 in 32 groups and 3 more": the first problems of a coverage record.
+// Problems without sizes are "the generic kernels (bf16 masked)". If their ranges of M differ, each is followed by its
+// own: "1024 x 2048 in 32 groups (M 1 to 512)".
 std::string problems_text(const std::vector<ProblemRange>& problems);
 
-// "1 to 16384"; "by problem" where they differ.
+// "1 to 16384"; "by problem" if the ranges differ.
 std::string range_text(const std::vector<ProblemRange>& problems);
 
-// A list of {dtype, layout, n, k, groups, m_range}.
+// A JSON list of {dtype, layout, n, k, groups, m_range}.
 Json problems_array(const std::vector<ProblemRange>& problems);
 
-// The architecture; and the number of SMs, where `records`, of which this is one, differ in it.
+// The architecture, and the number of SMs if `records`, which include this one, differ in it.
 std::string target_text(const warmup::CoverageRecord& record, const std::vector<warmup::CoverageRecord>& records);
 
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// cubinet cache verify: whether the cabinet is sound.
+// cubinet cache verify: checks the cabinet, and repairs it on request.
 #include <memory>
 
 #include <fmt/format.h>
@@ -11,29 +11,30 @@ namespace cubinet::tools {
 namespace {
 
 constexpr const char* verify_help =
-    "Exit code 1 when something is damaged, the index too, or unreadable, or index and objects\n"
-    "disagree; with --repair when something could not be mended. Two things do not change it: leftovers of\n"
-    "killed writers, which are harmless, and, without --repair, an index that another process\n"
-    "holds; it is then not compared.\n\n"
-    "Example:\n  cubinet cache verify --repair --cache /opt/kernels\n\n"
+    "Exit code 1 if an object or the index is damaged, if something cannot be read, or if the index and\n"
+    "the objects disagree; with --repair, if something could not be repaired. Two things do not change the\n"
+    "exit code: leftovers of killed writers, which are harmless, and, without --repair, an index that\n"
+    "another process holds; it is not compared then.\n\n"
+    "Example:\n"
+    "  cubinet cache verify --repair --cache /opt/kernels\n\n"
     "With --json:\n"
     "  cache         the cabinet's folder\n"
-    "  checked       objects that were read\n"
+    "  checked       number of objects that were read\n"
     "  damaged       keys, or names in objects/ or problems/, of damaged files\n"
-    "  unreadable    objects and folders that cannot be read, perhaps sound: a list of {name,\n"
-    "                reason}; --repair leaves them alone\n"
+    "  unreadable    objects and folders that cannot be read, which may be intact: a list of {name,\n"
+    "                reason}; --repair does not change them\n"
     "  orphans, orphan_keys\n"
-    "                objects without a row that describes them: how many, and their keys\n"
+    "                objects without a row in the index: number and keys\n"
     "  missing, missing_keys\n"
-    "                rows without an object, likewise\n"
-    "  leftovers     files that killed writers left in tmp/\n"
+    "                rows without an object: number and keys\n"
+    "  leftovers     number of files that killed writers left in tmp/\n"
     "  index_problem why the index could not be read as it is, else empty\n"
-    "  index_busy    true: another process held it, and it was not compared\n"
-    "  index_unused  true: it is left alone, index_problem says why, and it was not compared: a newer\n"
-    "                build has written it, or its file system keeps no locks; no damage\n"
-    "  repaired      true: --repair was given and all of the above is mended\n"
-    "  unmended      damaged files that --repair could not set aside\n"
-    "  index_unmended why --repair could not put the rows right, else empty\n";
+    "  index_busy    true: another process holds the index, and it was not compared\n"
+    "  index_unused  true: the index is not used and was not compared; index_problem says why: a newer\n"
+    "                build has written it, or its file system does not support locks. This is no damage\n"
+    "  repaired      true: --repair was given, and all of the above is repaired\n"
+    "  unmended      number of damaged files that --repair could not move to quarantine/\n"
+    "  index_unmended why --repair could not repair the rows, else empty\n";
 
 void print_keys(const char* what, const std::vector<cache::Key>& keys) {
   for (const cache::Key& key : keys) print(fmt::format("{}: {}\n", what, key.hex()));
@@ -51,7 +52,7 @@ void print_report(const cache::VerifyReport& report, bool repair, bool repaired)
     print(fmt::format("unreadable: {}\n", one_line(one.reason)));
   }
   if (!report.index_problem.empty()) print(fmt::format("index: {}\n", one_line(report.index_problem)));
-  // Without an index every object is an orphan.
+  // Without an index every object is an orphan, so the list would be useless.
   if (report.index_problem.empty()) print_keys("without a row", report.orphan_keys);
   print_keys("without an object", report.missing_keys);
   const std::string rows =
@@ -62,7 +63,9 @@ void print_report(const cache::VerifyReport& report, bool repair, bool repaired)
                     report.leftovers, repaired ? "; repaired" : ""));
   if (report.leftovers > 0 && !repair) {
     print(
-        "leftovers are what killed writers left in tmp/: harmless, and `cubinet cache verify --repair` removes them\n");
+        "leftovers are files that killed writers left in tmp/; they are harmless, and `cubinet cache verify --repair` "
+        "removes "
+        "them\n");
   }
 }
 
@@ -93,12 +96,12 @@ int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
   } else {
     print_report(*report, repair, repaired);
   }
-  if (!sound && !repair) note("run `cubinet cache verify --repair` to mend this");
-  if (report->unmended > 0) note(fmt::format("{} damaged files could not be set aside", report->unmended));
-  if (!report->index_unmended.empty()) note(report->index_unmended + "; the index is as it was");
-  if (!readable) note("what cannot be read stays: change its owner or mode, or look at the disk");
+  if (!sound && !repair) note("run `cubinet cache verify --repair` to repair this");
+  if (report->unmended > 0) note(fmt::format("{} damaged files could not be moved to quarantine/", report->unmended));
+  if (!report->index_unmended.empty()) note(report->index_unmended + "; the index is unchanged");
+  if (!readable) note("unreadable files were not changed: check their owner and mode, and the disk");
   if (report->index_busy) {
-    note(fmt::format("the index was busy and not {}; try again later", repair ? "mended" : "compared"));
+    note(fmt::format("the index was busy and not {}; try again later", repair ? "repaired" : "compared"));
   }
   return (repair ? repaired : sound && readable) ? exit_done : exit_failed;
 }
@@ -111,7 +114,7 @@ void add_cache_verify(Command cache) {
     return verify(options, *repair, cabinet);
   };
   add_cache_command(cache, "verify", "Compare every object with its digest and with the index", verify_help, action)
-      .flag("--repair", *repair, "Set damaged objects aside, mend the index, remove leftovers");
+      .flag("--repair", *repair, "Move damaged objects to quarantine/, repair the index, remove leftovers");
 }
 
 }  // namespace cubinet::tools

@@ -10,11 +10,11 @@
 namespace cubinet::tools {
 namespace {
 
-// What was wrong with the command line, in words that name it.
+// The message for a refused command line.
 std::string complaint_of(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_name() != "RequiredError") return error.what();
   const std::vector<std::string> unknown = app.remaining(true);
-  if (!unknown.empty()) return "'" + unknown.front() + "' is no command; see cubinet --help";
+  if (!unknown.empty()) return "'" + unknown.front() + "' is not a command; see cubinet --help";
   return std::string(error.what()) + "; see cubinet --help";
 }
 
@@ -100,7 +100,7 @@ CommandLine::~CommandLine() = default;
 Command CommandLine::root() { return {app_.get(), &exit_code_}; }
 
 Expected<int> CommandLine::parse(std::vector<std::string> words) {
-  std::reverse(words.begin(), words.end());  // as the parser takes them
+  std::reverse(words.begin(), words.end());  // CLI11 takes them in reverse order
   try {
     app_->parse(std::move(words));
   } catch (const CLI::Success& help_or_version) {

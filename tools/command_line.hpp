@@ -1,4 +1,5 @@
-// What may stand on the command line, and what a wrong one is answered. The only module that knows the parser.
+// The command line: commands, options, and the messages for wrong ones. The only module that includes CLI11, because
+// its header takes seconds to compile.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +19,27 @@ class Option;
 
 namespace cubinet::tools {
 
-// Answers what is wrong with a text; empty when nothing is.
+// Returns what is wrong with a text; empty if nothing is.
 using Complaint = std::function<std::string(const std::string& text)>;
 
-// An option, a flag or an argument, as a handle that is copied freely and valid as long as its CommandLine. What says
-// more of it returns it, to be chained. Options of one command are named as they are written: "--jobs".
+// A handle to an option, a flag or an argument; copyable, and valid as long as its CommandLine. The setters return it,
+// so that they can be chained. Other options of the same command are named as on the command line: "--jobs".
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required() const;
   Option described(const std::string& help) const;
-  // What --help calls its value, and which one it holds before any is given; an empty text shows none.
+  // The name and the default of its value in --help; an empty text shows none.
   Option type_name(const std::string& name) const;
   Option shown_default(const std::string& text) const;
-  // How many words it takes, where it takes several.
+  // The number of words that it takes.
   Option takes(int least, int most) const;
   Option excludes(Option other) const;
   Option excludes(const char* other) const;
   Option needs(Option other) const;
-  // Refuses, with its name, each text that `complaint` has something to say of. An empty text, as a script's empty
-  // variable gives it, is refused with `words`.
+  // Refuses, with its name, each text that `complaint` returns a message for. not_empty() refuses an empty text, as
+  // from a script's empty variable, with the message `words`.
   Option checked(const Complaint& complaint) const;
   Option not_empty(const std::string& words) const;
 
@@ -50,35 +51,35 @@ class Option {
   CLI::Option* option_;
 };
 
-// A command, or a group of commands, as such a handle. What an option stores into must outlive the CommandLine; it
-// holds the default.
+// A handle to a command or a group of commands. The targets of options must outlive the CommandLine; they hold the
+// defaults.
 class Command {
  public:
   Command(CLI::App* app, int* exit_code) : app_(app), exit_code_(exit_code) {}
 
   Command subcommand(const std::string& name, const std::string& help) const;
   void requires_subcommand() const;
-  // What --help says below the options.
+  // The text of --help below the options.
   void footer(const std::string& text) const;
-  // What the command does when it is named; returns the exit code.
+  // The function to run if the user names the command; it returns the exit code.
   void action(std::function<int()> run) const;
 
   Option flag(const std::string& name, bool& target, const std::string& help) const;
   Option option(const std::string& name, std::string& target, const std::string& help) const;
   Option option(const std::string& name, std::vector<std::string>& target, const std::string& help) const;
-  // One that names a file, and never without a letter.
+  // An option whose value is a file name, which must not be empty.
   Option file(const std::string& name, std::string& target, const std::string& help) const;
-  // One whose text `store` keeps, or answers why it does not.
+  // An option whose text `store` parses and stores; it returns what is wrong with the text, else an empty string.
   Option parsed(const std::string& name, const Complaint& store, const std::string& help) const;
-  // All of them in the order in which they were added, that for help first.
+  // All options in the order of addition, --help first.
   [[nodiscard]] std::vector<Option> options() const;
 
  private:
   CLI::App* app_;
-  int* exit_code_;  // the command line's
+  int* exit_code_;  // of the CommandLine
 };
 
-// The whole of it. Add commands to root(), then parse once.
+// The whole command line. Add commands to root(), then parse once.
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& description, const std::string& version);
@@ -88,12 +89,12 @@ class CommandLine {
 
   [[nodiscard]] Command root();
 
-  // Does what the words ask for, those after the name of the program, and returns the exit code: runs the action of the
-  // command that they name, or prints the help or the version. invalid_argument, in words that name the mistake, when
-  // they are refused; no action was run then.
+  // Parses the words after the program's name, runs the action of the command that they name, or prints the help or the
+  // version, and returns the exit code. invalid_argument, with the mistake, if they are refused; no action has run
+  // then.
   Expected<int> parse(std::vector<std::string> words);
 
-  // Whether the words that were parsed name this command, refused or not.
+  // Whether the parsed words name this command, even if they were refused.
   [[nodiscard]] bool names(const std::string& command) const;
 
  private:
@@ -101,11 +102,10 @@ class CommandLine {
   int exit_code_ = 0;
 };
 
-// The number that all of `text` spells in decimal, if it fits into 64 bits.
+// Parses a whole decimal number strictly: "12", but not "12x", " 12", "0x12" or one that exceeds 64 bits.
 std::optional<std::int64_t> parse_number(std::string_view text);
 
-// An option that takes a whole number of [lowest, highest]; anything else is refused by name. `target` holds the
-// default.
+// Adds an option that takes a whole number from `lowest` to `highest`. `target` holds the default.
 Option add_number(Command command, const std::string& name, std::int64_t& target, std::int64_t lowest,
                   std::int64_t highest, const std::string& help);
 

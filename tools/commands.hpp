@@ -1,5 +1,4 @@
-// The subcommands: each function adds one to the command line, with the action that runs it when the user names it.
-// Start reading at main.cpp.
+// The subcommands. Each function adds one to the command line, with the action to run. Start reading at main.cpp.
 #pragma once
 
 #include <string>
@@ -8,26 +7,26 @@
 
 namespace cubinet::tools {
 
-// What the command's exit code says, the same for every subcommand.
+// The exit codes of all subcommands.
 enum ExitCode : int {
   exit_done = 0,
-  exit_failed = 1,  // failed or partial; what was printed says what. A cache that cannot be used is this too
-  exit_usage = 2,   // refused before any work: a flag, a value or a model file is wrong
+  exit_failed = 1,  // failed or partial, as printed; also a cache that cannot be used
+  exit_usage = 2,   // refused before any work: a wrong flag, value or model file
 };
 
-// For the end of every --help.
+// The end of every --help.
 inline constexpr const char* exit_codes_help =
     "Exit codes: 0 done; 1 failed or partial, the output says what (a cache that cannot be used is 1\n"
     "too); 2 refused before any work (a wrong flag, value or model file).\n"
-    "With --json, standard output holds exactly one object, for an error\n"
-    "{\"error\": {\"code\", \"message\", \"detail\"}}; errors and notes are text on standard error in every case.";
+    "With --json, standard output holds exactly one object, for an error {\"error\": {\"code\", \"message\",\n"
+    "\"detail\"}}. Errors and notes are always text on standard error.";
 
 void add_plan(Command root);
 void add_warmup(Command root);
 void add_cache(Command root);
 void add_doctor(Command root);
 
-// What the command line of a warmup gives as --progress-file, --cache, --model and --from; empty where it gives none.
+// The values of --progress-file, --cache, --model and --from of a warmup; empty if not given.
 struct WarmupPaths {
   std::string progress_file;
   std::string cache;
@@ -35,8 +34,8 @@ struct WarmupPaths {
   std::string from;
 };
 
-// Says in the progress file, if it may be written, that a warmup failed before it could say so: its command line was
-// refused, or it was ended by what it threw.
+// Writes to the progress file, if that is allowed, that the warmup failed: for a warmup that could not write it itself,
+// because its command line was refused or an exception ended it.
 void tell_failed_warmup(const WarmupPaths& paths, const std::string& message);
 
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// cubinet doctor: what this machine has, what is missing, and what mends it.
+// cubinet doctor: checks what this machine has for a warmup and for running kernels, and what to do about the rest.
 #include <unistd.h>
 
 #include <filesystem>
@@ -36,21 +36,21 @@ struct DoctorOptions {
 constexpr const char* doctor_help =
     "Example:\n"
     "  cubinet doctor\n"
-    "Exit code 0 when `cubinet warmup` can work here, and a driver that is here loads what it makes. Warmup\n"
-    "needs NVRTC and a cache folder; without a driver or a device kernels can be compiled and stored, but\n"
-    "not run.\n"
+    "Exit code 0 if `cubinet warmup` works here, and the driver, if there is one, can load its kernels.\n"
+    "Warmup needs NVRTC and a cache folder; without a driver or a device kernels can be compiled and stored,\n"
+    "but not run.\n"
     "JSON: {warmup, run, checks[] {name, state (ok|absent|failed), found, mend, note}}; warmup says whether\n"
     "kernels can be compiled and stored here, run whether they can be run.";
 
-// What `cubinet doctor` says of one thing that this machine has or lacks.
+// The result of one check.
 enum class State { ok, absent, failed };
 
 struct Check {
   std::string name;
   State state = State::ok;
   std::string found;
-  std::string mend = {};  // empty when there is nothing to mend, or another check says what
-  std::string note = {};  // something that is no obstacle; may be empty
+  std::string mend = {};  // what to do; empty if nothing, or if another check says it
+  std::string note = {};  // a remark; may be empty
 };
 
 // "ok", ...
@@ -66,8 +66,8 @@ const char* state_name(State state) {
   return "failed";
 }
 
-// A check from an error whose message ends in "; ADVICE": the advice is the mend, and is not said twice. `purpose`, if
-// there is one, says what the mend is for.
+// A failed check from an error. If its message ends in "; ADVICE", the advice becomes the mend. `purpose`, if not
+// empty, precedes it.
 Check absent(const char* name, const Error& error, const std::string& purpose = {}) {
   const std::size_t end = error.message.rfind("; ");
   if (end == std::string::npos) return {name, State::absent, error.message, purpose, ""};
@@ -75,11 +75,11 @@ Check absent(const char* name, const Error& error, const std::string& purpose = 
   return {name, State::absent, error.message.substr(0, end), purpose.empty() ? advice : purpose + ": " + advice, ""};
 }
 
-// That kernels of this NVRTC are made again once there is an accepted one; empty for one of these.
+// The note for an NVRTC that this build was not tested with; empty for an accepted one.
 std::string unaccepted_note(const std::string& version) {
   if (jit::is_accepted(jit::compiler_name(version))) return {};
   return fmt::format(
-      "this build was not tested with it: what it makes is used, and made again by a warmup with NVRTC {}",
+      "this build was not tested with it: its kernels are used, and a warmup with NVRTC {} compiles them again",
       jit::preferred_text());
 }
 
@@ -93,28 +93,27 @@ Check check_nvrtc(const Toolchain& toolchain) {
   return {"NVRTC", State::ok, fmt::format("version {}, from {}", location.version, location.path), "", notes};
 }
 
-// Where kernels are compiled: in a process of their own, unless there can be none.
+// Whether kernels are compiled in a separate process.
 Check check_worker(const Toolchain& toolchain) {
   constexpr const char* name = "compile worker";
-  if (toolchain.missing) return {name, State::absent, "not started: there is no NVRTC for it", "", ""};
+  if (toolchain.missing) return {name, State::absent, "not started: there is no NVRTC", "", ""};
   const std::string& reason = location_of(toolchain).in_process;
   if (reason.empty()) return {name, State::ok, jit::shipped_worker(), "", ""};
-  return {name, State::absent, reason, "",
-          "kernels are compiled in the process that asks, and a fault of NVRTC ends it"};
+  return {name, State::absent, reason, "", "kernels are compiled in the calling process, and a crash of NVRTC ends it"};
 }
 
-// What mends a probe that NVRTC `version` refused. The templates are for NVRTC 13: an older one may not know them, and
-// where that one refuses them they are broken.
+// What to do if NVRTC `version` does not compile the probe. The templates are for NVRTC 13: an older one may not
+// support them; if NVRTC 13 refuses them, they are broken.
 std::string probe_mend(const std::string& version) {
   const auto major = parse_number(version.substr(0, version.find('.')));
   if (major && *major < 13) return "use the NVRTC of a CUDA 13 toolkit (set CUDA_HOME)";
-  return "the kernel templates of this build are at fault, as the log says: install or build cubinet anew";
+  return "the kernel templates of this build are broken, see the log: install or build cubinet again";
 }
 
 // Compiles one small kernel; stores nothing.
 Check check_probe(const Toolchain& toolchain) {
   constexpr const char* name = "probe compile";
-  if (toolchain.missing) return {name, State::absent, "not tried: there is no NVRTC to try", "", ""};
+  if (toolchain.missing) return {name, State::absent, "not tried: there is no NVRTC", "", ""};
   Problem problem;
   problem.n = 128;
   problem.k = 128;
@@ -133,7 +132,7 @@ Check check_probe(const Toolchain& toolchain) {
           "", ""};
 }
 
-// A folder that warmup would have to make: the nearest one above it that exists must be writable.
+// A folder that warmup would create: its nearest existing parent must be writable.
 Check check_absent_cache(const fs::path& root) {
   std::error_code trouble;
   fs::path parent = fs::absolute(root, trouble);
@@ -141,10 +140,10 @@ Check check_absent_cache(const fs::path& root) {
     parent = parent.parent_path();
   }
   if (access(parent.c_str(), W_OK | X_OK) == 0 && fs::is_directory(parent, trouble)) {
-    return {"cache", State::ok, fmt::format("{}: not there yet, warmup makes it", root.string()), ""};
+    return {"cache", State::ok, fmt::format("{}: does not exist yet, warmup creates it", root.string()), ""};
   }
   return {"cache", State::failed,
-          fmt::format("{}: not there, and {} cannot be written", root.string(), parent.string()),
+          fmt::format("{}: does not exist, and {} cannot be written", root.string(), parent.string()),
           "name another folder with --cache or CUBINET_CACHE_DIR"};
 }
 
@@ -161,14 +160,14 @@ Check check_cache(const std::string& option) {
   if (cabinet->persistence() == cache::Persistence::on) {
     return {"cache", State::ok, fmt::format("{}: a cabinet, writable", *root), ""};
   }
-  return {"cache", State::failed, fmt::format("{}: a cabinet that cannot be written; kernels in it can be used", *root),
+  return {"cache", State::failed, fmt::format("{}: a cabinet that cannot be written; its kernels can be used", *root),
           "make it writable, or name another folder with --cache or CUBINET_CACHE_DIR"};
 }
 
 using OpenedDriver = Expected<std::shared_ptr<const jit::Driver>>;
 
-// Fails where the driver is too old for what NVRTC `compiler`, a version, makes. None is `absent`: kernels can be made
-// all the same.
+// Fails if the driver is too old for kernels of the NVRTC version `compiler`. Without a driver the state is `absent`:
+// kernels can be compiled without one.
 Check check_driver(const OpenedDriver& driver, const std::string& compiler) {
   if (!driver) return absent("driver", driver.error(), "not needed for warmup; to run kernels");
   const int version = (*driver)->version();
@@ -178,12 +177,13 @@ Check check_driver(const OpenedDriver& driver, const std::string& compiler) {
           jit::driver_limit_mend(version, compiler)};
 }
 
-// Of the device with that number.
+// Checks the device with that number.
 Check check_device(const OpenedDriver& driver, int ordinal) {
-  if (!driver) return {"device", State::absent, "not looked for: there is no driver", "", ""};
+  if (!driver) return {"device", State::absent, "not checked: there is no driver", "", ""};
   const auto context = jit::DeviceContext::retain(*driver, ordinal);
   if (!context) {
-    return {"device", State::absent, context.error().message, "no need for warmup; to run kernels, an sm_90a device"};
+    return {"device", State::absent, context.error().message,
+            "not needed for warmup; to run kernels, use an sm_90a device"};
   }
   const jit::DeviceInfo& info = context->info();
   const std::string found =
@@ -201,7 +201,7 @@ void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
   }
   print(warmup ? "Warmup works here. " : "Warmup does not work here. ");
   print(runs ? "Kernels can be run here.\n"
-             : "Kernels cannot be run here: that takes an sm_90a device and a driver that loads them.\n");
+             : "Kernels cannot be run here: that needs an sm_90a device and a driver that loads them.\n");
 }
 
 int run(const DoctorOptions& options) {
@@ -236,7 +236,8 @@ int run(const DoctorOptions& options) {
 }  // namespace
 
 void add_doctor(Command root) {
-  const Command command = root.subcommand("doctor", "Say what this machine has, what is missing and what mends it");
+  const Command command =
+      root.subcommand("doctor", "Check what this machine has, and print what is missing and how to get it");
   const auto options = std::make_shared<DoctorOptions>();
   add_cache_option(command, options->cache);
   command.flag("--json", options->json, "Print one JSON object");

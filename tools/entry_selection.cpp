@@ -46,7 +46,7 @@ constexpr std::array<std::pair<std::string_view, EntryOrder>, 9> orders = {{
 bool is(const std::optional<std::string>& wanted, const std::string& value) { return !wanted || *wanted == value; }
 bool is(const std::optional<std::int64_t>& wanted, std::int64_t value) { return !wanted || *wanted == value; }
 
-// Seconds from a time of an entry, whatever an object or the index says, to now.
+// Seconds since a time of an entry, which may be any number.
 std::int64_t since(std::int64_t then, std::int64_t now) { return now - std::clamp<std::int64_t>(then, 0, now); }
 
 bool used_within(const cache::Entry& entry, std::int64_t seconds, std::int64_t now) {
@@ -83,7 +83,7 @@ std::string entry_order_names() {
 }
 
 void sort_entries(std::vector<cache::Entry>& entries, EntryOrder order, bool reverse) {
-  // Their places are sorted, and each is moved once: an entry is some 300 bytes.
+  // Sorts pointers, then moves each entry once: an entry is about 300 bytes.
   std::vector<cache::Entry*> sorted;
   sorted.reserve(entries.size());
   for (cache::Entry& entry : entries) sorted.push_back(&entry);

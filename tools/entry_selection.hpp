@@ -1,4 +1,4 @@
-// Which entries a listing shows, and in which order.
+// The filters and orders of `cubinet cache ls`.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace cubinet::tools {
 
-// What is not set lets every entry pass.
+// A filter that is not set lets every entry pass.
 struct EntryFilter {
   std::optional<std::string> family;
   std::optional<std::string> arch;
@@ -25,22 +25,22 @@ struct EntryFilter {
   [[nodiscard]] bool asks_for_use() const { return used_within.has_value() || unused_for.has_value(); }
 };
 
-// Whether an entry passes at the time `now`, in seconds since 1970. A time in the future counts as now.
+// Whether an entry passes all filters at the time `now`, in seconds since 1970. Times in the future count as now.
 bool passes(const cache::Entry& entry, const EntryFilter& filter, std::int64_t now);
 
 using EntryOrder = bool (*)(const cache::Entry&, const cache::Entry&);
 
-// The ascending order of that name; invalid_argument names those that there are.
+// The ascending order of that name; invalid_argument, with the known names, for any other name.
 Expected<EntryOrder> entry_order(std::string_view name);
 
-// Whether it looks at what the index alone knows.
+// Whether the order uses hits or the last use, which only the index knows.
 bool is_by_use(EntryOrder order);
 
 // "key|family|...".
 std::string entry_order_names();
 
-// `reverse` turns the order round. Ties are in the order of people's reading in either case: by family, N, K,
-// configuration and key.
+// Sorts the entries, descending with `reverse`. Ties are always in ascending order of family, N, K, configuration and
+// key.
 void sort_entries(std::vector<cache::Entry>& entries, EntryOrder order, bool reverse = false);
 
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// The command `cubinet`: parses the command line, runs one subcommand, answers with its exit code.
+// The command `cubinet`: parses the command line, runs one subcommand and returns its exit code.
 #include <fcntl.h>
 #include <signal.h>
 
@@ -17,16 +17,16 @@
 namespace cubinet::tools {
 namespace {
 
-// Makes descriptors 0, 1 and 2 belong to something, so that no file of the cabinet gets their numbers and is then taken
-// for a standard stream. Opened for reading, so that output still fails where there is nowhere to write it.
+// Opens /dev/null for each of descriptors 0, 1 and 2 that is closed, so that no file of the cabinet gets that number
+// and is then used as a standard stream. It is opened for reading, so that output still fails.
 void fill_standard_descriptors() {
   for (const int descriptor : {0, 1, 2}) {
     if (fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    if (open("/dev/null", O_RDONLY) < 0) return;  // no /dev here; the lowest free number is `descriptor` otherwise
+    if (open("/dev/null", O_RDONLY) < 0) return;  // no /dev; else open() returns the lowest free number, `descriptor`
   }
 }
 
-// Known before the command line is understood, so that a usage error can be an object too.
+// Found before parsing, so that a usage error can be printed as JSON, too.
 bool wants_json(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--json") == 0) return true;
@@ -34,7 +34,7 @@ bool wants_json(int argc, char** argv) {
   return false;
 }
 
-// The same for what an option is given, as `--name VALUE` or `--name=VALUE`; empty where it is not given.
+// The value of an option, as `--name VALUE` or `--name=VALUE`, found before parsing; empty if it is not given.
 std::string given(int argc, char** argv, std::string_view name) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
@@ -46,8 +46,8 @@ std::string given(int argc, char** argv, std::string_view name) {
   return {};
 }
 
-// The words of the command line, and a value that is given as `--name=` as a word of its own: the parser would take the
-// next word for an empty one.
+// The words of the command line. The empty value of `--name=` becomes a word of its own: CLI11 would take the next word
+// as the value.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words;
   bool options = true;  // "--" ends them
@@ -61,7 +61,7 @@ std::vector<std::string> words_of(int argc, char** argv) {
   return words;
 }
 
-// Has the progress file of a warmup that ends here say why.
+// Writes to the progress file why the warmup ends here.
 void tell_failure(int argc, char** argv, const std::string& message) {
   const auto path = [&](std::string_view option) { return given(argc, argv, option); };
   tell_failed_warmup({path("--progress-file"), path("--cache"), path("--model"), path("--from")}, message);
@@ -76,7 +76,7 @@ int parse_and_run(CommandLine& line, int argc, char** argv) {
 
 int run(int argc, char** argv) {
   CommandLine line("cubinet",
-                   "Cubinet compiles grouped-GEMM kernels for mixture-of-experts models ahead of need and keeps them "
+                   "Cubinet compiles grouped-GEMM kernels for mixture-of-experts models ahead of time and stores them "
                    "in a cabinet.",
                    "cubinet " CUBINET_VERSION);
   const Command root = line.root();
@@ -91,8 +91,8 @@ int run(int argc, char** argv) {
   return finish_output() ? exit_code : static_cast<int>(exit_failed);
 }
 
-// The end of a command by what it threw: a defect, or no memory or thread. `warmup` is the only subcommand with a
-// progress file.
+// Reports an exception that ended the command: a defect, or a lack of memory or threads. Only `warmup` has a progress
+// file.
 int report_thrown(const Error& error, int argc, char** argv) noexcept {
   const bool warms = argc > 1 && std::strcmp(argv[1], "warmup") == 0;
   static_cast<void>(without_exceptions(error.code, [&]() -> Expected<void> {

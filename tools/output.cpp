@@ -14,18 +14,18 @@ namespace {
 
 void write(std::FILE* stream, std::string_view text) { std::fwrite(text.data(), 1, text.size(), stream); }
 
-// Whether a character moves the cursor, ends a line or turns the direction of what follows: controls of C0 and C1,
-// separators of lines and paragraphs, marks, embeddings and isolates of bidirectional text.
-bool steers(char32_t code) {
+// Whether a character can move the cursor, end a line or change the direction of text: C0 and C1 controls, line and
+// paragraph separators, and marks, embeddings and isolates of bidirectional text.
+bool is_control(char32_t code) {
   const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
   return code < 0x20 || within(0x7F, 0x9F) || code == 0x061C || within(0x200E, 0x200F) || within(0x2028, 0x202E) ||
          within(0x2066, 0x2069);
 }
 
-// Whether a byte of UTF-8 is the first one of a character.
+// Whether a byte of UTF-8 is the first byte of a character.
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
-// The bytes of so many characters at the beginning of a line that has more.
+// The number of bytes of the first `characters` characters of a line that has more.
 std::size_t bytes_of(std::string_view line, std::size_t characters) {
   std::size_t bytes = 0;
   for (++characters; characters > 0; ++bytes) {
@@ -34,7 +34,7 @@ std::size_t bytes_of(std::string_view line, std::size_t characters) {
   return bytes - 1;
 }
 
-// `word` with its middle left out where it is long, and no character of UTF-8 cut.
+// `word`, with its middle replaced by the number of bytes left out if it is long. No UTF-8 character is cut.
 std::string shortened_word(std::string_view word) {
   constexpr std::size_t longest = 200;
   constexpr std::size_t kept = 80;  // at either end
@@ -46,7 +46,7 @@ std::string shortened_word(std::string_view word) {
   return fmt::format("{}...({} bytes)...{}", word.substr(0, left), right - left, word.substr(right));
 }
 
-// A message in which no word is longer than a reader can take in, whatever the user gave as a key or a path.
+// A message on one line in which long words, such as a key or a path of the user's, are shortened.
 std::string readable(std::string_view message) {
   std::string text;
   const std::string line = one_line(message);
@@ -98,7 +98,7 @@ std::string one_line(std::string_view text) {
   std::string line;
   while (!text.empty()) {
     const util::Character character = util::take_character(text);
-    line += steers(character.code) ? " " : character.bytes;
+    line += is_control(character.code) ? " " : character.bytes;
   }
   return line;
 }
@@ -148,7 +148,7 @@ std::string Table::text() const {
 }
 
 std::string milliseconds_text(double value) {
-  value = std::clamp(value, 0.0, 1e15);  // beyond is no time that anything took, and the cast below would not hold it
+  value = std::clamp(value, 0.0, 1e15);  // so that the cast below is defined for any value
   if (value < 999.5) return fmt::format("{:.0f} ms", value);
   if (value < 59'950) return fmt::format("{:.1f} s", value / 1000);
   const auto seconds = static_cast<std::int64_t>(value / 1000 + 0.5);
@@ -156,7 +156,7 @@ std::string milliseconds_text(double value) {
 }
 
 std::string age_text(std::int64_t seconds) {
-  seconds = std::max<std::int64_t>(seconds, 0);  // a clock that was set back
+  seconds = std::max<std::int64_t>(seconds, 0);  // negative if the clock was set back
   if (seconds < 60) return fmt::format("{} s", seconds);
   if (seconds < 3600) return fmt::format("{} min", seconds / 60);
   if (seconds < 2 * 86'400) return fmt::format("{} h", seconds / 3600);

@@ -1,4 +1,4 @@
-// What the command prints: one JSON object or text on standard output, errors and notes on standard error; tables, and
+// Output of the command: one JSON object or text on standard output, errors and notes on standard error; tables, and
 // numbers with units.
 #pragma once
 
@@ -17,52 +17,53 @@ namespace cubinet::tools {
 
 using Json = nlohmann::ordered_json;
 
-// Writes the object, indented, and a line feed. Bytes that are not UTF-8 are replaced.
+// Prints the object, indented, and a line feed. Bytes that are not UTF-8 are replaced.
 void print_object(const Json& object);
 
-// The same of an object that is a text already.
+// The same for the text of a JSON object.
 void print_json(std::string_view text);
 
 // Writes text to standard output.
 void print(std::string_view text);
 
-// Writes text to standard error; what cannot be written is dropped.
+// Writes text to standard error; errors are ignored.
 void log(std::string_view text);
 
-// A line on standard error that is not an error. It is shortened as an error is.
+// Writes a note, one line, to standard error. Long words are shortened as in report_error().
 void note(std::string_view text);
 
-// Says the error on standard error, one line and then its detail, and with `json` as an object on standard output too.
-// A word of the message beyond 200 bytes, a path or a key that the user gave, loses its middle.
-// Returns `exit_code`.
+// Writes the error to standard error, one line and then its detail, and with `json` also as an object to standard
+// output. A word of more than 200 bytes, such as a path or a key of the user's, is shortened in the middle. Returns
+// `exit_code`.
 int report_error(const Error& error, bool json, ExitCode exit_code);
 
-// Flushes standard output. False when something could not be written.
+// Flushes standard output. Returns false if something could not be written.
 bool flush_output();
 
-// The same, and says on standard error what could not be done.
+// The same, and reports a failure on standard error.
 bool finish_output();
 
-// N or K for a table: "-" for the 0 of a kernel that is not made for one.
+// N or K for a table; "-" for 0, a kernel without a fixed N or K.
 std::string size_text(std::int64_t size);
 
-// Text on one line: what steers a terminal (controls, ends of lines, marks of direction) becomes a blank, so that a
-// file name cannot forge lines, move the cursor or turn text round; a byte that is not UTF-8 becomes U+FFFD.
+// Text on one line. Control characters, line ends and marks of text direction become blanks, so that a file name cannot
+// forge lines, move the cursor or reverse text; a byte that is not UTF-8 becomes U+FFFD.
 std::string one_line(std::string_view text);
 
-// The same for a name among others: of more than 60 characters the first ones, and "...".
+// The same, cut to 60 characters with "..." at the end.
 std::string short_text(std::string_view text);
 
-// How many characters such a line has.
+// The number of characters of a line.
 std::size_t width(std::string_view line);
 
-// Columns as wide as their widest cell, two blanks apart. A header that starts with '>' aligns its column to the right.
+// A text table. Columns are as wide as their widest cell and two blanks apart. A header that starts with '>' aligns its
+// column to the right.
 class Table {
  public:
   explicit Table(std::vector<std::string> headers);
-  // As many cells as there are headers. A cell is one line of 60 characters at most, see short_text().
+  // One cell per header. Cells are cut by short_text().
   void add(std::vector<std::string> row);
-  // Every row on a line of its own, the headers first, without trailing blanks.
+  // One line per row, the headers first, without trailing blanks.
   [[nodiscard]] std::string text() const;
 
  private:

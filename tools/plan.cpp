@@ -1,4 +1,4 @@
-// cubinet plan: which kernels a model or a shape needs, and why.
+// cubinet plan: lists the kernels that a model or a shape needs.
 #include <memory>
 
 #include <fmt/format.h>
@@ -24,14 +24,14 @@ constexpr const char* plan_example =
 
 constexpr const char* plan_help =
     "JSON: {unique_kernels, arch, nvrtc, m_range, derivation[] {quantity, value, how}, notes[], kernels[]\n"
-    "{key, family, n, k, groups, m_ranges, config, uses[]}}. derivation says how the model's file and the\n"
-    "options lead to each number, notes what was not understood or has no kernel as it is stored; m_range\n"
-    "goes from the smallest M of the plan to the largest. One element of kernels[] per key. A kernel does\n"
-    "not depend on the number of groups, so it may serve several problems: uses[] lists {groups,\n"
-    "m_ranges} of each, and groups and m_ranges repeat the first. An m_range is [first, last], both\n"
-    "included. A kernel with n and k 0 has them at run time and stands in for any other of its family; so\n"
-    "has the family fp8_quantization, one kernel for all FP8 problems of a plan, and a config without\n"
-    "constants. nvrtc is the one that this build prefers; keys depend on no compiler.";
+    "{key, family, n, k, groups, m_ranges, config, uses[]}}. derivation: how each number follows from the\n"
+    "model's file and the options. notes: what was not understood, or is stored in a form that no kernel\n"
+    "takes. m_range: from the smallest to the largest M of the plan; every range is [first, last], both\n"
+    "included. kernels has one element per key. A kernel does not depend on the number of groups, so it may\n"
+    "serve several problems: uses[] lists {groups, m_ranges} of each; groups and m_ranges repeat the first.\n"
+    "A kernel with n and k 0 takes them at run time: it is a generic kernel, or fp8_quantization, of which\n"
+    "all FP8 problems of a plan need one; fp8_quantization has an empty config. nvrtc: the version that this\n"
+    "build prefers; keys do not depend on the compiler.";
 
 // "1-64, 129-256 and 3 more".
 std::string ranges_text(const std::vector<MRange>& ranges) {
@@ -44,7 +44,7 @@ std::string ranges_text(const std::vector<MRange>& ranges) {
   return text;
 }
 
-// A row for each use; one that serves problems of any N, K and groups has a row alone.
+// Adds a row for each use of the kernel; a generic kernel gets one row.
 void add_rows(Table& table, const warmup::PlannedKernel& kernel, const std::string& key) {
   const jit::KernelSpec& spec = kernel.spec;
   if (spec.n == 0) {

@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <thread>
 #include <utility>
 
-#include "tools/output.hpp"
 #include "util/files.hpp"
 
 namespace cubinet::tools {
@@ -15,15 +13,11 @@ namespace {
 
 constexpr double seconds_per_line = 5;
 
-// Of the terminal at standard error, as it is at this moment; 80 where it does not say.
+// The current width of the terminal at standard error; 80 if it is unknown.
 std::size_t columns() {
   struct winsize size {};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
   return size.ws_col;
-}
-
-double machine_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 double seconds_between(util::Moment first, util::Moment second) {
@@ -34,19 +28,11 @@ ProgressState state_of(Phase phase) {
   return phase == Phase::compiling ? ProgressState::compiling : ProgressState::executing;
 }
 
-// The surroundings with nothing left empty.
-ProgressSurroundings completed(ProgressSurroundings surroundings) {
-  if (!surroundings.time_of_day) surroundings.time_of_day = machine_time;
-  if (!surroundings.print) surroundings.print = log;
-  if (!surroundings.pause) surroundings.pause = [](auto time) { std::this_thread::sleep_for(time); };
-  return surroundings;
-}
-
-// Tells something of the work, which nothing that is thrown meanwhile (no memory, above all) may stop.
-template <class Tell>
-void attempt(Tell tell) noexcept {
+// Updates the display; an exception, of a lack of memory above all, must not stop the work.
+template <class Update>
+void attempt(Update update) noexcept {
   try {
-    tell();
+    update();
   } catch (...) {
   }
 }
@@ -60,7 +46,7 @@ ProgressStyle progress_style(bool quiet) {
   return moves && isatty(STDERR_FILENO) == 1 ? ProgressStyle::bar : ProgressStyle::lines;
 }
 
-void ProgressBook::begin(Phase phase, std::int64_t total) {
+void ProgressTracker::begin(Phase phase, std::int64_t total) {
   const std::lock_guard lock(mutex_);
   counts_.phase = phase;
   counts_.total = total;
@@ -70,7 +56,7 @@ void ProgressBook::begin(Phase phase, std::int64_t total) {
   begin_ = now_();
 }
 
-void ProgressBook::finish(Finish how) {
+void ProgressTracker::finish(Finish how) {
   const std::lock_guard lock(mutex_);
   ++counts_.done;
   counts_.compiled += how == Finish::compiled ? 1 : 0;
@@ -81,42 +67,42 @@ void ProgressBook::finish(Finish how) {
   end_idling();
 }
 
-ProgressBook::Work ProgressBook::start(std::string what) {
+ProgressTracker::Work ProgressTracker::start(std::string what) {
   const std::lock_guard lock(mutex_);
   end_idling();
   return work_.emplace(work_.end(), std::move(what), now_());
 }
 
-void ProgressBook::stop(Work work) {
+void ProgressTracker::stop(Work work) {
   const std::lock_guard lock(mutex_);
   work_.erase(work);
   begin_idling();
 }
 
-bool ProgressBook::wait(std::int64_t holder) {
+bool ProgressTracker::wait(std::int64_t holder) {
   const std::lock_guard lock(mutex_);
   if (!waiting_) waiting_ = Waiting{holder, now_()};
-  if (waiting_->holder == 0) waiting_->holder = holder;  // it has named itself meanwhile
+  if (waiting_->holder == 0) waiting_->holder = holder;  // it was unknown before
   begin_idling();
   return waited_for_.insert(holder).second;
 }
 
-void ProgressBook::end_waiting() {
+void ProgressTracker::end_waiting() {
   const std::lock_guard lock(mutex_);
   waiting_.reset();
   end_idling();
 }
 
-void ProgressBook::begin_idling() {
+void ProgressTracker::begin_idling() {
   if (waiting_ && work_.empty() && !idle_since_) idle_since_ = now_();
 }
 
-void ProgressBook::end_idling() {
+void ProgressTracker::end_idling() {
   if (idle_since_) counts_.waited_seconds += seconds_between(*idle_since_, now_());
   idle_since_.reset();
 }
 
-ProgressCounts ProgressBook::counts() const {
+ProgressCounts ProgressTracker::counts() const {
   const std::lock_guard lock(mutex_);
   ProgressCounts counts = counts_;
   const util::Moment now = now_();
@@ -131,9 +117,6 @@ ProgressCounts ProgressBook::counts() const {
   }
   return counts;
 }
-
-ProgressScreen::ProgressScreen(ProgressStyle style, std::function<void(std::string_view)> print)
-    : style_(style), print_(std::move(print)) {}
 
 void ProgressScreen::begin(const ProgressCounts& counts) {
   next_line_ = seconds_per_line;
@@ -163,33 +146,41 @@ void ProgressScreen::draw(const ProgressCounts& counts) {
   drawn_ = std::move(text);
 }
 
-ProgressBeat::ProgressBeat(std::filesystem::path path, const ProgressSurroundings& surroundings)
+ProgressFileWriter::ProgressFileWriter(std::filesystem::path path, const ProgressEnvironment& environment)
     : path_(std::move(path)),
       real_path_(wanted() ? util::real_path(path_).value_or(path_) : path_),
-      surroundings_(surroundings),
+      environment_(environment),
       run_(wanted() ? this_run() : RunIdentity{}) {}
 
-void ProgressBeat::tick(const ProgressCounts& counts) {
+void ProgressFileWriter::tick(const ProgressCounts& counts) {
   const std::lock_guard lock(mutex_);
   const bool changed = counts.done != written_.done || counts.current != written_.current;
-  if (!progress_due(seconds_between(last_, surroundings_.now()), changed)) return;
+  if (!progress_due(seconds_between(last_, environment_.now()), changed)) return;
   write_locked(counts, state_of(counts.phase), {});
 }
 
-bool ProgressBeat::write(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+bool ProgressFileWriter::write(const ProgressCounts& counts, ProgressState state, const std::string& message) {
   const std::lock_guard lock(mutex_);
-  return write_locked(counts, state, message);
+  bool written = write_locked(counts, state, message);
+  if (!is_final(state)) return written;
+  // Only its heartbeat tells whether a run in another container still lives.
+  const auto heartbeat = [this] { return obstacle_ && obstacle_->keeper ? obstacle_->keeper->heartbeat : 0; };
+  for (const double first = heartbeat(); first != 0 && heartbeat() == first;) {
+    environment_.pause(std::chrono::milliseconds(100));
+    written = write_locked(counts, state, message);
+  }
+  return written;
 }
 
-void ProgressBeat::withdraw() noexcept {
+void ProgressFileWriter::withdraw() noexcept {
   const std::lock_guard lock(mutex_);
-  if (wanted() && !obstacle_) remove_progress(surroundings_.calls, real_path_);
+  if (wanted() && !obstacle_) remove_progress(environment_.calls, real_path_);
 }
 
-bool ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+bool ProgressFileWriter::write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message) {
   if (!wanted()) return true;
-  const double now = surroundings_.time_of_day();
-  last_ = surroundings_.now();
+  const double now = environment_.time_of_day();
+  last_ = environment_.now();
   obstacle_ = progress_obstacle(path_, run_, now);
   if (obstacle_) {
     if (problem_.empty()) problem_ = obstacle_->message;
@@ -197,94 +188,79 @@ bool ProgressBeat::write_locked(const ProgressCounts& counts, ProgressState stat
   }
   written_ = counts;
   const std::string text = progress_object(counts, state, message, run_, now);
-  const auto replaced = replace_progress(surroundings_.calls, path_, text);
+  const auto replaced = util::replace_file(environment_.calls, path_, {text}, util::Durability::none);
   if (!replaced && problem_.empty()) problem_ = replaced.error().message;
   return replaced.has_value();
 }
 
-// A run that was killed in another container cannot be told from one that lives but by its heartbeat.
-bool ProgressBeat::write_last(const ProgressCounts& counts, ProgressState state, const std::string& message) {
+std::string ProgressFileWriter::take_problem() {
   const std::lock_guard lock(mutex_);
-  bool written = write_locked(counts, state, message);
-  const auto heartbeat = [this] { return obstacle_ && obstacle_->keeper ? obstacle_->keeper->heartbeat : 0; };
-  for (const double first = heartbeat(); first != 0 && heartbeat() == first;) {
-    surroundings_.pause(std::chrono::milliseconds(100));
-    written = write_locked(counts, state, message);
-  }
-  return written;
-}
-
-std::string ProgressBeat::take_problem() {
-  const std::lock_guard lock(mutex_);
-  if (problem_.empty() || std::exchange(told_, true)) return {};
+  if (problem_.empty() || std::exchange(problem_taken_, true)) return {};
   return problem_;
 }
 
-ProgressDisplay::ProgressDisplay(ProgressStyle style, std::filesystem::path file, ProgressSurroundings surroundings)
-    : surroundings_(completed(std::move(surroundings))),
+ProgressDisplay::ProgressDisplay(ProgressStyle style, std::filesystem::path file, ProgressEnvironment environment)
+    : environment_(std::move(environment)),
       style_(style),
-      book_(surroundings_.now),
-      screen_(style, surroundings_.print),
-      beat_(std::move(file), surroundings_) {
+      tracker_(environment_.now),
+      screen_(style, environment_.print),
+      writer_(std::move(file), environment_) {
   write(ProgressState::compiling);
-  const auto period = surroundings_.period;
-  if (period.count() == 0 || !beat_.wanted()) return;
-  attempt([&] { beat_ticker_.emplace(period, [this] { beat_.tick(book_.counts()); }); });
+  const auto period = environment_.period;
+  if (period.count() == 0 || !writer_.wanted()) return;
+  attempt([&] { file_ticker_.emplace(period, [this] { writer_.tick(tracker_.counts()); }); });
 }
 
 ProgressDisplay::~ProgressDisplay() {
   attempt([this] {
-    if (!ended_) end(ProgressState::failed, "ended before its report");
+    if (!ended_) end(ProgressState::failed, "ended without a report");
   });
 }
 
 void ProgressDisplay::begin(Phase phase, std::int64_t total) {
   end_phase();
-  book_.begin(phase, total);
+  tracker_.begin(phase, total);
   in_phase_ = true;
   write(state_of(phase));
   attempt([&] {
-    screen_.begin(book_.counts());
-    const auto period = surroundings_.period;
+    screen_.begin(tracker_.counts());
+    const auto period = environment_.period;
     if (period.count() == 0 || style_ == ProgressStyle::none) return;
-    screen_ticker_.emplace(period, [this] { screen_.tick(book_.counts()); });
+    screen_ticker_.emplace(period, [this] { screen_.tick(tracker_.counts()); });
   });
 }
 
 void ProgressDisplay::found(std::int64_t total) {
   end_phase();
-  book_.begin(Phase::compiling, total);
-  for (std::int64_t i = 0; i < total; ++i) book_.finish(Finish::hit);
+  tracker_.begin(Phase::compiling, total);
+  for (std::int64_t i = 0; i < total; ++i) tracker_.finish(Finish::hit);
 }
 
 void ProgressDisplay::end_phase() {
   screen_ticker_.reset();
-  book_.end_waiting();
-  if (std::exchange(in_phase_, false)) attempt([this] { screen_.end(book_.counts()); });
+  tracker_.end_waiting();
+  if (std::exchange(in_phase_, false)) attempt([this] { screen_.end(tracker_.counts()); });
 }
 
 void ProgressDisplay::end(ProgressState state, const std::string& message) {
   end_phase();
-  beat_ticker_.reset();
+  file_ticker_.reset();
   ended_ = true;
   write(state, message);
 }
 
 void ProgressDisplay::tick() {
-  beat_.tick(book_.counts());
-  screen_.tick(book_.counts());
+  writer_.tick(tracker_.counts());
+  screen_.tick(tracker_.counts());
 }
 
 void ProgressDisplay::write(ProgressState state, const std::string& message) noexcept {
   bool written = false;
-  attempt([&] {
-    const auto counts = book_.counts();
-    written = ended_ ? beat_.write_last(counts, state, message) : beat_.write(counts, state, message);
-  });
-  if (!written) beat_.withdraw();
+  attempt([&] { written = writer_.write(tracker_.counts(), state, message); });
+  if (!written) writer_.withdraw();
   attempt([this] {
-    const std::string problem = beat_.take_problem();
-    if (!problem.empty()) note("progress cannot be told: " + problem);
+    const std::string problem = writer_.take_problem();
+    if (!problem.empty()) note("the progress file could not be written: " + problem);
   });
 }
 

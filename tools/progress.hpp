@@ -1,5 +1,6 @@
-// Progress while it happens: on standard error a bar on a terminal, else a line every few seconds, nothing when quiet;
-// and a file for other programs. progress_counts.hpp says what is told, progress_file.hpp how the file is written.
+// Progress of a warmup while it runs: on standard error a bar on a terminal, else a line every few seconds, or nothing;
+// and a file for other programs. progress_counts.hpp has the figures and their texts, progress_file.hpp the file's
+// format.
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
+#include "tools/output.hpp"
 #include "tools/progress_counts.hpp"
 #include "tools/progress_file.hpp"
 #include "util/clock.hpp"
@@ -24,36 +27,39 @@ namespace cubinet::tools {
 
 enum class ProgressStyle { none, lines, bar };
 
-// A bar if standard error is a terminal that can draw over a line, else lines; none when `quiet`.
+// A bar if standard error is a terminal that can redraw a line, else lines; none if `quiet`.
 ProgressStyle progress_style(bool quiet);
 
-// What the display needs of the world outside; tests bring their own. The references must outlive it.
-struct ProgressSurroundings {
+// The clocks, the output and the system calls of a display; tests replace them. The references must outlive it.
+struct ProgressEnvironment {
   std::function<util::Moment()> now = util::now;
-  std::function<double()> time_of_day;                   // seconds since 1970; empty: this machine's
-  std::function<void(std::string_view)> print;           // standard error when empty
-  std::function<void(std::chrono::milliseconds)> pause;  // sleeps when empty
+  // Seconds since 1970.
+  std::function<double()> time_of_day = [] {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  };
+  std::function<void(std::string_view)> print = log;
+  std::function<void(std::chrono::milliseconds)> pause = [](auto time) { std::this_thread::sleep_for(time); };
   util::SystemCalls& calls = util::system_calls();
-  std::chrono::milliseconds period{100};  // in which bar, lines and file are looked after; 0: no threads
+  std::chrono::milliseconds period{100};  // between updates of screen and file; 0: no threads, tests call tick()
 };
 
-// What became of a kernel.
-// `skipped` was looked at and left.
+// How a kernel was finished. `skipped`: it was examined and left out.
 enum class Finish { compiled, hit, failed, executed, skipped };
 
-// The counts of a warmup that is under way. Thread-safe, and never waits for anything that is written.
-class ProgressBook {
+// Counts the kernels of a running warmup. Thread-safe; never waits for output.
+class ProgressTracker {
  public:
   using Work = std::list<std::pair<std::string, util::Moment>>::iterator;
 
-  explicit ProgressBook(std::function<util::Moment()> now) : now_(std::move(now)), begin_(now_()) {}
-  // A new phase with so many kernels: nothing of it is done yet.
+  explicit ProgressTracker(std::function<util::Moment()> now) : now_(std::move(now)), begin_(now_()) {}
+  // Begins a phase of `total` kernels.
   void begin(Phase phase, std::int64_t total);
   void finish(Finish how);
+  // The work that `what` names is in progress until stop().
   Work start(std::string what);
   void stop(Work work);
-  // Nothing is in work but what process `holder` compiles (0: not known), until the next finish() or end_waiting().
-  // Whether it is waited for for the first time.
+  // This process has nothing to do but to wait for process `holder` (0: unknown), until the next finish() or
+  // end_waiting(). Returns whether it waits for that process for the first time.
   bool wait(std::int64_t holder);
   void end_waiting();
   [[nodiscard]] ProgressCounts counts() const;
@@ -64,7 +70,7 @@ class ProgressBook {
     util::Moment since;
   };
 
-  // Of the time in which there was nothing to do but to wait. Precondition: mutex_ is held.
+  // Precondition: mutex_ is held.
   void begin_idling();
   void end_idling();
 
@@ -72,20 +78,21 @@ class ProgressBook {
   mutable std::mutex mutex_;  // guards everything below
   ProgressCounts counts_;
   util::Moment begin_;
-  std::list<std::pair<std::string, util::Moment>> work_;  // what began first stands first
+  std::list<std::pair<std::string, util::Moment>> work_;  // in the order of start()
   std::optional<Waiting> waiting_;
-  std::optional<util::Moment> idle_since_;  // while nothing is in work and something is waited for
+  std::optional<util::Moment> idle_since_;  // while nothing is in work and wait() holds
   std::set<std::int64_t> waited_for_;
 };
 
-// What a person sees. Not thread-safe: one thread at a time.
+// Shows the progress of a phase on a terminal or as lines. Not thread-safe.
 class ProgressScreen {
  public:
-  ProgressScreen(ProgressStyle style, std::function<void(std::string_view)> print);
+  ProgressScreen(ProgressStyle style, std::function<void(std::string_view)> print)
+      : style_(style), print_(std::move(print)) {}
   void begin(const ProgressCounts& counts);
-  // Draws the bar where it has changed; a line when the next is due, each five seconds.
+  // Redraws the bar if it has changed; prints a line if the next one is due, every five seconds.
   void tick(const ProgressCounts& counts);
-  // Takes the bar off the screen, or prints the last line.
+  // Erases the bar, or prints the last line.
   void end(const ProgressCounts& counts);
 
  private:
@@ -93,96 +100,97 @@ class ProgressScreen {
 
   ProgressStyle style_;
   std::function<void(std::string_view)> print_;
-  std::string drawn_;  // what the bar shows; empty: there is none
+  std::string drawn_;  // the text of the bar; empty: there is none
   double next_line_ = 0;
 };
 
-// The file that `--progress-file` names; nothing when its name is empty. Thread-safe.
-class ProgressBeat {
+// Writes the file of --progress-file; does nothing if its name is empty. Thread-safe.
+class ProgressFileWriter {
  public:
-  // The surroundings must be complete, and outlive it.
-  ProgressBeat(std::filesystem::path path, const ProgressSurroundings& surroundings);
+  // `environment` must outlive the object.
+  ProgressFileWriter(std::filesystem::path path, const ProgressEnvironment& environment);
   [[nodiscard]] bool wanted() const { return !path_.empty(); }
-  // Writes when it is due.
+  // Writes a heartbeat if it is due.
   void tick(const ProgressCounts& counts);
-  // False: it could not be written. A file that progress_obstacle is against is left to others, for so long.
+  // Returns false if the file could not be written. A file that progress_obstacle() refuses is not written, and the
+  // result is true. If the state is final and another run updates the file, this waits up to 10 seconds for its next
+  // heartbeat: without one that run has ended, and the file is written.
   bool write(const ProgressCounts& counts, ProgressState state, const std::string& message);
-  // The same for the last word. Where another run keeps the file this waits for its next heartbeat, 10 seconds at most:
-  // without one that run has ended, and the file is this one's.
-  bool write_last(const ProgressCounts& counts, ProgressState state, const std::string& message);
-  // Takes away the file, where what it says is not true any more.
+  // Removes the file, if it is this run's, because it states what is no longer true.
   void withdraw() noexcept;
-  // Why it could not be written the first time that it could not, once; then empty.
+  // The reason of the first failure to write; empty if there was none, and after the first call that returned it.
   std::string take_problem();
 
  private:
   bool write_locked(const ProgressCounts& counts, ProgressState state, const std::string& message);
 
   std::filesystem::path path_;       // as the user named it
-  std::filesystem::path real_path_;  // found beforehand: a withdrawal may have no memory
-  const ProgressSurroundings& surroundings_;
+  std::filesystem::path real_path_;  // resolved beforehand: withdraw() may have no memory
+  const ProgressEnvironment& environment_;
   const RunIdentity run_;
   std::mutex mutex_;  // guards everything below
   util::Moment last_{};
   ProgressCounts written_;
   std::string problem_;
-  bool told_ = false;
+  bool problem_taken_ = false;
   std::optional<ProgressObstacle> obstacle_;  // of the latest attempt to write
 };
 
-// All of it together: begin() each phase, finish() each kernel, end() once. Screen and file have a thread each, so that
-// a terminal that takes no text holds up neither the file nor the work. Make it when signals are watched already. What
-// cannot be printed is dropped, and what there is no memory to tell. A file that cannot be written costs one note;
-// where it is a new state that cannot, the file that says the former one is removed.
+// The progress of a warmup: begin() for each phase, finish() for each kernel, end() once. Screen and file have separate
+// threads, so that a blocked terminal delays neither the file nor the work. Construct it after the SignalWatch. Output
+// that cannot be printed, and updates that run out of memory, are skipped. A file that cannot be written costs one
+// note; if the state has changed, the file with the former state is removed.
 class ProgressDisplay {
  public:
-  // Writes the file for the first time, in the place of what an earlier run left there.
-  ProgressDisplay(ProgressStyle style, std::filesystem::path file, ProgressSurroundings surroundings = {});
-  // Without end() the file says that it failed.
+  // Writes the file for the first time, replacing that of an earlier run.
+  ProgressDisplay(ProgressStyle style, std::filesystem::path file, ProgressEnvironment environment = {});
+  // Writes the state `failed` if end() was not called.
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
-  // Ends the phase before, if there is one.
+  // Begins a phase, and ends the one before, if any.
   void begin(Phase phase, std::int64_t total);
-  // In the place of a phase of compiling in which nothing is to be done: all count as hits, and the screen stays empty.
+  // Replaces a compiling phase that has nothing to do: all kernels count as hits, and nothing is shown on the screen.
   void found(std::int64_t total);
-  // Takes the phase's bar off the screen, or prints its last line. The file goes on, with the state that it has.
+  // Erases the phase's bar, or prints its last line. The file keeps its state and its heartbeat.
   void end_phase();
-  // The end of everything: state is done, failed or interrupted.
+  // Ends the display. `state` is done, failed or interrupted.
   void end(ProgressState state, const std::string& message = {});
 
-  // Thread-safe. What is in work is named while the object lives.
-  void finish(Finish how) { book_.finish(how); }
-  // See ProgressBook::wait.
-  bool wait(std::int64_t holder) { return book_.wait(holder); }
+  // Thread-safe.
+  void finish(Finish how) { tracker_.finish(how); }
+  // Thread-safe. See ProgressTracker::wait.
+  bool wait(std::int64_t holder) { return tracker_.wait(holder); }
+  // Names the work of a thread while the object lives.
   class InWork {
    public:
-    InWork(ProgressDisplay& display, std::string what) : book_(display.book_), work_(book_.start(std::move(what))) {}
-    ~InWork() { book_.stop(work_); }
+    InWork(ProgressDisplay& display, std::string what)
+        : tracker_(display.tracker_), work_(tracker_.start(std::move(what))) {}
+    ~InWork() { tracker_.stop(work_); }
     InWork(const InWork&) = delete;
     InWork& operator=(const InWork&) = delete;
 
    private:
-    ProgressBook& book_;
-    ProgressBook::Work work_;
+    ProgressTracker& tracker_;
+    ProgressTracker::Work work_;
   };
 
-  // What the threads do in each period, for tests that have none.
+  // One update of screen and file, for tests without threads.
   void tick();
 
  private:
   void write(ProgressState state, const std::string& message = {}) noexcept;
 
-  ProgressSurroundings surroundings_;
+  ProgressEnvironment environment_;
   ProgressStyle style_;
-  ProgressBook book_;
+  ProgressTracker tracker_;
   ProgressScreen screen_;
-  ProgressBeat beat_;
+  ProgressFileWriter writer_;
   bool in_phase_ = false;
   bool ended_ = false;
-  std::optional<util::Ticker> screen_ticker_;  // while a phase goes on
-  std::optional<util::Ticker> beat_ticker_;    // until the end
+  std::optional<util::Ticker> screen_ticker_;  // during a phase
+  std::optional<util::Ticker> file_ticker_;    // until the end
 };
 
 }  // namespace cubinet::tools

@@ -11,7 +11,7 @@ namespace {
 
 std::string seconds_text(double seconds) { return milliseconds_text(seconds * 1000); }
 
-// "12/34 kernels, 3.1/s, 4.0 s elapsed", with what is known of it.
+// "12/34 kernels, 3.1/s, 4.0 s elapsed", as far as known.
 std::string figures_text(const ProgressCounts& counts) {
   std::string text = fmt::format("{}/{} kernels", counts.done, counts.total);
   if (counts.phase == Phase::executing) text += " executed";
@@ -20,7 +20,7 @@ std::string figures_text(const ProgressCounts& counts) {
   return text;
 }
 
-// ", about 7.3 s left"; empty when all is done, and while it is not known.
+// ", about 7.3 s left"; empty if all is done, or if it is unknown.
 std::string left_text(const ProgressCounts& counts) {
   const auto left = seconds_left(counts);
   if (!left || counts.done >= counts.total) return {};
@@ -50,7 +50,7 @@ std::string bar_text(const ProgressCounts& counts, std::size_t columns) {
   constexpr std::size_t widest = 30;
   constexpr std::size_t narrowest = 5;
   const std::string text = figures_text(counts) + left_text(counts);
-  // The last column stays free: a terminal may begin a new line when it is filled.
+  // The last column stays free: a terminal may wrap when it is filled.
   const std::size_t room = columns > 0 ? columns - 1 : 0;
   constexpr std::size_t frame = 4;  // the brackets, and two blanks
   if (room < text.size() + frame + narrowest) return text.substr(0, room);

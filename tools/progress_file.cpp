@@ -25,8 +25,8 @@
 namespace cubinet::tools {
 namespace {
 
-// 128 bits. Where the system gives none, the moment tells two runs apart well enough.
-std::string draw() {
+// 128 random bits; without a random source, a digest of time and process id, which distinguishes runs well enough.
+std::string random_digits() {
   std::array<std::uint8_t, 16> bytes{};
   if (getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK) != static_cast<ssize_t>(bytes.size())) {
     const auto moment = std::chrono::system_clock::now().time_since_epoch().count();
@@ -40,7 +40,8 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// Two containers of one machine share the boot, two machines perhaps the namespace's number.
+// Two containers of one machine have the same boot id, and two machines may have the same namespace number; so both are
+// used.
 std::string pid_namespace() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -55,15 +56,13 @@ namespace fs = std::filesystem;
 std::string number_text(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 std::string number_text(const std::optional<double>& value) { return value ? number_text(*value) : "null"; }
 
-bool is_final(ProgressState state) { return state != ProgressState::compiling && state != ProgressState::executing; }
-
-// Whether there is something that is no regular file.
+// Whether the path exists and is not a regular file.
 bool is_taken(const fs::path& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-// The number that follows `name`.
+// The number after `name`.
 template <class Number>
 std::optional<Number> number_behind(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
@@ -73,7 +72,7 @@ std::optional<Number> number_behind(std::string_view text, std::string_view name
   return parsed.ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
-// The text that follows `name`, up to its end; empty where there is none, or one that JSON had to spell otherwise.
+// The string after `name`; empty if there is none, or if it contains an escape.
 std::string text_behind(std::string_view text, std::string_view name) {
   const std::size_t at = text.find(name);
   if (at == std::string_view::npos) return {};
@@ -82,7 +81,8 @@ std::string text_behind(std::string_view text, std::string_view name) {
   return value.find('\\') == std::string_view::npos && value.size() < rest.size() ? std::string(value) : std::string();
 }
 
-// Of the text that progress_object begins with: all that is looked for stands before the first text of another's.
+// Parses the beginning of a text of progress_object(). All fields that are needed precede the first field with free
+// text.
 std::optional<ProgressMark> parse_mark(std::string_view text) {
   constexpr std::string_view first = "{\"pid\":";
   const auto process = text.starts_with(first) ? number_behind<std::int64_t>(text, first) : std::nullopt;
@@ -104,9 +104,11 @@ RunIdentity this_run() {
   static std::mutex mutex;
   static RunIdentity identity;
   const std::lock_guard lock(mutex);
-  if (identity.process != getpid()) identity = {getpid(), draw(), host_name(), pid_namespace()};
+  if (identity.process != getpid()) identity = {getpid(), random_digits(), host_name(), pid_namespace()};
   return identity;
 }
+
+bool is_final(ProgressState state) { return state != ProgressState::compiling && state != ProgressState::executing; }
 
 std::string state_name(ProgressState state) {
   switch (state) {
@@ -164,16 +166,16 @@ Expected<std::optional<ProgressMark>> read_progress(const fs::path& path) {
   if (text->empty()) return std::nullopt;
   if (auto mark = parse_mark(*text)) return mark;
   return fail(ErrorCode::invalid_argument,
-              fmt::format("{} is there, and is no progress file of a warmup; it is left alone: name another file",
+              fmt::format("{} exists and is not a progress file of a warmup; it is left unchanged: name another file",
                           path.native()));
 }
 
 bool kept_by_another(const ProgressMark& mark, const RunIdentity& own, double now) {
-  constexpr double old = 10;  // as for a watchdog
+  constexpr double old = 10;  // seconds, as for a watchdog
   if (mark.is_final || mark.run.process <= 0 || std::abs(now - mark.heartbeat) >= old) return false;
   if (mark.run.run == own.run) return false;
   const bool same_namespace = !own.pid_namespace.empty() && mark.run.pid_namespace == own.pid_namespace;
-  if (!same_namespace) return true;  // a number of another namespace says nothing of its process, alive or not
+  if (!same_namespace) return true;  // its process id is not valid here
   return mark.run.process != own.process && is_alive(mark.run.process);
 }
 
@@ -183,18 +185,14 @@ std::optional<ProgressObstacle> progress_obstacle(const fs::path& path, const Ru
   if (!mark || !*mark || !kept_by_another(**mark, own, now)) return std::nullopt;
   const RunIdentity& keeper = (*mark)->run;
   const std::string where = keeper.host.empty() || keeper.host == own.host ? "" : " on " + keeper.host;
-  return ProgressObstacle{fmt::format("{} is kept by process {}{}, which is at work; name a file for each",
+  return ProgressObstacle{fmt::format("{} is updated by process {}{}, which is running; use a file for each process",
                                       path.native(), keeper.process, where),
                           std::move(*mark)};
 }
 
-Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, const std::string& text) {
-  return util::replace_file(calls, path, {text}, util::Durability::none);
-}
-
 void remove_progress(util::SystemCalls& calls, const fs::path& path) noexcept {
   if (is_taken(path) || calls.unlink(path.native()) == 0) return;
-  if (errno == EMFILE || errno == ENFILE) ::unlink(path.c_str());  // takes no descriptor for the folders on the way
+  if (errno == EMFILE || errno == ENFILE) ::unlink(path.c_str());  // needs no descriptor for the folders of the path
 }
 
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// The file that tells other programs how far a warmup is. docs/design.md says how a watchdog reads it.
+// The file that shows other programs the progress of a warmup. docs/operations.md says how a watchdog reads it.
 #pragma once
 
 #include <cstdint>
@@ -12,62 +12,64 @@
 
 namespace cubinet::tools {
 
-// A process's number says nothing outside its own namespace: in two containers on one volume both runs may be
+// Identifies a run of the command. A process id is not enough: in two containers that share a volume both runs may be
 // process 1.
 struct RunIdentity {
   std::int64_t process = 0;
-  std::string run;            // 32 hexadecimal digits, of this run alone
-  std::string host;           // the machine's or container's name
-  std::string pid_namespace;  // in which `process` counts: the machine's boot and the namespace; empty: not known
+  std::string run;            // 32 random hexadecimal digits
+  std::string host;           // name of the machine or container
+  std::string pid_namespace;  // in which `process` is valid: the machine's boot and the namespace; empty: unknown
 };
 
-// Of this process, drawn by the first call; the child of a fork is another run. Thread-safe. Throws std::bad_alloc.
+// The identity of this process, created by the first call; the child of a fork is another run. Thread-safe. Throws
+// std::bad_alloc.
 RunIdentity this_run();
 
-// Compiling and executing go on; the others are how it ended.
+// The first two states are of a running warmup; the others are final.
 enum class ProgressState { compiling, executing, done, failed, interrupted };
+
+bool is_final(ProgressState state);
 
 // "compiling", ...
 std::string state_name(ProgressState state);
 
-// The file's text: one JSON object on a line. `heartbeat` is the time of day, in seconds since 1970. Pure. Throws
-// std::bad_alloc alone; no tree of JSON values is built, since taking one down takes memory, too.
+// The file's text: one JSON object on a line. `heartbeat` is the time of day in seconds since 1970. Pure. Throws only
+// std::bad_alloc: no tree of JSON values is built, since destroying one allocates.
 std::string progress_object(const ProgressCounts& counts, ProgressState state, const std::string& message,
                             const RunIdentity& run, double heartbeat);
 
-// Whether the file is due `since_last` seconds after it was last written: a change is told at most four times a second,
-// and without one the heartbeat is no more than a second old. Pure.
+// Whether the file must be written again `since_last` seconds after the last time: at most four times a second if
+// something has changed, and often enough that the heartbeat is at most a second old. Pure.
 bool progress_due(double since_last, bool changed);
 
-// What a progress file says of the run that wrote it.
+// What a progress file says about the run that wrote it.
 struct ProgressMark {
-  RunIdentity run;  // of a build that wrote no more than `process`, the rest is empty
+  RunIdentity run;  // an earlier build wrote only `process`
   bool is_final = false;
   double heartbeat = 0;
 };
 
-// Of the file that is there; nullopt where nothing is, an empty file, or what replace_progress refuses. What a run
-// wrote is known by its beginning. invalid_argument: the file holds something else, which nobody has said may go.
+// Reads an existing file; nullopt if there is none, it is empty, or it is not a regular file, which replace_file()
+// refuses anyway. A progress file is recognized by its beginning. invalid_argument if the file holds anything else, so
+// that it must not be replaced.
 Expected<std::optional<ProgressMark>> read_progress(const std::filesystem::path& path);
 
-// Whether another run than `own` keeps the file up to date at `now`, seconds since 1970: its state is not final and its
-// heartbeat younger than 10 seconds. That it has ended is known earlier where its process counts in our namespace.
+// Whether another run than `own` updates the file at the time `now`, in seconds since 1970: its state is not final and
+// its heartbeat is younger than 10 seconds. If its process id is valid in this namespace, a missing process also means
+// that it has ended.
 bool kept_by_another(const ProgressMark& mark, const RunIdentity& own, double now);
 
-// Why the run `own` may not write the file now.
+// Why the run `own` must not write the file now.
 struct ProgressObstacle {
   std::string message;
-  std::optional<ProgressMark> keeper;  // another run; none: the file is no progress file
+  std::optional<ProgressMark> keeper;  // the run that updates the file; none: it is not a progress file
 };
 
-// What read_progress or kept_by_another has against it; none where the file may be written.
+// The result of read_progress() and kept_by_another(); nullopt if the file may be written.
 std::optional<ProgressObstacle> progress_obstacle(const std::filesystem::path& path, const RunIdentity& own,
                                                   double now);
 
-// util::replace_file, not synced: a heartbeat is worth nothing after a power failure.
-Expected<void> replace_progress(util::SystemCalls& calls, const std::filesystem::path& path, const std::string& text);
-
-// Removes the file, if it is one that replace_progress replaces, even without a free descriptor. Best effort.
+// Removes the file if it is a regular file, even without a free descriptor. Errors are ignored.
 void remove_progress(util::SystemCalls& calls, const std::filesystem::path& path) noexcept;
 
 }  // namespace cubinet::tools

@@ -20,8 +20,8 @@ struct RequestOptions : Request {
 
 // What --help of each subcommand says of the types, below its example.
 inline constexpr const char* types_help =
-    "Without --dtype a model is planned in fp8 where its experts are stored as FP8 in blocks of 128 x 128,\n"
-    "else in bf16, with a note where they are stored as something that no kernel takes.\n";
+    "Without --dtype a model is planned in fp8 if its experts are stored as FP8 in blocks of 128 x 128, else\n"
+    "in bf16, with a note if they are stored in a form that no kernel takes.\n";
 
 // Adds the options to a subcommand, and returns them; `options` must outlive it.
 std::vector<Option> add_request_options(Command command, RequestOptions& options);

@@ -12,7 +12,7 @@ bool ignored(int signal) {
          present.sa_handler == SIG_IGN;
 }
 
-// Ends the process as `signal` does by default, so that its parent sees what ended it.
+// Ends the process as `signal` does by default, so that its parent sees the signal.
 [[noreturn]] void end_by(int signal) {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
@@ -22,7 +22,7 @@ bool ignored(int signal) {
   sigaddset(&only, signal);
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   raise(signal);
-  _exit(128 + signal);  // only where a library has put its handler back in between
+  _exit(128 + signal);  // only reached if a library has installed its handler again in between
 }
 
 }  // namespace
@@ -30,8 +30,7 @@ bool ignored(int signal) {
 SignalWatch::SignalWatch(FirstSignal first) : first_(first) {
   sigemptyset(&watched_);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // Who started the command may have it ignore a signal, as a shell does with Ctrl-C for what runs in the background,
-    // and nohup.
+    // The process may have been started to ignore a signal, by nohup or by a shell for a background command.
     if (ignored(signal)) continue;
     sigaddset(&watched_, signal);
     wake_ = signal;

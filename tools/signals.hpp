@@ -1,6 +1,6 @@
-// SIGINT, SIGTERM and SIGHUP of a command that loads NVRTC. They are blocked, and one thread here waits for them, which
-// holds with an NVRTC, too, that puts handlers of its own in the place of others' (jit/nvrtc_signals.hpp). Such a one
-// ignores SIGINT for a moment first, which drops one that is pending: so the thread runs before the watch is there.
+// Handles SIGINT, SIGTERM and SIGHUP in a command that loads NVRTC. The signals are blocked, and a thread waits for
+// them. Handlers would not work, because NVRTC may install its own (jit/nvrtc_signals.hpp). NVRTC may also ignore
+// SIGINT for a moment, which drops a pending one; so the constructor returns only once the thread runs.
 #pragma once
 
 #include <signal.h>
@@ -10,12 +10,13 @@
 
 namespace cubinet::tools {
 
+// What the first signal does: it sets stop_requested(), or ends the process.
 enum class FirstSignal { asks, ends };
 
-// From construction on the calling thread, and every thread that it starts, has these signals blocked: construct it
+// The constructor blocks these signals in the calling thread, and so in the threads that it starts later: construct it
 // before any other thread starts and before NVRTC is opened. With `asks` the first signal sets stop_requested() and the
-// second ends the process at once, as that signal does by default; with `ends` the first one does. A signal that the
-// process was started to ignore stays ignored. Destruction puts the mask back. One at a time.
+// second one ends the process as that signal does by default; with `ends` the first one does. A signal that the process
+// was started to ignore stays ignored. The destructor restores the signal mask. At most one object at a time.
 class SignalWatch {
  public:
   explicit SignalWatch(FirstSignal first);
@@ -31,15 +32,15 @@ class SignalWatch {
   FirstSignal first_;
   sigset_t watched_{};
   sigset_t mask_before_{};
-  int wake_ = 0;  // one of `watched_`; 0: none is watched, and there is no thread
+  int wake_ = 0;  // a signal of `watched_`, sent to end the thread; 0: none is watched, and there is no thread
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> over_{false};
-  std::atomic<bool> waits_{false};  // the thread runs
+  std::atomic<bool> waits_{false};  // whether the thread runs
   std::thread waiter_;
 };
 
-// For SIGPIPE and SIGXFSZ: from here on a write to a pipe that nobody reads, or beyond the limit on the size of files,
-// fails as any other write that cannot be done, and ends no process.
+// Ignores a signal. With SIGPIPE and SIGXFSZ ignored, a write to a pipe without a reader, or beyond the limit on file
+// sizes, fails with an error instead of ending the process.
 void ignore_signal(int signal);
 
 }  // namespace cubinet::tools

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The path with every link in it followed, as far as there is something.
+// The path with all links resolved, as far as it exists.
 fs::path followed(const fs::path& path) {
   std::error_code trouble;
   const fs::path absolute = fs::absolute(path, trouble);
@@ -20,7 +20,7 @@ fs::path followed(const fs::path& path) {
   return trouble ? absolute.lexically_normal() : canonical;
 }
 
-// Whether `file` is a library that NvrtcCompiler::open takes from `folder`.
+// Whether NvrtcCompiler::open finds the library `file` through `folder`.
 bool is_taken_from(const fs::path& file, const std::string& folder) {
   for (const char* below : {"", "/lib64", "/lib"}) {
     if (file == (fs::absolute(folder + below) / file.filename()).lexically_normal()) return true;
@@ -43,7 +43,7 @@ std::string passed_over(const Toolchain& toolchain) {
     folders += (folders.empty() ? "" : ", ") + folder;
   }
   if (folders.empty()) return {};
-  const std::string fault = taken.refused.empty() ? "without an NVRTC" : "not to be used (" + taken.refused + ")";
+  const std::string fault = taken.refused.empty() ? "without an NVRTC" : "not usable (" + taken.refused + ")";
   return fmt::format("named by CUBINET_NVRTC_DIR or CUDA_HOME, but {}: {}", fault, folders);
 }
 
@@ -63,8 +63,8 @@ Expected<std::string> cache_root(const std::string& option) {
 Expected<void> check_outside(std::string_view option, const fs::path& file, const fs::path& root) {
   const fs::path way = followed(file).lexically_relative(followed(root));
   if (way.empty() || *way.begin() == "..") return {};
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{}: {} lies in the cabinet {}; name a file outside", option, file.native(), root.native()));
+  return fail(ErrorCode::invalid_argument, fmt::format("{}: {} is inside the cabinet {}; name a file outside", option,
+                                                       file.native(), root.native()));
 }
 
 Expected<void> check_apart(std::string_view option, const fs::path& file, std::string_view input_option,
@@ -72,7 +72,7 @@ Expected<void> check_apart(std::string_view option, const fs::path& file, std::s
   std::error_code none_there;
   if (input.empty() || (followed(file) != followed(input) && !fs::equivalent(file, input, none_there))) return {};
   return fail(ErrorCode::invalid_argument,
-              fmt::format("{}: {} is the file that {} gives; name another", option, file.native(), input_option));
+              fmt::format("{}: {} is the input file of {}; name another file", option, file.native(), input_option));
 }
 
 Expected<cache::Limits> environment_limits() {

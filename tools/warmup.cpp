@@ -1,4 +1,4 @@
-// cubinet warmup: compile what the plan names and the cabinet lacks; on request, execute it.
+// cubinet warmup: compiles the kernels of a plan that the cabinet lacks, and executes them on request.
 #include <malloc.h>
 
 #include <memory>
@@ -41,18 +41,18 @@ constexpr const char* warmup_example =
     "  cubinet warmup --model config.json --ep 8 --execute --memory-budget 2GiB\n";
 
 constexpr const char* warmup_help =
-    "Needs NVRTC, but no GPU and no driver. SIGINT, SIGTERM or SIGHUP lets the kernels in work finish\n"
-    "and reports what is left; a second one ends the command at once. A later run compiles the rest only.\n"
-    "Where the cabinet has no more room, no further kernel is begun either: that is exit code 1.\n"
-    "Several at once on one cabinet share the work. A run that did all of its plan is recorded, and a\n"
-    "later one that asks for no more looks whether all of it is still whole, and opens no NVRTC.\n"
-    "Kernels of a compiler that this build was not tested with are made again, where the NVRTC here is\n"
-    "one that it was tested with; engines take them until then.\n"
-    "With --execute every kernel is run afterwards on the first GPU that this process sees, on random\n"
-    "operands as large as the budget allows, and compared with a reference. Where a kernel does not fit,\n"
-    "the GPU is another one or there is none, it is compiled, not executed: that is exit code 1 with\n"
-    "--strict alone. A wrong result, or a driver that is too old for a kernel, is exit code 1 in every\n"
-    "case. The kernels that check are kept in the cabinet, too.\n";
+    "Needs NVRTC, but no GPU and no driver. On SIGINT, SIGTERM or SIGHUP the running compilations finish,\n"
+    "and the report says what remains; a second signal ends the command at once. A later run compiles only\n"
+    "the rest. If the cabinet has no more room, no further compilation starts; exit code 1.\n"
+    "Several warmups of one cabinet share the work. A complete run is recorded; a later run that needs no\n"
+    "more checks that all kernels are still intact, and does not open NVRTC. Kernels of a compiler that\n"
+    "this build was not tested with are compiled again if the NVRTC here is an accepted one; engines use\n"
+    "them until then.\n"
+    "With --execute every kernel then runs on the first GPU that this process sees, on random operands as\n"
+    "large as the budget allows, and its result is compared with a reference. A kernel that does not fit\n"
+    "into the budget or is for another GPU is `compiled, not executed`, as are all of them without a GPU;\n"
+    "this is exit code 1 only with --strict. A wrong result, or a driver that is too old for a kernel, is\n"
+    "always exit code 1. The verification kernels are stored in the cabinet, too.\n";
 
 constexpr int most_jobs = 1024;
 
@@ -60,20 +60,19 @@ std::string room_text(const util::MemoryRoom& room) {
   return fmt::format("{} of memory are left by {}", util::format_byte_size(room.bytes), room.limit);
 }
 
-// Of jobs that were given and memory does not hold: whoever gave them may know better.
-void tell_given_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
-  constexpr const char* risk = "kernels may fail for want of memory";
+// A note if memory is too small for the given number of jobs, which is used all the same.
+void note_given_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  constexpr const char* risk = "kernels may fail for lack of memory";
   const jit::Jobs held = jit::choose_jobs(jobs.count, rooms);
   if (const auto room = jit::check_memory(rooms); !room) {
-    note(fmt::format("{}; tried all the same, as --jobs says: {}", room.error().message, risk));
+    note(fmt::format("{}; continuing because of --jobs: {}", room.error().message, risk));
   } else if (held.count < jobs.count) {
-    note(fmt::format("{} at a time, as --jobs says, though {}, enough for {}: {}", jobs.count, room_text(held.tightest),
-                     held.count, risk));
+    note(fmt::format("{} compile threads because of --jobs, although {}, enough for {}: {}", jobs.count,
+                     room_text(held.tightest), held.count, risk));
   }
 }
 
-// What `text`, the option's value, comes to where `rooms` are left. invalid_argument when it is neither auto nor a
-// number of threads.
+// Parses the value of --jobs; `rooms` limits auto. invalid_argument if it is neither auto nor a number of threads.
 Expected<jit::Jobs> parse_jobs(const std::string& text, const std::vector<util::MemoryRoom>& rooms) {
   if (text == "auto") return jit::choose_jobs(util::usable_cores(), rooms);
   const auto jobs = parse_number(text);
@@ -84,23 +83,23 @@ Expected<jit::Jobs> parse_jobs(const std::string& text, const std::vector<util::
               fmt::format("--jobs: '{}' is neither auto nor a whole number from 1 to {}", text, most_jobs));
 }
 
-// A note where memory made them fewer, or does not hold those that were given.
-void tell_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
-  if (jobs.reason == jit::JobsReason::given) return tell_given_jobs(jobs, rooms);
+// A note if memory is too small for one thread per core, or for the given number.
+void note_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms) {
+  if (jobs.reason == jit::JobsReason::given) return note_given_jobs(jobs, rooms);
   if (jobs.reason != jit::JobsReason::memory || !jit::check_memory(rooms)) return;
-  note(fmt::format("{} at a time, fewer than there are cores: {}; --jobs N overrules that", jobs.count,
+  note(fmt::format("{} compile threads, fewer than there are cores: {}; --jobs N overrides this", jobs.count,
                    room_text(jobs.tightest)));
 }
 
 // Adds --execute, --memory-budget and --strict.
 void add_execution_options(Command command, warmup::ExecutionRequest& request) {
   const Option execute =
-      command.flag("--execute", request.execute, "Run every kernel on this machine's GPU and check what it computes");
+      command.flag("--execute", request.execute, "Run every kernel on this machine's GPU and check its result");
   const auto parse = [&request](const std::string& text) {
     const auto bytes = util::parse_byte_size(text);
     if (!bytes) return bytes.error().message;
     if (*bytes == 0) {
-      return fmt::format("'{}' leaves no memory: give a size above 0, or leave the option out for half of what is free",
+      return fmt::format("'{}' leaves no memory: give a size above 0, or omit the option for half of the free memory",
                          text);
     }
     request.budget = *bytes;
@@ -108,14 +107,14 @@ void add_execution_options(Command command, warmup::ExecutionRequest& request) {
   };
   command
       .parsed("--memory-budget", parse,
-              "Device memory that executing may take, as 64MiB or 2GiB (default: half of what is free)")
+              "Device memory for --execute, as 64MiB or 2GiB (default: half of the free memory)")
       .type_name("SIZE")
       .needs(execute);
-  command.flag("--strict", request.strict, "Exit code 1 where a kernel was not executed").needs(execute);
+  command.flag("--strict", request.strict, "Exit code 1 if a kernel was not executed").needs(execute);
 }
 
-// An arena of 64 MiB for each thread that allocates, as those of the progress do, would be most of what is left to one
-// thread that compiles.
+// With one job memory is short: an arena of 64 MiB for each thread that allocates, such as the progress threads, would
+// take most of it.
 void share_one_arena(const jit::Jobs& jobs) {
   if (jobs.count == 1) mallopt(M_ARENA_MAX, 1);
 }
@@ -144,8 +143,8 @@ Finish finish_of(warmup::ExecutionOutcome outcome) {
   return Finish::failed;
 }
 
-// Before anything is written there: no part of the cabinet may be replaced, nor what is read, nor what others made.
-// A file that another warmup keeps is no mistake that costs the work: the display leaves it alone.
+// Refuses a progress file that would replace a part of the cabinet, an input file, or a file of another program. A
+// progress file that another warmup updates is accepted: the display does not write it.
 Expected<void> check_progress_file(const WarmupPaths& paths) {
   if (paths.progress_file.empty()) return {};
   if (const auto root = cache_root(paths.cache)) {
@@ -158,8 +157,8 @@ Expected<void> check_progress_file(const WarmupPaths& paths) {
   return fail(ErrorCode::invalid_argument, "--progress-file: " + there.error().message);
 }
 
-// What is to be done, once the command line is understood.
-Expected<warmup::Campaign> understand(const WarmupOptions& options) {
+// The campaign that the command line asks for. Errors are usage errors.
+Expected<warmup::Campaign> campaign_of(const WarmupOptions& options) {
   auto rooms = util::memory_rooms();
   auto jobs = parse_jobs(options.jobs, rooms);
   if (!jobs) return propagate(jobs);
@@ -183,25 +182,25 @@ Expected<warmup::Campaign> understand(const WarmupOptions& options) {
                           .execution = options.execution};
 }
 
-// That the environment names an NVRTC, and another one compiles; and where it does.
-void tell_toolchain(const Toolchain& toolchain) {
+// Notes about the opened NVRTC: its remark, and that it is not the one which the environment names.
+void note_toolchain(const Toolchain& toolchain) {
   if (const std::string remark = toolchain.compiler->remark(); !remark.empty()) note(remark);
   const std::string over = passed_over(toolchain);
-  if (!over.empty()) note(fmt::format("{}; this is compiled by {}", over, location_of(toolchain).path));
+  if (!over.empty()) note(fmt::format("{}; compiling with {}", over, location_of(toolchain).path));
 }
 
-// The end of a command that does nothing.
+// Ends the command with an error before any work.
 int give_up(const Error& error, const WarmupOptions& options, ExitCode exit_code, ProgressDisplay& display) {
   display.end(ProgressState::failed, error.message);
   return report_error(error, options.json, exit_code);
 }
 
-// A campaign on the display, with notes unless they are not wanted.
-class Shown final : public warmup::Observer {
+// Shows a campaign on the display, with notes unless --quiet was given.
+class DisplayObserver final : public warmup::Observer {
  public:
-  Shown(ProgressDisplay& display, bool quiet) : display_(display), quiet_(quiet) {}
+  DisplayObserver(ProgressDisplay& display, bool quiet) : display_(display), quiet_(quiet) {}
   void opened(const Toolchain& toolchain) override {
-    if (!quiet_) tell_toolchain(toolchain);
+    if (!quiet_) note_toolchain(toolchain);
   }
   void begin(Phase phase, std::int64_t total) override { display_.begin(phase, total); }
   void end(Phase /*phase*/) override { display_.end_phase(); }
@@ -221,9 +220,8 @@ class Shown final : public warmup::Observer {
   bool quiet_;
 };
 
-// Says what was done, as far as it is in the report. The last word of the progress file: an output that cannot be
-// written is a failure, too.
-int say(const warmup::CampaignReport& report, const WarmupOptions& options, ProgressDisplay& display) {
+// Prints the report and writes the final state to the progress file. Output that cannot be written is a failure, too.
+int print_report(const warmup::CampaignReport& report, const WarmupOptions& options, ProgressDisplay& display) {
   explain(report.report);
   explain_execution(report.execution);
   if (!options.quiet) remark(report);
@@ -250,26 +248,26 @@ int run(const WarmupOptions& options, const std::atomic<bool>& stop) {
     return report_error(apart.error(), options.json, exit_usage);
   }
   ProgressDisplay display(progress_style(options.quiet), options.progress_file);
-  const auto campaign = understand(options);
+  const auto campaign = campaign_of(options);
   if (!campaign) return give_up(campaign.error(), options, exit_usage, display);
   if (!options.quiet) {
     for (const std::string& text : campaign->notes) note(text);
-    tell_jobs(campaign->jobs, campaign->rooms);
+    note_jobs(campaign->jobs, campaign->rooms);
     if (!options.json) print(warmup::derivation_text(campaign->derivation));
   }
   share_one_arena(campaign->jobs);
-  Shown shown(display, options.quiet);
-  const auto report = warmup::run(*campaign, shown, stop);
-  if (!report.refused) return say(report, options, display);
+  DisplayObserver observer(display, options.quiet);
+  const auto report = warmup::run(*campaign, observer, stop);
+  if (!report.refused) return print_report(report, options, display);
   if (!options.quiet) remark(report);
   return give_up(*report.refused, options, exit_failed, display);
 }
 
 int run_watched(const WarmupOptions& options) {
-  ignore_signal(SIGPIPE);  // progress that nobody reads any more must not end the work
+  ignore_signal(SIGPIPE);  // a closed standard error must not end the work
   const SignalWatch watch(FirstSignal::asks);
   const int exit_code = run(options, watch.stop_requested());
-  flush_output();  // while a second signal still ends a write that waits; main says so if it failed
+  flush_output();  // here, where a second signal can still end a blocked write; main() reports a failure
   return exit_code;
 }
 
@@ -277,21 +275,21 @@ int run_watched(const WarmupOptions& options) {
 
 void add_warmup(Command root) {
   const Command command =
-      root.subcommand("warmup", "Compile every kernel of the plan into the cabinet, and execute it on request");
+      root.subcommand("warmup", "Compile all kernels of the plan into the cabinet, and execute them on request");
   const auto options = std::make_shared<WarmupOptions>();
   add_request_options(command, options->request);
   add_cache_option(command, options->cache);
   command
       .option("--jobs", options->jobs,
-              "Compile threads; auto: the cores that this process may use, fewer where memory is short, none where "
-              "it does not hold one")
+              "Compile threads; auto: one per usable core, fewer if memory is short; an error if it is too small "
+              "for one")
       .type_name("N|auto")
       .shown_default(options->jobs);
   add_execution_options(command, options->execution);
   command.file("--progress-file", options->progress_file,
-               "Keep a JSON object there that says how far it is, with a heartbeat for a watchdog");
+               "Write progress to this file as a JSON object, with a heartbeat for a watchdog");
   command.flag("--json", options->json, "Print one JSON object");
-  command.flag("--quiet", options->quiet, "No progress, and no notes but those of trouble");
+  command.flag("--quiet", options->quiet, "No progress, and no notes but those about failures");
   command.footer(std::string(warmup_example) + types_help + warmup_help + warmup_fields_help + progress_fields_help +
                  exit_codes_help);
   command.action([options] { return run_watched(*options); });

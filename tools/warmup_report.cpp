@@ -24,7 +24,7 @@ std::string execution_line(const warmup::CampaignReport& outcome) {
   return execution_text(outcome.execution, outcome.report);
 }
 
-// Each state and reason once, before the kernels that it is true of.
+// Each state and reason once, followed by its kernels.
 std::string not_executed_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation) {
   std::vector<std::pair<std::string, std::string>> groups;
   for (const warmup::KernelNote& note : execution.not_executed) {
@@ -47,43 +47,43 @@ const char* const warmup_fields_help =
     "launches, peak_device_bytes, memory_budget, device, seconds, persist (on|readonly|off),\n"
     "persist_problem, damaged, coverage (found|recorded|none|unknown), coverage_problem, cache,\n"
     "cache_notice, jobs, jobs_reason (cores|memory|given), host_peak_bytes, host_bytes_per_job,\n"
-    "compiler, compilers[] {compiler, kernels, accepted}, derivation[], notes[]}; stored says how many of\n"
-    "compiled the cabinet holds now, replaced how many of these took the place of a kernel of a compiler\n"
-    "that this build was not tested with; compiler is the one that was opened (empty: none), compilers\n"
-    "those that made the plan's kernels; derivation and notes are those of cubinet plan; shared says how\n"
-    "many of hits another process made meanwhile, launches and peak_device_bytes (the most device memory\n"
-    "in use beyond that at the start) are those of executing; without --execute they are 0. persist off:\n"
-    "something could not be stored or was evicted again, and persist_problem why, which is exit code 1.\n"
-    "seconds are those of the whole command. damaged entries were found and set aside in quarantine/;\n"
-    "those of the plan are made again.\n"
-    "host_peak_bytes is the most memory that was resident, host_bytes_per_job what came with compiling,\n"
-    "NVRTC's own among it, over the threads that compiled. coverage found: a record said that all was\n"
-    "compiled before, every kernel was looked at and is whole, and nothing was compiled; nor was anything\n"
-    "launched, if the record said that it was executed, too. recorded: this run made a record. unknown:\n"
-    "all of it is done, and the index, where that may be recorded, could not be read.\n"
-    "coverage_problem: all of it is done, and why that could not be recorded; empty otherwise.\n";
+    "compiler, compilers[] {compiler, kernels, accepted}, derivation[], notes[]}.\n"
+    "stored: how many of the compiled kernels the cabinet holds now; replaced: how many of these replaced a\n"
+    "kernel of a compiler that this build was not tested with; shared: how many of the hits another process\n"
+    "compiled during this run. compiler: the one that was opened (empty: none); compilers: those that\n"
+    "compiled the plan's kernels. derivation and notes: as for cubinet plan. launches and\n"
+    "peak_device_bytes (device memory in use beyond that at the start, at most) are those of --execute,\n"
+    "else 0. persist off: a kernel could not be stored, or was evicted again; persist_problem says why, and\n"
+    "the exit code is 1. seconds: of the whole command. damaged: entries that were found damaged and moved\n"
+    "to quarantine/; those of the plan are compiled again.\n"
+    "host_peak_bytes: the largest resident memory of this process and its compile workers.\n"
+    "host_bytes_per_job: the memory that compiling added, NVRTC included, per compile thread.\n"
+    "coverage found: an earlier run was recorded, all of its kernels are intact, and nothing was compiled,\n"
+    "nor executed if the record includes execution. recorded: this run was recorded. unknown: the run is\n"
+    "complete, but the index with the records could not be read. coverage_problem: why a complete run could\n"
+    "not be recorded, else empty.\n";
 
 const char* const progress_fields_help =
     "--progress-file: {pid, run, host, pid_namespace, state (compiling|executing|done|failed|interrupted),\n"
     "done, total, compiled, hits, failed, seconds, rate, eta_seconds, heartbeat, current, current_seconds,\n"
-    "message}, replaced whole at each change, but at most four times a second, and at least once a second.\n"
-    "heartbeat is the time of day in seconds since 1970: where it is old and state says compiling or\n"
-    "executing, the process hangs or is gone. run is a number of this run alone; pid counts in pid_namespace\n"
-    "and on host. rate is kernels per second, and it and eta_seconds are null until known; current is in\n"
-    "work, or says for which process this one is waiting, for current_seconds. A state that is neither of\n"
-    "the two is final, and eta_seconds is null then. FILE lies outside the cabinet, one for each process:\n"
-    "one that another run keeps gets a note, and is left to it until that run ends or its heartbeat is old.\n"
-    "A file with anything else in it is refused.\n";
+    "message}. The file is replaced at each change, at most four times a second, and at least once a\n"
+    "second. heartbeat is the time of day in seconds since 1970: if it is old and state is compiling or\n"
+    "executing, the process hangs or has ended. All other states are final. run identifies this run; pid is\n"
+    "valid in pid_namespace on host. rate is in kernels per second; rate and eta_seconds are null while\n"
+    "unknown, and eta_seconds is null in a final state. current is the kernel in work, or the process that\n"
+    "this one waits for, for current_seconds. FILE must be outside the cabinet, and each process needs its\n"
+    "own: a file that another run updates is left to that run, with a note, until it ends or its heartbeat\n"
+    "is old. A file with any other content is refused.\n";
 
 std::string warmup_text(const warmup::CampaignReport& outcome) {
   const warmup::Report& report = outcome.report;
   std::string text =
       fmt::format("{}: {} compiled", count_text(static_cast<std::int64_t>(outcome.kernels), "kernel"), report.compiled);
   if (report.replaced > 0)
-    text += fmt::format(" ({} of them in the place of an unaccepted compiler's)", report.replaced);
+    text += fmt::format(" ({} of them replaced kernels of an unaccepted compiler)", report.replaced);
   if (report.stored != report.compiled) text += fmt::format(" ({} of them stored)", report.stored);
   text += fmt::format(", {} were there", report.hits);
-  if (report.shared > 0) text += fmt::format(" ({} of them made by another process meanwhile)", report.shared);
+  if (report.shared > 0) text += fmt::format(" ({} of them compiled by another process meanwhile)", report.shared);
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
   const std::string makers = jit::makers_text(report.compilers);
@@ -103,14 +103,14 @@ void explain(const warmup::Report& report) {
                      report.persist_problem));
   }
   if (report.remaining.empty()) return;
-  note(report.no_room ? "the rest was not begun, as it could not be stored either; mend that (make room, where it is "
-                        "full), and run the same command again"
+  note(report.no_room ? "the rest was not started, because it could not be stored either; solve that (make room if the "
+                        "disk is full) and run the same command again"
                       : "interrupted; run the same command again for the rest");
 }
 
 void remark(const warmup::CampaignReport& outcome) {
   if (outcome.damaged > 0) {
-    note(fmt::format("{} damaged {} set aside ({}); what of that this plan needs is made again", outcome.damaged,
+    note(fmt::format("{} damaged {} moved to {}; those of this plan are compiled again", outcome.damaged,
                      outcome.damaged == 1 ? "entry was" : "entries were",
                      cache::Layout{outcome.root}.quarantine().string()));
   }
@@ -118,7 +118,7 @@ void remark(const warmup::CampaignReport& outcome) {
   if (!outcome.root_notice.empty()) note(outcome.root_notice);
   if (outcome.coverage_problem.empty()) return;
   const bool unknown = outcome.coverage == warmup::CoverageState::unknown;
-  note((unknown ? "complete; whether that is recorded cannot be read: " : "complete, but not recorded: ") +
+  note((unknown ? "complete, but the record of it cannot be read: " : "complete, but not recorded: ") +
        outcome.coverage_problem);
 }
 

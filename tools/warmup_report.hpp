@@ -1,4 +1,4 @@
-// What `cubinet warmup` says when it is done.
+// The output of `cubinet warmup` at its end.
 #pragma once
 
 #include <string>
@@ -7,24 +7,24 @@
 
 namespace cubinet::tools {
 
-// What is printed where --json is not given.
+// The text that is printed without --json.
 std::string warmup_text(const warmup::CampaignReport& report);
-// The troubles, as text on standard error.
+// Prints failures as text on standard error.
 void explain(const warmup::Report& report);
-// What else there is to know, as notes.
+// Prints the other remarks as notes.
 void remark(const warmup::CampaignReport& report);
 
-// What --help says of the object, and of the progress file's.
+// The text of --help about the JSON of the report and of the progress file.
 extern const char* const warmup_fields_help;
 extern const char* const progress_fields_help;
 
-// A line on what was executed, and one for each kernel that was not, below the reason.
+// One line about execution, and below each reason a line for each kernel that was not executed.
 std::string execution_text(const warmup::ExecutionReport& execution, const warmup::Report& compilation);
 
-// The failures, as text on standard error.
+// Prints the failures as text on standard error.
 void explain_execution(const warmup::ExecutionReport& execution);
 
-// Ends the process, where a kernel still runs: everything else would wait for it.
+// Ends the process if a kernel hangs on the device: anything else would wait for it.
 void leave_hung_device(const warmup::ExecutionReport& execution);
 
 }  // namespace cubinet::tools

@@ -1,4 +1,4 @@
-// Bundles as their users see them: export, ship, import, and refusals.
+// Bundles: export, import, and refusals.
 #include <signal.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ void await_objects(const fs::path& root, std::size_t wanted) {
 
 }  // namespace
 
-TEST_CASE("Two warm kernels are exported, imported into an empty root, and need no compilation there") {
+TEST_CASE("Two kernels are exported, imported into an empty root, and need no compilation there") {
   Sandbox sandbox;
   fill(sandbox);
   const std::string bundle = sandbox.path("model.cubinet");
@@ -106,7 +106,7 @@ TEST_CASE("Two exports of the same entries are the same file, before and after t
   CHECK(test::contents(sandbox.path("first")) == test::contents(sandbox.path("third")));
 }
 
-TEST_CASE("A plan, an architecture or keys choose what is exported") {
+TEST_CASE("A plan, an architecture or keys select what is exported") {
   const Sandbox sandbox;
   fill(sandbox);
   const Arguments plan{"--shape", "256,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
@@ -124,7 +124,7 @@ TEST_CASE("A plan, an architecture or keys choose what is exported") {
   CHECK(cache(sandbox, {"export", sandbox.path("arch"), "--arch", "sm_90a"}).at("entries") == 2);
 }
 
-TEST_CASE("A plan of which a kernel is missing is exported by nobody, and each missing one is named") {
+TEST_CASE("A plan with missing kernels is not exported, and each missing one is named") {
   const Sandbox sandbox;
   fill(sandbox);
   const Arguments plan{"--shape", "128,128,2", "512,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
@@ -145,7 +145,7 @@ TEST_CASE("A plan of which a kernel is missing is exported by nobody, and each m
   check_refused(sandbox, arguments, 1, "1 of 2 kernels of the plan");
 }
 
-TEST_CASE("An export that makes no sense is refused before any work, and one that finds nothing makes no file") {
+TEST_CASE("A wrong export command is refused before any work, and one without entries writes no file") {
   const Sandbox sandbox;
   fill(home_root(sandbox), 2);
   const std::string file = sandbox.path("file");
@@ -172,7 +172,7 @@ TEST_CASE("An export that makes no sense is refused before any work, and one tha
   check_refused(sandbox, {"export", file}, 1, "cubinet cache verify --repair");
 }
 
-TEST_CASE("A damaged bundle is refused whole: exit code 1, and the root is as it was or not made") {
+TEST_CASE("A damaged bundle is refused as a whole: exit code 1, and the root is unchanged or not created") {
   const Sandbox sandbox;
   const std::string bytes = test::written_bundle({0, 1, 2});
   std::string last_byte = bytes;
@@ -188,7 +188,7 @@ TEST_CASE("A damaged bundle is refused whole: exit code 1, and the root is as it
   CHECK(test::snapshot(sandbox.path("root")) == before);
 }
 
-TEST_CASE("An import of more than the root may hold says how much is not there, with exit code 1") {
+TEST_CASE("An import beyond the root's limits says how many entries are not stored, with exit code 1") {
   Sandbox sandbox;
   fill_synthetic(sandbox, 4);
   const std::string bundle = sandbox.path("bundle");
@@ -236,7 +236,7 @@ TEST_CASE("With a key, from an option or the environment, only what it has signe
   CHECK(unverified.err.find("--verify-key") != std::string::npos);
 }
 
-TEST_CASE("An import that is killed leaves whole entries and no others, and the next one brings the rest") {
+TEST_CASE("A killed import leaves only complete entries, and the next one adds the rest") {
   const Sandbox sandbox;
   constexpr int entries = 40;
   std::vector<int> numbers(entries);
@@ -281,7 +281,7 @@ TEST_CASE("The --help of export and import gives an example and every field that
   }
 }
 
-TEST_CASE("A bundle of nothing is imported without making a cabinet, and says so in words") {
+TEST_CASE("An empty bundle is imported without creating a cabinet") {
   const Sandbox sandbox;
   std::string bytes;
   for (const std::string& piece : cubinet::cache::BundleWriter().finish({})) bytes += piece;

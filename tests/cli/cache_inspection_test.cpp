@@ -1,4 +1,4 @@
-// What tells of entries without changing any: explain, show --ptx and --sass, stats --prometheus, and keys that stay.
+// Commands that inspect entries: explain, show --ptx and --sass, stats --prometheus, report; and the stability of keys.
 #include <signal.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ std::set<std::string> planned_keys(const Sandbox& sandbox, const Arguments& argu
 
 }  // namespace
 
-TEST_CASE("explain tells for each kernel of a problem whether it hits, and changes nothing") {
+TEST_CASE("explain says for each kernel of a problem whether it hits, and changes nothing") {
   const Sandbox sandbox;
   warm(sandbox);
   const auto hit = object_of(sandbox.run(with({"cache", "explain", "--json"}, one_kernel)));
@@ -86,7 +86,7 @@ TEST_CASE("explain tells for each kernel of a problem whether it hits, and chang
   CHECK(holds(text.out, "0 hits, 4 misses"));
 }
 
-TEST_CASE("explain and a dry run of gc leave an index of a later build where it is, with all that it counted") {
+TEST_CASE("explain and a dry run of gc do not change an index of a newer build") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 2);
   cubinet::test::sql(cubinet::cache::Layout{home_root(sandbox)}, "PRAGMA user_version = 99");
@@ -108,7 +108,7 @@ TEST_CASE("explain finds a kernel in a layer, and says which") {
   CHECK(found.at("searched").at(1) == sandbox.path("layer"));
 }
 
-TEST_CASE("explain says of a key what this build asks for in its place, and of two what differs") {
+TEST_CASE("explain says for a key what this build looks up instead, and for two keys how they differ") {
   const Sandbox sandbox;
   const std::string key = warm(sandbox);
   const auto current = object_of(sandbox.run({"cache", "explain", key, "--json"}));
@@ -134,7 +134,7 @@ TEST_CASE("explain says of a key what this build asks for in its place, and of t
   CHECK(holds(sandbox.run({"cache", "explain", old_key, old_key}).out, "the same"));
 }
 
-TEST_CASE("explain of an entry that is no kernel of this build says so") {
+TEST_CASE("explain says if an entry is not a kernel of this build") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 1);
   const auto object = object_of(sandbox.run({"cache", "explain", cubinet::test::key_of(0).hex(), "--json"}));
@@ -142,7 +142,7 @@ TEST_CASE("explain of an entry that is no kernel of this build says so") {
   CHECK(object.at("current") == false);
 }
 
-TEST_CASE("explain refuses keys beside a problem, neither of them, three keys, and an M that is none") {
+TEST_CASE("explain refuses keys with a problem, neither of them, three keys, and a wrong M") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 1);
   for (const Arguments& arguments : std::vector<Arguments>{{},
@@ -159,7 +159,7 @@ TEST_CASE("explain refuses keys beside a problem, neither of them, three keys, a
   }
 }
 
-TEST_CASE("show --ptx prints the PTX alone, and refuses for a record of another make") {
+TEST_CASE("show --ptx prints only the PTX, and refuses a record of another build") {
   const Sandbox sandbox;
   const std::string key = warm(sandbox);
   const Outcome ptx = sandbox.run({"cache", "show", key, "--ptx"});
@@ -199,7 +199,7 @@ TEST_CASE("show --sass runs the toolkit's nvdisasm, else its cuobjdump, on the o
   CHECK(cut.err.empty());
 }
 
-TEST_CASE("show --sass without a disassembler names the mend") {
+TEST_CASE("show --sass without a disassembler says how to get one") {
   const Sandbox sandbox;
   if (fs::exists("/usr/local/cuda/bin/nvdisasm") || fs::exists("/usr/local/cuda/bin/cuobjdump") ||
       fs::exists("/usr/bin/nvdisasm") || fs::exists("/usr/bin/cuobjdump")) {
@@ -236,7 +236,7 @@ TEST_CASE("stats --prometheus prints each metric once, with its help and type be
   CHECK(sandbox.run({"cache", "stats", "--prometheus", "--json"}).exit_code == 2);
 }
 
-TEST_CASE("A metric is a counter if its name ends in _total and no other is, and no removal lowers one") {
+TEST_CASE("A metric is a counter exactly if its name ends in _total, and no removal decreases one") {
   const Sandbox sandbox;
   const std::string key = warm(sandbox);
   REQUIRE(sandbox.run(with({"warmup", "--quiet", "--shape", "256,128,2"}, one_kernel)).exit_code == 0);
@@ -256,7 +256,7 @@ TEST_CASE("A metric is a counter if its name ends in _total and no other is, and
   CHECK(before.at("cubinet_cache_evictions_total") == 1);
 }
 
-TEST_CASE("Keys follow nothing of the environment, the folder, the user, or the order of options") {
+TEST_CASE("Keys do not depend on the environment, the folder, the user, or the order of options") {
   const Sandbox sandbox;
   const std::string model = cubinet::test::contents(example_model("deepseek-v3"));
   const std::string here = sandbox.file("config.json", model);
@@ -273,7 +273,7 @@ TEST_CASE("Keys follow nothing of the environment, the folder, the user, or the 
                              moved}) == keys);
 }
 
-TEST_CASE("Keys do not follow the number of jobs") {
+TEST_CASE("Keys do not depend on the number of jobs") {
   std::set<std::string> found;
   for (const char* jobs : {"1", "2"}) {
     const Sandbox sandbox;
@@ -283,7 +283,7 @@ TEST_CASE("Keys do not follow the number of jobs") {
   CHECK(found.size() == 1);
 }
 
-TEST_CASE("report writes one page in the place of what was there, the same each time, and follows no link") {
+TEST_CASE("report replaces the page, writes the same one each time, and follows no link") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 3);
   const Outcome first = sandbox.run({"cache", "report", "page.html", "--json"});
@@ -302,7 +302,7 @@ TEST_CASE("report writes one page in the place of what was there, the same each 
   CHECK(sandbox.run({"cache", "report", ""}).exit_code == 2);
 }
 
-TEST_CASE("explain says why a layer is refused, also where there is no root") {
+TEST_CASE("explain says why a layer is refused, also without a root") {
   Sandbox sandbox;
   sandbox.environment["CUBINET_CACHE_PATH"] = sandbox.file("layer.cubinet", "no bundle");
   const Outcome nothing = sandbox.run(with({"cache", "explain", "--json"}, one_kernel));
@@ -315,7 +315,7 @@ TEST_CASE("explain says why a layer is refused, also where there is no root") {
   CHECK(holds(key.err, "layer.cubinet"));
 }
 
-TEST_CASE("explain refuses what describes a problem beside a key, and what it was") {
+TEST_CASE("explain refuses an option of a problem with a key, and names it") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 1);
   const std::string key = cubinet::test::key_of(0).hex();
@@ -333,7 +333,7 @@ TEST_CASE("explain refuses what describes a problem beside a key, and what it wa
   CHECK(sandbox.run({"cache", "explain", key, "--json"}).exit_code == 0);
 }
 
-TEST_CASE("explain tells a kernel that was evicted from one that was never made") {
+TEST_CASE("explain distinguishes an evicted kernel from one that was never compiled") {
   const Sandbox sandbox;
   warm(sandbox);
   REQUIRE(sandbox.run({"cache", "gc", "--max-size", "1B"}).exit_code == 0);

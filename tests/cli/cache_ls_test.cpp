@@ -26,7 +26,7 @@ using Numbers = std::vector<int>;
 
 }  // namespace
 
-TEST_CASE("ls shows what passes its filters, and counts what it leaves out") {
+TEST_CASE("ls shows the entries that pass its filters, and counts the others") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 4);
   CHECK(listed(sandbox, {}) == Numbers{0, 1, 2, 3});
@@ -44,7 +44,7 @@ TEST_CASE("ls shows what passes its filters, and counts what it leaves out") {
   CHECK(sandbox.run({"cache", "ls", "--n", "4098"}).out.find("1 of 4 entries, ") != std::string::npos);
 }
 
-TEST_CASE("ls sorts by the field that is asked for, and shows the first of them") {
+TEST_CASE("ls sorts by the given field, and --limit shows the first entries") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 4);
   CHECK(listed(sandbox, {"--sort", "n", "--reverse"}) == Numbers{3, 2, 1, 0});
@@ -55,7 +55,7 @@ TEST_CASE("ls sorts by the field that is asked for, and shows the first of them"
   CHECK(object.at("matched") == 4);
 }
 
-TEST_CASE("A filter, an order or a limit that is none is refused by name before anything is read") {
+TEST_CASE("A wrong filter, order or limit is refused by name before anything is read") {
   const Sandbox sandbox;
   const std::vector<Arguments> wrong{
       {"--family", ""},   {"--arch", ""},         {"--n", "-1"},          {"--n", "4096x"},
@@ -72,7 +72,7 @@ TEST_CASE("A filter, an order or a limit that is none is refused by name before 
   }
 }
 
-TEST_CASE("Where the index cannot be read nothing is chosen by use, and the rest is listed") {
+TEST_CASE("If the index cannot be read, filters by use are an error, and other listings work") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 2);
   const cubinet::test::IndexHolder holder(sandbox.path("home/.cache/cubinet/index.db"));
@@ -82,7 +82,7 @@ TEST_CASE("Where the index cannot be read nothing is chosen by use, and the rest
   CHECK(object_of(chosen).contains("error"));
 }
 
-TEST_CASE("Where the index cannot be read nothing is sorted by use either") {
+TEST_CASE("If the index cannot be read, orders by use are an error") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 2);
   const cubinet::test::IndexHolder holder(sandbox.path("home/.cache/cubinet/index.db"));
@@ -94,7 +94,7 @@ TEST_CASE("Where the index cannot be read nothing is sorted by use either") {
   CHECK(listed(sandbox, {"--sort", "size"}).size() == 2);
 }
 
-TEST_CASE("Where pins cannot be read ls says so, and that it does not know what is kept") {
+TEST_CASE("If pins cannot be read, ls says that it does not know which entries are kept") {
   Sandbox sandbox;
   sandbox.unprivileged = true;
   fill_synthetic(sandbox, 1);
@@ -116,7 +116,7 @@ TEST_CASE("Where pins cannot be read ls says so, and that it does not know what 
         std::string::npos);
 }
 
-TEST_CASE("A family that is no name steers no terminal and pads no other row") {
+TEST_CASE("A family with control characters cannot control the terminal or widen the table") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 1);
   cubinet::cache::Object odd = cubinet::test::object_of(1);

@@ -33,7 +33,7 @@ fs::path object_path(const Sandbox& sandbox, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("Looking into a cabinet that is not there is an error that creates nothing") {
+TEST_CASE("Inspecting a cabinet that does not exist is an error that creates nothing") {
   const Sandbox sandbox;
   const std::string root = sandbox.path("absent");
   const std::vector<Arguments> commands{{"ls"},
@@ -97,7 +97,7 @@ TEST_CASE("show takes the beginning of a key and prints the record") {
   CHECK(text.out.find("per thread") != std::string::npos);
 }
 
-TEST_CASE("A key that is none, too short or of no entry is refused") {
+TEST_CASE("A malformed, short or unknown key is refused") {
   const Sandbox sandbox;
   fill(sandbox);
   for (const char* command : {"show", "rm"}) {
@@ -127,7 +127,7 @@ TEST_CASE("rm removes the one entry that it names, and stats count what is left"
   CHECK(sandbox.run({"cache", "stats"}).out.find("entries      1\n") != std::string::npos);
 }
 
-TEST_CASE("verify says why the index cannot be read, and --repair makes it anew") {
+TEST_CASE("verify says why the index cannot be read, and --repair rebuilds it") {
   const Sandbox sandbox;
   fill(sandbox);
   CHECK(object_of(sandbox.run({"cache", "verify", "--json"})).at("index_problem") == "");
@@ -159,7 +159,7 @@ TEST_CASE("verify names the keys that have no row and the rows that have no obje
   CHECK(sandbox.run({"cache", "verify"}).out.find("without an object: " + all.front() + "\n") != std::string::npos);
 }
 
-TEST_CASE("a folder whose ~ no shell expanded is refused with the mend, before any work") {
+TEST_CASE("a folder with an unexpanded ~ is refused before any work, with what to write instead") {
   Sandbox sandbox;
   const Outcome option = sandbox.run({"cache", "ls", "--cache=~/cubinet"});
   CHECK(option.exit_code == 2);
@@ -168,7 +168,7 @@ TEST_CASE("a folder whose ~ no shell expanded is refused with the mend, before a
   CHECK(sandbox.run({"cache", "ls"}).err.find("~/.cache begins with ~") != std::string::npos);
 }
 
-TEST_CASE("verify finds a damaged index where there is no object, and none where nobody has made one yet") {
+TEST_CASE("verify finds a damaged index without objects, and no damage if there is no index yet") {
   const Sandbox sandbox;
   const std::string root = sandbox.path("root");
   REQUIRE(cubinet::cache::Cabinet::open(root, true));
@@ -199,7 +199,7 @@ TEST_CASE("Leftovers of killed writers are counted, and the exit code stays 0, a
   CHECK(sandbox.run({"cache", "verify"}).out.find("harmless") == std::string::npos);
 }
 
-TEST_CASE("verify finds a damaged object, --repair sets it aside, and the next warmup makes it again") {
+TEST_CASE("verify finds a damaged object, --repair moves it to quarantine, and the next warmup compiles it again") {
   const Sandbox sandbox;
   fill(sandbox);
   CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
@@ -241,7 +241,7 @@ TEST_CASE("ls is sorted by family, N, K and configuration") {
   CHECK(std::adjacent_find(order.begin(), order.end()) == order.end());
 }
 
-TEST_CASE("ls and stats say how many damaged files they leave out, and leave them where they are") {
+TEST_CASE("ls and stats say how many damaged files they leave out, and do not move them") {
   const Sandbox sandbox;
   fill(sandbox);
   const std::string key = keys(sandbox).front();
@@ -264,7 +264,7 @@ TEST_CASE("ls and stats say how many damaged files they leave out, and leave the
   CHECK(sandbox.run({"cache", "ls"}).err.empty());
 }
 
-TEST_CASE("show checks every byte of the object and says damaged") {
+TEST_CASE("show checks every byte of the object and reports damage") {
   const Sandbox sandbox;
   fill(sandbox);
   const std::string key = keys(sandbox).front();
@@ -280,7 +280,7 @@ TEST_CASE("show checks every byte of the object and says damaged") {
   CHECK(fs::exists(object));
 }
 
-TEST_CASE("While another process holds the index every command says so, and none takes it for damage") {
+TEST_CASE("While another process holds the index every command says so, and none reports damage") {
   const Sandbox sandbox;
   fill(sandbox);
   const std::string key = keys(sandbox).front();

@@ -17,7 +17,7 @@ namespace cubinet::cli {
 
 using Arguments = std::vector<std::string>;
 
-// The arguments, and more behind them.
+// The arguments followed by `more`.
 Arguments with(Arguments arguments, const Arguments& more);
 
 struct Outcome {
@@ -27,11 +27,11 @@ struct Outcome {
   std::string err;
 };
 
-// Standard output, which must hold one JSON object and nothing else.
+// Standard output as JSON; it must hold exactly one object.
 nlohmann::json object_of(const Outcome& outcome);
 
-// A temporary folder, and the command run with HOME in it and no other variable of the project's set. The folder is
-// open to every user and goes with the object.
+// Runs the command in a temporary folder, with HOME in it and none of the project's variables set. The folder is
+// writable by every user, and the destructor removes it.
 class Sandbox {
  public:
   Sandbox();
@@ -41,33 +41,33 @@ class Sandbox {
   // Writes a file and returns its path.
   std::string file(const std::string& name, const std::string& text) const;
 
-  // Variables that the command sees besides HOME and PATH.
+  // Environment variables besides HOME and PATH.
   std::map<std::string, std::string> environment;
-  // Run as nobody where the tests are root, because root may write everywhere.
+  // Run as nobody if the tests run as root, because root may write everywhere.
   bool unprivileged = false;
-  // Where standard error goes in place of a file; standard_error() is empty then.
+  // A device for standard error instead of a file; standard_error() is empty then.
   std::string error_device;
-  // A program with its arguments that runs the command, strace for one; empty: nothing does.
+  // A program with its arguments that runs the command, such as strace; empty: none.
   Arguments tracer;
-  // Start with SIGINT ignored, as a shell does for what runs in the background.
+  // Start with SIGINT ignored, as a shell does for background commands.
   bool ignores_interrupt = false;
 
   [[nodiscard]] Outcome run(const Arguments& arguments) const;
 
-  // The same in two steps, to meddle in between. Standard error can be read meanwhile.
+  // run() in two steps. Standard error can be read in between.
   [[nodiscard]] pid_t start(const Arguments& arguments) const;
   [[nodiscard]] Outcome finish(pid_t process) const;
   [[nodiscard]] std::string standard_error() const;
 
  private:
   test::TempFolder folder_;
-  test::TempFolder output_;  // beside the sandbox, so that tests can list it
+  test::TempFolder output_;  // outside the sandbox, so that tests can list the sandbox
 };
 
-// What the file of --progress-file in the sandbox holds; an empty object while there is none. It is never half a one.
+// The content of a progress file in the sandbox; an empty object if it does not exist. Fails on an incomplete file.
 nlohmann::json progress_of(const Sandbox& sandbox, const std::string& name);
 
-// Waits until that file holds what is wanted; false when patience ends before.
+// Waits until `wanted` accepts that file's content; false after two minutes.
 bool await_progress(const Sandbox& sandbox, const std::string& name,
                     const std::function<bool(const nlohmann::json&)>& wanted);
 
@@ -77,7 +77,7 @@ std::vector<std::string> contents(const std::filesystem::path& folder);
 // One of the models under examples/.
 std::string example_model(const std::string& name);
 
-// Warms the cabinet under the sandbox's home with two kernels, of two shapes.
+// Warms up the cabinet under the sandbox's home with two kernels, of two shapes.
 void fill(const Sandbox& sandbox);
 
 }  // namespace cubinet::cli

@@ -38,7 +38,7 @@ TEST_CASE("doctor names what it found, compiles a probe, and writes nothing") {
   CHECK(contents(sandbox.folder()).empty());
 }
 
-TEST_CASE("doctor says that a folder which is named for NVRTC holds none, and finds another") {
+TEST_CASE("doctor says that a folder named for NVRTC contains none, and finds another") {
   Sandbox sandbox;
   sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("nonexistent");
   const Outcome outcome = sandbox.run({"doctor", "--json"});
@@ -55,16 +55,16 @@ TEST_CASE("doctor says that a folder which is named for NVRTC holds none, and fi
   CHECK(check_of(object_of(sandbox.run({"doctor", "--json"})), "NVRTC").at("note") == "");
 }
 
-TEST_CASE("doctor says of a library that is there and cannot be loaded what the loader says, and finds another") {
+TEST_CASE("doctor prints the loader's error of a library that cannot be loaded, and finds another") {
   Sandbox sandbox;
   const std::string broken = sandbox.file("libnvrtc.so.13", "no library");
   sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.folder().string();
   const auto nvrtc = check_of(object_of(sandbox.run({"doctor", "--json"})), "NVRTC");
   CHECK(nvrtc.at("state") == "ok");
-  CHECK(nvrtc.at("note").get<std::string>().find("not to be used (" + broken + ": ") != std::string::npos);
+  CHECK(nvrtc.at("note").get<std::string>().find("not usable (" + broken + ": ") != std::string::npos);
 }
 
-TEST_CASE("doctor gives each advice once, and names the cache by its whole path") {
+TEST_CASE("doctor prints each advice once, and the absolute path of the cache") {
   const Sandbox sandbox;
   const auto report = object_of(sandbox.run({"doctor", "--cache", "here", "--json"}));
   CHECK(check_of(report, "cache").at("found").get<std::string>().find(sandbox.path("here")) == 0);
@@ -75,7 +75,7 @@ TEST_CASE("doctor gives each advice once, and names the cache by its whole path"
   }
 }
 
-TEST_CASE("doctor fails where warmup could not store, and says what mends it") {
+TEST_CASE("doctor fails if a warmup could not store kernels, and says what to do") {
   Sandbox sandbox;
   sandbox.unprivileged = true;
   std::filesystem::create_directory(sandbox.path("closed"));

@@ -1,4 +1,4 @@
-// The command beside a driver that is too old, or none at all but a toolkit's stub.
+// The command with a driver that is too old, or with a toolkit's stub instead of a driver.
 #include <filesystem>
 #include <fstream>
 
@@ -47,7 +47,7 @@ TEST_CASE("doctor names the driver's file and version, and what a link leads to"
                                                       ")");
 }
 
-TEST_CASE("doctor fails where the driver is too old for what NVRTC makes, and offers an NVRTC that fits") {
+TEST_CASE("doctor fails if the driver is too old for NVRTC's kernels, and names an NVRTC that fits") {
   SandboxWithDriver sandbox;
   sandbox.environment["FAKE_CUDA_VERSION"] = "12040";
   const Outcome outcome = sandbox.run({"doctor", "--json"});
@@ -63,7 +63,7 @@ TEST_CASE("doctor fails where the driver is too old for what NVRTC makes, and of
   CHECK(sandbox.run({"doctor"}).out.find("Warmup works here. Kernels cannot be run here") != std::string::npos);
 }
 
-TEST_CASE("A warmup that is to execute fails where the driver is too old, with the reason and the mend") {
+TEST_CASE("A warmup with --execute fails if the driver is too old, and says what to do") {
   SandboxWithDriver sandbox;
   sandbox.environment["FAKE_CUDA_VERSION"] = "12040";
   sandbox.environment["FAKE_CUDA_LOAD"] = "200";
@@ -82,7 +82,7 @@ TEST_CASE("A warmup that is to execute fails where the driver is too old, with t
   }
 }
 
-TEST_CASE("A file in the driver's place that is no library is named by doctor") {
+TEST_CASE("doctor names a file in place of the driver that is not a library") {
   Sandbox sandbox;
   const std::string folder = sandbox.path("driver");
   std::filesystem::create_directory(folder);
@@ -92,7 +92,7 @@ TEST_CASE("A file in the driver's place that is no library is named by doctor") 
   CHECK(contains(outcome.out, folder + "/libcuda.so.1: file too short"));
 }
 
-TEST_CASE("A stub in the driver's place is named by doctor and by a warmup that is to execute") {
+TEST_CASE("doctor and a warmup with --execute name a toolkit's stub in place of the driver") {
   SandboxWithDriver sandbox;
   sandbox.environment["FAKE_CUDA_INIT"] = "34";
   const std::string stub = CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1 is the stub of a CUDA toolkit";

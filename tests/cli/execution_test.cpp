@@ -46,7 +46,8 @@ TEST_CASE("Without a usable device every kernel is compiled and listed as not ex
 }
 
 TEST_CASE(
-    "Where all is compiled already and there is no device, the record is found, and the progress is that of all") {
+    "Without a device and with all kernels compiled, the coverage record is found, and the progress counts all "
+    "kernels") {
   const SandboxWithoutDevice sandbox;
   const auto first = object_of(sandbox.run(with(request, {"--execute", "--json"})));
   CHECK(first.at("coverage") == "recorded");
@@ -74,7 +75,7 @@ TEST_CASE("With --strict a kernel that is not executed is exit code 1, with the 
   CHECK(object_of(outcome).at("failed") == 0);
 }
 
-TEST_CASE("The report for people says why kernels were not executed, once, and names each") {
+TEST_CASE("The text report prints each reason for not executing once, and names each kernel") {
   const SandboxWithoutDevice sandbox;
   const Outcome outcome = sandbox.run(with(request, {"--execute"}));
   CHECK(outcome.exit_code == 0);
@@ -96,7 +97,7 @@ TEST_CASE("Whatever the machine has, each kernel is executed or listed") {
   CHECK(report.at("peak_device_bytes") <= report.at("memory_budget"));
 }
 
-TEST_CASE("Options of an execution that is not asked for, and a budget that is no size, are refused by name") {
+TEST_CASE("Options of an execution without --execute, and a wrong budget, are refused by name") {
   const Sandbox sandbox;
   const auto refused = [&](const Arguments& more, const std::string& named) {
     const auto before = contents(sandbox.folder());

@@ -1,4 +1,4 @@
-// Limits and pins as the command's users see them.
+// Limits and pins.
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -49,7 +49,7 @@ std::vector<std::string> evicted(const nlohmann::json& object) {
 
 }  // namespace
 
-TEST_CASE("gc evicts what was used least recently, and a dry run says the same and removes nothing") {
+TEST_CASE("gc evicts the least recently used entries, and a dry run prints the same and removes nothing") {
   const Cabinet cabinet;
   const Outcome dry = cabinet.run({"gc", "--max-entries", "3", "--dry-run", "--json"});
   CHECK(dry.exit_code == 0);
@@ -72,7 +72,7 @@ TEST_CASE("gc evicts what was used least recently, and a dry run says the same a
   CHECK(object_of(cabinet.run({"verify", "--json"})).at("missing") == 0);
 }
 
-TEST_CASE("gc takes ages and sizes, and without any limit those of the environment") {
+TEST_CASE("gc takes ages and sizes, and without options the limits of the environment") {
   const Cabinet cabinet;
   const auto old = object_of(cabinet.run({"gc", "--max-age", "60h", "--dry-run", "--json"}));
   CHECK(evicted(old) == std::vector<std::string>{test::key_of(4).hex(), test::key_of(3).hex()});
@@ -93,7 +93,7 @@ TEST_CASE("gc takes ages and sizes, and without any limit those of the environme
   for (int i = 0; i < 5; ++i) CHECK(cabinet.there(i));
 }
 
-TEST_CASE("gc refuses limits that are none by their name, and a folder that is no cabinet") {
+TEST_CASE("gc refuses wrong limits by name, and a folder that is not a cabinet") {
   const Cabinet cabinet;
   for (const Arguments& limit : {Arguments{"--max-size", "lots"}, {"--max-entries", "1.5"}, {"--max-age", "5 years"}}) {
     const Outcome outcome = cabinet.run({"gc", limit[0], limit[1]});
@@ -108,7 +108,7 @@ TEST_CASE("gc refuses limits that are none by their name, and a folder that is n
   CHECK(test::contents(fs::path(strange) / "objects" / "mine") == "x");
 }
 
-TEST_CASE("a pinned entry is shown as such and outlives a gc, whose exit code says that the limit does not hold") {
+TEST_CASE("a pinned entry is shown as pinned and survives a gc, whose exit code says that the limit is exceeded") {
   const Cabinet cabinet;
   const std::string key = test::key_of(4).hex();
   CHECK(object_of(cabinet.run({"pin", key.substr(0, 10), test::key_of(3).hex(), "--json"})).at("pinned").size() == 2);
@@ -126,14 +126,14 @@ TEST_CASE("a pinned entry is shown as such and outlives a gc, whose exit code sa
   CHECK_FALSE(cabinet.there(4));
 }
 
-TEST_CASE("pin refuses what is no key or of no entry, and pins none of several then") {
+TEST_CASE("pin refuses a wrong or unknown key, and then pins none of several") {
   const Cabinet cabinet;
   CHECK(cabinet.run({"pin", "xyz"}).exit_code == 2);
   CHECK(cabinet.run({"pin", test::key_of(0).hex(), test::key_of(99).hex()}).exit_code == 1);
   CHECK(object_of(cabinet.run({"show", test::key_of(0).hex(), "--json"})).at("pinned") == false);
 }
 
-TEST_CASE("unpin takes back every pin that there is, once, and says which words had none") {
+TEST_CASE("unpin removes each pin once, and says which keys had none") {
   const Cabinet cabinet;
   const std::string pinned = test::key_of(0).hex();
   const std::string other = test::key_of(1).hex();
@@ -165,7 +165,7 @@ TEST_CASE("a warmup counts misses and compilations, and the one after it hits") 
   CHECK(sandbox.run({"cache", "stats"}).out.find("look-ups     1 hits, 1 misses") != std::string::npos);
 }
 
-TEST_CASE("a warmup of more than the root may hold keeps to the limit, and the root is complete for nothing") {
+TEST_CASE("a warmup beyond the root's limit keeps to the limit, and records no coverage") {
   Sandbox sandbox;
   sandbox.environment["CUBINET_CACHE_MAX_ENTRIES"] = "1";
   const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max",
@@ -184,7 +184,7 @@ TEST_CASE("a warmup of more than the root may hold keeps to the limit, and the r
   CHECK(stats.at("counters").at("evictions") == 1);
 }
 
-TEST_CASE("a limit in the environment that is none is refused by the variable's name before any work") {
+TEST_CASE("a wrong limit in the environment is refused before any work, with the variable's name") {
   Sandbox sandbox;
   sandbox.environment["CUBINET_CACHE_MAX_SIZE"] = "lots";
   const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8"});

@@ -1,4 +1,4 @@
-// Plans from a server's launch command, as an operator has it.
+// Plans from a server's launch command.
 #include <set>
 #include <utility>
 
@@ -69,7 +69,7 @@ TEST_CASE("SGLang's tp 8 alone plans an eighth of each width, and the fused shar
   CHECK(planned({"--sglang", "--tp 8"}) == Shapes{{512, 7168, 257}, {7168, 256, 257}});
 }
 
-TEST_CASE("A command is taken as it stands in a script") {
+TEST_CASE("A launch command is accepted as it is in a script") {
   CHECK(planned({"--sglang",
                  "NCCL_DEBUG=INFO SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK=256 \\\n"
                  "  python3 -m sglang.launch_server \\\n"
@@ -116,7 +116,7 @@ TEST_CASE("The command's own model is taken where it is a folder here") {
   CHECK_THAT(refusal({"--sglang", "--tp 8"}), Contains("--sglang: the command names no model"));
 }
 
-TEST_CASE("Options that are unknown, or matter and are not followed, are named in notes") {
+TEST_CASE("Options that are unknown, or matter and are not supported, are named in notes") {
   const Sandbox sandbox;
   const Outcome outcome = plan_of(sandbox, {"--sglang",
                                             "--tp 8 --ep 8 --moe-runner-backend deep_gemm --brand-new 3 "
@@ -127,7 +127,7 @@ TEST_CASE("Options that are unknown, or matter and are not followed, are named i
   CHECK(plan_of(sandbox, {"--sglang", "--tp 8 --moe-a2a-backend deepep"}).err.empty());
 }
 
-TEST_CASE("A launch command that cannot be right is refused by name") {
+TEST_CASE("A wrong launch command is refused by name") {
   const Arguments model{"--model", example_model("deepseek-v3")};
   CHECK_THAT(refusal(with(model, {"--sglang", "--tp 8 --ep 3"})),
              Contains("--sglang: tp_size 8 is not a multiple of ep_size 3"));

@@ -1,4 +1,4 @@
-// Bundles, read-only folders and folders that are not there, as the places that commands look into.
+// Bundles, read-only folders and missing folders as layers and roots.
 #include <unistd.h>
 
 #include <filesystem>
@@ -45,7 +45,7 @@ nlohmann::json explained(const Sandbox& sandbox, const Arguments& more = {}) {
 
 }  // namespace
 
-TEST_CASE("explain finds a kernel in a bundle, and compares with what lies there") {
+TEST_CASE("explain finds a kernel in a bundle, and compares with its entries") {
   Sandbox sandbox;
   const std::string bundle = sandbox.path("x.cubinet");
   const std::string key = make_bundle(sandbox, bundle);
@@ -64,7 +64,7 @@ TEST_CASE("explain finds a kernel in a bundle, and compares with what lies there
   CHECK(other.at("kernels").at(0).at("nearest") == key);
 }
 
-TEST_CASE("explain says of a damaged entry of a bundle what the bundle is and which entry") {
+TEST_CASE("explain names the bundle and the key of a damaged entry in a bundle") {
   Sandbox sandbox;
   const std::string bundle = sandbox.path("x.cubinet");
   const std::string key = make_bundle(sandbox, bundle);
@@ -78,7 +78,7 @@ TEST_CASE("explain says of a damaged entry of a bundle what the bundle is and wh
   CHECK(holds(kernel.at("why"), sandbox.path("damaged.cubinet") + " is refused: entry " + key));
 }
 
-TEST_CASE("explain leaves out the bundles that an engine would, with the key that bundles must be signed with") {
+TEST_CASE("explain ignores the bundles that an engine ignores, because CUBINET_BUNDLE_KEY does not verify them") {
   Sandbox sandbox;
   const std::string own = sandbox.file("private.pem", test::private_pem);
   const std::string bare = sandbox.path("bare.cubinet"), good = sandbox.path("good.cubinet");
@@ -98,7 +98,7 @@ TEST_CASE("explain leaves out the bundles that an engine would, with the key tha
   CHECK(signed_one.at("searched") == nlohmann::json::array({home_root(sandbox), good}));
 }
 
-TEST_CASE("explain of a problem does without a cabinet that is not there, as an engine does, and needs one place") {
+TEST_CASE("explain of a problem works without a root, as an engine does, but needs one place") {
   Sandbox sandbox;
   const std::string bundle = sandbox.path("x.cubinet");
   make_bundle(sandbox, bundle);
@@ -115,7 +115,7 @@ TEST_CASE("explain of a problem does without a cabinet that is not there, as an 
   CHECK_FALSE(fs::exists(sandbox.path("none")));
 }
 
-TEST_CASE("explain of a key looks for what is asked in its place in layers, too") {
+TEST_CASE("explain of a key searches the layers for the wanted key, too") {
   Sandbox sandbox;
   const std::string bundle = sandbox.path("x.cubinet");
   const std::string key = make_bundle(sandbox, bundle);
@@ -133,7 +133,7 @@ TEST_CASE("explain of a key looks for what is asked in its place in layers, too"
   CHECK(found.at("wanted_state") == "hit");
 }
 
-TEST_CASE("A bundle named as the cabinet is refused by every command with the ways to use it, and stays as it is") {
+TEST_CASE("Every command refuses a bundle named as the cabinet, says how to use it, and does not change it") {
   const Sandbox sandbox;
   const std::string bundle = sandbox.file("x.cubinet", test::written_bundle({0}));
   const std::string key = test::key_of(0).hex();
@@ -160,7 +160,7 @@ TEST_CASE("A bundle named as the cabinet is refused by every command with the wa
   CHECK(test::snapshot(sandbox.folder()) == before);
 }
 
-TEST_CASE("A folder that cannot be written serves every command that only reads, and is not changed") {
+TEST_CASE("Every command that only reads works on a folder that cannot be written") {
   Sandbox sandbox;
   fill_synthetic(sandbox, 2);
   const std::string key = test::key_of(0).hex();
@@ -191,7 +191,7 @@ TEST_CASE("A folder that cannot be written serves every command that only reads,
   CHECK(test::snapshot(home_root(sandbox)) == before);
 }
 
-TEST_CASE("What a command writes may not lie in the cabinet: it is refused before any work, by whatever name") {
+TEST_CASE("An output file inside the cabinet is refused before any work, for any spelling of its path") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 2);
   const std::string root = home_root(sandbox);
@@ -204,14 +204,14 @@ TEST_CASE("What a command writes may not lie in the cabinet: it is refused befor
       INFO(command << " " << file << ": " << outcome.err);
       CHECK(outcome.exit_code == 2);
       CHECK(object_of(outcome).at("error").at("code") == "invalid_argument");
-      CHECK(holds(outcome.err, "FILE: " + file + " lies in the cabinet " + root));
+      CHECK(holds(outcome.err, "FILE: " + file + " is inside the cabinet " + root));
     }
   }
   CHECK(test::snapshot(root) == before);
 }
 
-TEST_CASE("A folder of objects that cannot be listed is named with the reason, and hides none of the others") {
-  if (::geteuid() != 0) CUBINET_SKIP("needs to be root, to hide a folder from another user");
+TEST_CASE("A folder of objects that cannot be listed is named with the reason, and the others are listed") {
+  if (::geteuid() != 0) CUBINET_SKIP("must be root to hide a folder from another user");
   Sandbox sandbox;
   fill_synthetic(sandbox, 2);
   fs::permissions(sandbox.path("home"), fs::perms{0755});

@@ -101,7 +101,7 @@ TEST_CASE("A warmup inside a control group of 1 GiB compiles every kernel of a m
   check_whole(sandbox.run(with(both_types, {"--json"})), 1024 * mib);
 }
 
-TEST_CASE("A control group that holds few workers lowers the jobs below the cores, and the limit is named") {
+TEST_CASE("A small control group lowers the jobs below the cores, and the limit is named") {
 #ifdef __SANITIZE_ADDRESS__
   CUBINET_SKIP("the address sanitizer takes more than any such limit");
 #endif
@@ -141,7 +141,7 @@ nlohmann::json refusal_of(const Outcome& outcome) {
 
 }  // namespace
 
-TEST_CASE("Where a limit leaves less than one job takes nothing is begun, and needed, left and limit are named") {
+TEST_CASE("If a limit leaves too little memory for one job, nothing is started, and need, rest and limit are named") {
 #ifdef __SANITIZE_ADDRESS__
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif
@@ -156,7 +156,7 @@ TEST_CASE("Where a limit leaves less than one job takes nothing is begun, and ne
   }
 }
 
-TEST_CASE("A control group that holds no job is refused before the kernel ends the process") {
+TEST_CASE("A control group too small for one job is refused before the kernel ends the process") {
 #ifdef __SANITIZE_ADDRESS__
   CUBINET_SKIP("the address sanitizer takes more than any such limit");
 #endif
@@ -180,7 +180,8 @@ TEST_CASE("A warmup that has nothing to compile needs no memory for it") {
 }
 
 TEST_CASE(
-    "Jobs that are given overrule the refusal with a note, and an NVRTC that cannot be mapped is no missing one") {
+    "A given number of jobs overrides the refusal with a note, and an NVRTC that cannot be mapped is not called "
+    "missing") {
 #ifdef __SANITIZE_ADDRESS__
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif
@@ -190,7 +191,7 @@ TEST_CASE(
   const auto error = refusal_of(outcome);
   CHECK(error.at("code") == "out_of_memory");
   CHECK(error.at("message").get<std::string>().find("NVRTC is there, but could not be loaded: /") != std::string::npos);
-  CHECK(outcome.err.find("tried all the same, as --jobs says") != std::string::npos);
+  CHECK(outcome.err.find("continuing because of --jobs") != std::string::npos);
   const Outcome plan = sandbox.run({"plan", "--shape", "128,128,2", "--json"});
   CHECK(plan.exit_code == 0);
   CHECK(plan.err.empty());  // which opens no NVRTC
@@ -199,7 +200,7 @@ TEST_CASE(
   CHECK(object_of(doctor).at("warmup") == false);
 }
 
-TEST_CASE("One job compiles within 290 MiB of address space, whatever threads there are beside it") {
+TEST_CASE("One job compiles within 290 MiB of address space beside other threads") {
 #ifdef __SANITIZE_ADDRESS__
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif

@@ -1,4 +1,4 @@
-// Warmups under another NVRTC than the build's, without one, and such as need none.
+// Warmups with another NVRTC than the build's, without one, and those that need none.
 #include <cstdlib>
 
 #include <filesystem>
@@ -111,7 +111,7 @@ std::vector<std::string> forks(const Sandbox& sandbox) {
 
 }  // namespace
 
-TEST_CASE("What one NVRTC made is found by a warmup that has another, and the other is not opened") {
+TEST_CASE("Kernels of one NVRTC are found by a warmup with another, which is not opened") {
   if (!has_other_nvrtc() || !own_is_accepted()) CUBINET_SKIP(no_other_nvrtc);
   Sandbox sandbox;
   const auto first = warm(sandbox);
@@ -127,7 +127,7 @@ TEST_CASE("What one NVRTC made is found by a warmup that has another, and the ot
   CHECK((makers(sandbox) == Versions{own_compiler}));
 }
 
-TEST_CASE("What an unaccepted NVRTC made is used and said, and replaced by a warmup that has an accepted one") {
+TEST_CASE("Kernels of an unaccepted NVRTC are used with a note, and replaced by a warmup with an accepted one") {
   if (!has_other_nvrtc() || !own_is_accepted()) CUBINET_SKIP(no_other_nvrtc);
   Sandbox sandbox;
   sandbox.environment["CUBINET_NVRTC_DIR"] = CUBINET_OTHER_NVRTC_DIR;
@@ -174,7 +174,7 @@ TEST_CASE("Without NVRTC the error says how many of the kernels are missing, and
   CHECK_FALSE(fs::exists(sandbox.path("home/.cache/cubinet")));
 }
 
-TEST_CASE("A second warmup is a look-up: it opens neither NVRTC nor the driver, and starts no process") {
+TEST_CASE("A second warmup only looks up: it opens neither NVRTC nor the driver, and starts no process") {
   if (!strace_works()) CUBINET_SKIP("strace cannot trace here");
   Sandbox sandbox;
   sandbox.tracer = {
@@ -188,7 +188,7 @@ TEST_CASE("A second warmup is a look-up: it opens neither NVRTC nor the driver, 
   CHECK(forks(sandbox).empty());
 }
 
-TEST_CASE("A root whose entries an earlier build keyed by its NVRTC misses once, says why, and stays whole") {
+TEST_CASE("A root with keys of an earlier build misses once, says why, and keeps its entries") {
   const Sandbox sandbox;
   CHECK(warm(sandbox).at("compiled") == 3);
   const auto list = object_of(sandbox.run({"cache", "ls", "--json"}));
@@ -218,7 +218,7 @@ TEST_CASE("A root whose entries an earlier build keyed by its NVRTC misses once,
   CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
 }
 
-TEST_CASE("An NVRTC that is cut short is named, and the next one compiles") {
+TEST_CASE("A truncated NVRTC is named, and the next one compiles") {
   if (!has_other_nvrtc()) CUBINET_SKIP(no_other_nvrtc);
   Sandbox sandbox;
   fs::create_directory(sandbox.path("short"));
@@ -228,7 +228,7 @@ TEST_CASE("An NVRTC that is cut short is named, and the next one compiles") {
   sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("short");
   const Outcome outcome = sandbox.run(warmup());
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.err.find("not to be used (" + library + ": cut short") != std::string::npos);
+  CHECK(outcome.err.find("not usable (" + library + ": cut short") != std::string::npos);
   CHECK(object_of(outcome).at("compiled") == 3);
 }
 

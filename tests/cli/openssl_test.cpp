@@ -1,4 +1,4 @@
-// The command on machines whose OpenSSL is configured for others.
+// The command on machines with an OpenSSL configuration for other programs.
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 using namespace cubinet::cli;
 
-TEST_CASE("Compiling, signing and checking work whatever the machine's OpenSSL configuration says") {
+TEST_CASE("Compiling, signing and verifying do not depend on the machine's OpenSSL configuration") {
   Sandbox sandbox;
   const std::string signing = sandbox.file("private.pem",
                                            "-----BEGIN PRIVATE KEY-----\n"

@@ -1,5 +1,5 @@
-// An NVRTC that says it is of another version. All else it leaves to the build's own, with which it is linked: who
-// looks a function up in a library finds those of the libraries that it needs, too.
+// An NVRTC that reports another version. It is linked with the build's own NVRTC, so that a look-up in this library
+// finds all other functions there.
 extern "C" {
 
 int nvrtcVersion(int* major, int* minor);

@@ -60,7 +60,7 @@ TEST_CASE("plan names each kernel once, with the fields that others read, and wr
   CHECK(contents(sandbox.folder()).empty());
 }
 
-TEST_CASE("A plan has one generic kernel for each type and layout, unless it is to have none or nothing else") {
+TEST_CASE("A plan has one generic kernel for each type and layout, or none, or nothing else") {
   const Sandbox sandbox;
   const auto generic_families = [&](const Arguments& more) {
     Arguments arguments{"plan", "--json", "--dtype", "bf16,fp8", "--m-max", "64"};
@@ -105,7 +105,7 @@ TEST_CASE("A repeated shape and a repeated layout change nothing") {
   CHECK(once.out == twice.out);
 }
 
-TEST_CASE("plan prints a table for people, whose keys are those of the object") {
+TEST_CASE("The table of plan has the same keys as its JSON") {
   const Sandbox sandbox;
   const Arguments arguments{"plan", "--shape", "4096,7168,32", "--m-max", "64"};
   const Outcome text = sandbox.run(arguments);
@@ -134,7 +134,7 @@ TEST_CASE("A model whose weights are FP8 in blocks of 128 x 128 is planned with 
   CHECK(object_of(same).at("kernels") == object_of(asked).at("kernels"));
 }
 
-TEST_CASE("Models that were reported to be planned wrong are planned as engines launch them") {
+TEST_CASE("Models that were reported as planned wrong are planned as engines launch them") {
   const Sandbox sandbox;
   for (const cubinet::test::ReportedModel& model : cubinet::test::reported_models()) {
     INFO(model.name);
@@ -157,7 +157,7 @@ TEST_CASE("Models that were reported to be planned wrong are planned as engines 
   }
 }
 
-TEST_CASE("plan says how each number was derived, above the table and in JSON") {
+TEST_CASE("plan prints how each number was derived, above the table and in JSON") {
   const Sandbox sandbox;
   const Arguments arguments{"plan", "--model", example_model("deepseek-v3"), "--ep", "8"};
   const Outcome text = sandbox.run(arguments);
@@ -240,7 +240,7 @@ TEST_CASE("A shape is planned in BF16 unless --dtype says otherwise") {
         std::set<std::string>{"fp8_grouped_masked", "fp8_quantization"});
 }
 
-TEST_CASE("A plan with FP8 has the quantiser once, without N, K and configuration") {
+TEST_CASE("A plan with FP8 has fp8_quantization once, without N, K and configuration") {
   const Sandbox sandbox;
   const Arguments arguments{"plan",    "--shape", "576,7168,32", "--shape", "1024,2048,16", "--dtype", "bf16,fp8",
                             "--m-min", "2",       "--m-max",     "64"};

@@ -1,4 +1,4 @@
-// How a warmup tells what it does, with the real NVRTC: lines, and the file for other programs.
+// The progress of a warmup, with the real NVRTC: lines, and the file for other programs.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ TEST_CASE("Progress goes to standard error as few plain lines, whatever the numb
   CHECK(sandbox.run(with(several, {"--shape", "768,128,2", "--quiet"})).err.empty());
 }
 
-TEST_CASE("A look-up that finds all of a plan speaks of no compiling") {
+TEST_CASE("A warmup that finds all kernels prints nothing about compiling") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(with(small, {"--quiet"})).exit_code == 0);
   const Outcome again = sandbox.run(with(small, {"--progress-file", "p"}));
@@ -72,12 +72,12 @@ TEST_CASE("A look-up that finds all of a plan speaks of no compiling") {
   CHECK(progress_of(sandbox, "p").at("state") == "done");
 }
 
-TEST_CASE("Notes of trouble are printed with --quiet, too, as --help says") {
+TEST_CASE("Notes about failures are printed with --quiet, too, as --help says") {
   const Sandbox sandbox;
   const Outcome outcome = sandbox.run(with(small, {"--quiet", "--progress-file", "absent/p"}));
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.err.find("note: progress cannot be told: ") != std::string::npos);
-  CHECK(sandbox.run({"warmup", "--help"}).out.find("No progress, and no notes but those of trouble") !=
+  CHECK(outcome.err.find("note: the progress file could not be written: ") != std::string::npos);
+  CHECK(sandbox.run({"warmup", "--help"}).out.find("No progress, and no notes but those about failures") !=
         std::string::npos);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("The progress file ends as done with every count, alone in its folder,
   }
 }
 
-TEST_CASE("A stopped warmup has a heartbeat that grows old, and one that goes on beats again") {
+TEST_CASE("A stopped warmup has an old heartbeat, and a continued one a new heartbeat") {
   const Sandbox sandbox;
   const pid_t process =
       sandbox.start({"warmup", "--model", example_model("deepseek-v3"), "--jobs", "1", "--progress-file", "p"});
@@ -140,7 +140,7 @@ TEST_CASE("A progress file that cannot be written costs one note, and the warmup
     const Outcome outcome = sandbox.run(with(small, {"--progress-file", name}));
     INFO(outcome.err);
     CHECK(outcome.exit_code == 0);
-    const std::size_t note = outcome.err.find("note: progress cannot be told: ");
+    const std::size_t note = outcome.err.find("note: the progress file could not be written: ");
     CHECK(note != std::string::npos);
     CHECK(outcome.err.find("note: ", note + 1) == std::string::npos);
     CHECK(outcome.err.find(name, note) != std::string::npos);
@@ -160,7 +160,7 @@ TEST_CASE("A warmup that cannot begin leaves a progress file that says failed an
   CHECK(progress.at("message").get<std::string>().find(file) != std::string::npos);
 }
 
-TEST_CASE("A warmup that is refused leaves a progress file that says failed and why, not what the last run left") {
+TEST_CASE("A refused warmup writes failed and the reason over the previous run's progress file") {
   const Sandbox sandbox;
   const std::string model = sandbox.file("model.json", "{}");
   const std::vector<std::pair<Arguments, std::string>> refused = {
@@ -185,7 +185,7 @@ TEST_CASE("A warmup that is refused leaves a progress file that says failed and 
   }
 }
 
-TEST_CASE("A command line that gives no progress file, or none of a warmup, is refused and writes none") {
+TEST_CASE("A refused command line without a progress file, or not of a warmup, writes none") {
   const Sandbox sandbox;
   for (const Arguments& arguments : {Arguments{"plan", "--progress-file", "p"}, with(small, {"--progress-file"}),
                                      Arguments{"--progress-file", "p"}}) {
@@ -194,7 +194,7 @@ TEST_CASE("A command line that gives no progress file, or none of a warmup, is r
   }
 }
 
-TEST_CASE("A progress file in the cabinet is refused, and the cabinet stays as it is") {
+TEST_CASE("A progress file inside the cabinet is refused, and the cabinet is unchanged") {
   const Sandbox sandbox;
   REQUIRE(sandbox.run(with(small, {"--cache", "cabinet"})).exit_code == 0);
   fs::create_directory_symlink(sandbox.path("cabinet"), sandbox.path("link"));
@@ -216,7 +216,7 @@ TEST_CASE("A progress file in the cabinet is refused, and the cabinet stays as i
   CHECK(sandbox.run(with(small, {"--cache", "cabinet", "--progress-file", "cabinet.p"})).exit_code == 0);
 }
 
-TEST_CASE("A file that holds anything but the progress of a run is refused as a progress file, and stays as it is") {
+TEST_CASE("A file with other content is refused as a progress file, and is unchanged") {
   const Sandbox sandbox;
   const std::vector<std::string> texts = {"precious", R"({"pid": 12, "state": "mine"})", R"({"pid":12})",
                                           std::string(1 << 20, ' ')};
@@ -238,7 +238,7 @@ TEST_CASE("A file that holds anything but the progress of a run is refused as a 
   }
 }
 
-TEST_CASE("The model is refused as a progress file under each of its names, there or not, and stays as it is") {
+TEST_CASE("The model is refused as a progress file under any name, and is unchanged") {
   const Sandbox sandbox;
   const std::string text = cubinet::test::contents(example_model("deepseek-v3"));
   const std::string model = sandbox.file("config.json", text);
@@ -262,7 +262,7 @@ TEST_CASE("The model is refused as a progress file under each of its names, ther
   }
 }
 
-TEST_CASE("A progress file that another living run keeps is left to it with one note, and the warmup goes on") {
+TEST_CASE("A progress file that another living run updates is left to it with one note, and the warmup continues") {
   const Sandbox sandbox;
   const std::string identity = R"(,"run":"4567","host":"node-2","pid_namespace":"x")";
   const auto keep = [&](std::int64_t process) {
@@ -282,7 +282,8 @@ TEST_CASE("A progress file that another living run keeps is left to it with one 
       const Outcome outcome = sandbox.run(with(small, with({"--progress-file", "p", "--quiet"}, more)));
       INFO(outcome.err);
       CHECK(outcome.exit_code == (more.empty() ? 0 : 2));
-      const std::string kept = "note: progress cannot be told: p is kept by process " + std::to_string(process);
+      const std::string kept =
+          "note: the progress file could not be written: p is updated by process " + std::to_string(process);
       const std::size_t note = outcome.err.find(kept + " on node-2");
       CHECK(note != std::string::npos);
       CHECK(outcome.err.find("note: ", note + 1) == std::string::npos);
@@ -291,7 +292,7 @@ TEST_CASE("A progress file that another living run keeps is left to it with one 
   }
 }
 
-TEST_CASE("Two runs that are both process 1, in containers on one volume: one keeps the file, whole, to its end") {
+TEST_CASE("Of two runs that are both process 1, in containers on one volume, one updates the file until it ends") {
   Sandbox first;
   Sandbox second;
   for (Sandbox* sandbox : {&first, &second})
@@ -305,7 +306,7 @@ TEST_CASE("Two runs that are both process 1, in containers on one volume: one ke
   CHECK(kept.at("pid") == 1);
   const Outcome other = second.run(with(small, {"--progress-file", file, "--quiet"}));
   CHECK(other.exit_code == 0);
-  CHECK(other.err.find("is kept by process 1") != std::string::npos);
+  CHECK(other.err.find("is updated by process 1") != std::string::npos);
   CHECK(progress_of(first, "p").at("run") == kept.at("run"));
   CHECK(progress_of(first, "p").at("state") == "compiling");
   REQUIRE(kill(process, SIGTERM) == 0);
@@ -329,7 +330,7 @@ TEST_CASE("A progress file whose run has ended, is gone or hangs is taken over")
   }
 }
 
-TEST_CASE("A warmup that gets no thread, no descriptor or no memory does not leave the state of an earlier run") {
+TEST_CASE("A warmup without threads, descriptors or memory does not leave the state of an earlier run") {
   Sandbox sandbox;
   sandbox.unprivileged = true;  // root has as many threads as it likes
   const auto ends = [&](const std::string& limit, bool can_write) {

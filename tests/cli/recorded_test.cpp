@@ -1,5 +1,5 @@
-// What engines asked for, from an engine's start to a warmup that makes it again. The engine has a fake GPU and
-// compiler.
+// Recorded problems, from an engine's start to a warmup that compiles their kernels again. The engine has a fake GPU
+// and compiler.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -41,7 +41,7 @@ const Arguments warmup_recorded{"warmup", "--recorded", "--no-generic", "--json"
 
 }  // namespace
 
-TEST_CASE("What engines on a cabinet asked for is listed, and one command makes all of it again") {
+TEST_CASE("The problems that engines asked for are listed, and one command compiles their kernels again") {
   const Sandbox sandbox;
   const std::string root = home_root(sandbox);
   start_engine(root, {{kMasked, {1, 8}}, {kOther, {1, 4}}});
@@ -83,7 +83,7 @@ TEST_CASE("What engines on a cabinet asked for is listed, and one command makes 
   CHECK(shipped.at("entries") == 2);
 }
 
-TEST_CASE("What engines asked for on another cabinet is planned from its folder and from its exported list") {
+TEST_CASE("Recorded problems of another cabinet are planned from its folder and from its exported list") {
   const Sandbox sandbox;
   const std::string served = sandbox.path("served");
   start_engine(served, {{kMasked, {1, 8}}});
@@ -101,7 +101,7 @@ TEST_CASE("What engines asked for on another cabinet is planned from its folder 
   CHECK(keys_in(sandbox.path("new")) == keys);
 }
 
-TEST_CASE("The listing is a table for people, and says where nothing is recorded") {
+TEST_CASE("The listing is a table, and says if nothing is recorded") {
   const Sandbox sandbox;
   const std::string root = home_root(sandbox);
   fill_synthetic(sandbox, 1);
@@ -115,7 +115,7 @@ TEST_CASE("The listing is a table for people, and says where nothing is recorded
   CHECK(one.out.find("1 problem recorded in " + root + "\n") != std::string::npos);
 }
 
-TEST_CASE("A plan of what was recorded is refused, with the reason, where nothing was or the place is wrong") {
+TEST_CASE("A plan of recorded problems is refused, with the reason, if there are none or the place is wrong") {
   const Sandbox sandbox;
   const auto refused = [&](const Arguments& arguments, const std::string& words) {
     const Outcome outcome = sandbox.run(arguments);
@@ -142,7 +142,7 @@ TEST_CASE("A plan of what was recorded is refused, with the reason, where nothin
   }
 }
 
-TEST_CASE("Records of problems that nobody asks for any more are forgotten on request") {
+TEST_CASE("Records of problems that no engine asks for any more are removed on request") {
   const Sandbox sandbox;
   const std::string root = home_root(sandbox);
   start_engine(root, {{kMasked, {1, 8}}, {kOther, {1, 4}}});
@@ -158,7 +158,7 @@ TEST_CASE("Records of problems that nobody asks for any more are forgotten on re
   CHECK(sandbox.run({"cache", "problems", "--unasked-for", "soon"}).exit_code == 2);
 }
 
-TEST_CASE("A damaged record is named by the listing, the warmup and verify, and mended by a repair") {
+TEST_CASE("A damaged record is named by the listing, the warmup and verify, and repaired by --repair") {
   const Sandbox sandbox;
   const std::string root = home_root(sandbox);
   start_engine(root, {{kMasked, {1, 8}}});
@@ -177,7 +177,7 @@ TEST_CASE("A damaged record is named by the listing, the warmup and verify, and 
   CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
 }
 
-TEST_CASE("A progress file and a bundle do not take the place of the list that is read") {
+TEST_CASE("A progress file or a bundle must not replace the list that is read") {
   const Sandbox sandbox;
   const std::string file = sandbox.file("problems.json", R"({"version":1,"problems":[]})");
   CHECK(sandbox.run({"warmup", "--recorded", "--from", file, "--progress-file", file}).exit_code == 2);

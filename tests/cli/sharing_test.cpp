@@ -120,7 +120,7 @@ TEST_CASE("stats say what the cabinet is complete for, until something of it is 
   CHECK(sandbox.run({"cache", "stats"}).out.find("complete") == std::string::npos);
 }
 
-TEST_CASE("stats and the report tell what each of several records is complete for") {
+TEST_CASE("stats and the report print what each of several coverage records is complete for") {
   const Sandbox sandbox;
   for (const Arguments& more : std::vector<Arguments>{{"--generic-only", "--dtype", "bf16"},
                                                       {"--shape", "128,256,1", "--no-generic", "--num-sms", "78"}}) {
@@ -143,7 +143,7 @@ TEST_CASE("stats and the report tell what each of several records is complete fo
   CHECK(page.find("<td>sm_90a with 78 SMs</td>") != std::string::npos);
 }
 
-TEST_CASE("A warmup that waits for another process says for which, and finds or makes the kernel afterwards") {
+TEST_CASE("A warmup that waits for another process names it, and finds or compiles the kernel afterwards") {
   const Sandbox sandbox;
   const std::string cache = sandbox.path("cabinet");
   const auto cabinet = cache::Cabinet::open(cache, true);

@@ -69,7 +69,7 @@ void wait_for_first_kernel(const Sandbox& sandbox) {
 
 }  // namespace
 
-TEST_CASE("A warmup that is told to end finishes what is in work, reports the rest, and is completed by a second run") {
+TEST_CASE("An interrupted warmup finishes running compilations, reports the rest, and a second run completes it") {
   const Sandbox sandbox;
   const pid_t process = sandbox.start(several);
   wait_for_first_kernel(sandbox);
@@ -95,7 +95,7 @@ TEST_CASE("A warmup that is told to end finishes what is in work, reports the re
   CHECK(second.at("remaining") == 0);
 }
 
-TEST_CASE("Of an interrupted warmup that was to execute, only what is there counts as compiled") {
+TEST_CASE("In an interrupted warmup with --execute only stored kernels count as compiled") {
   const Sandbox sandbox;
   Arguments executing = several;
   executing.push_back("--execute");
@@ -111,7 +111,7 @@ TEST_CASE("Of an interrupted warmup that was to execute, only what is there coun
   CHECK(report.at("remaining") == 4 - compiled);
 }
 
-TEST_CASE("A signal at any moment, also while NVRTC is being loaded, ends in a report of what remains") {
+TEST_CASE("A signal at any moment, also while NVRTC is being loaded, leads to a report of what remains") {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     for (const auto delay : {0ms, 50ms, 200ms, 400ms}) {
       const Sandbox sandbox;
@@ -144,7 +144,7 @@ TEST_CASE("Ctrl-C in a terminal, which comes to all its processes, lets the kern
   CHECK(report.at("compiled").get<int>() + report.at("remaining").get<int>() == 4);
 }
 
-TEST_CASE("A worker that is killed in the middle is one kernel that failed, and the others are compiled") {
+TEST_CASE("A worker that is killed during a compilation fails one kernel, and the others are compiled") {
   const Sandbox sandbox;
   const pid_t process = sandbox.start(several);
   wait_for_first_kernel(sandbox);
@@ -227,8 +227,7 @@ TEST_CASE("One signal ends doctor at once, also while it compiles its probe") {
   CHECK(sandbox.finish(process).signal == SIGINT);
 }
 
-TEST_CASE(
-    "A file that grows beyond the limit of the process is a kernel that cannot be stored, and ends the work at once") {
+TEST_CASE("A file beyond the process's size limit is a kernel that cannot be stored, and stops the warmup") {
   const Sandbox sandbox;
   const SoftLimit limit(RLIMIT_FSIZE, 8192);
   const Outcome outcome = sandbox.run(several);
@@ -248,7 +247,7 @@ TEST_CASE(
   CHECK(progress.at("message").get<std::string>().find("too large") != std::string::npos);
 }
 
-TEST_CASE("Where no kernel can be stored nothing is compiled in vain to be executed either") {
+TEST_CASE("If no kernel can be stored, nothing is compiled to be executed") {
   const Sandbox sandbox;
   const SoftLimit limit(RLIMIT_FSIZE, 8192);
   Arguments executing = several;

@@ -106,7 +106,7 @@ TEST_CASE("Progress that cannot be printed is dropped, and every kernel is compi
   }
 }
 
-TEST_CASE("A reader of progress that goes away does not end the warmup") {
+TEST_CASE("A closed reader of progress does not end the warmup") {
   const Sandbox sandbox;
   CHECK(redirected(sandbox, "2>&1 >/dev/null | true") == 0);
   CHECK(stored(sandbox) == 2);
@@ -125,7 +125,7 @@ TEST_CASE("Output that cannot be written is exit code 1, with the kernels stored
   }
 }
 
-TEST_CASE("Where the report cannot be written the progress file says failed, as the exit code does") {
+TEST_CASE("If the report cannot be written, the progress file says failed, as the exit code does") {
   const Sandbox sandbox;
   for (int i = 0; i < 2; ++i) {  // compiled, and looked up
     CHECK(redirected(sandbox, "--progress-file " + sandbox.path("p") + " >/dev/full 2>/dev/null") == 1);
@@ -134,7 +134,7 @@ TEST_CASE("Where the report cannot be written the progress file says failed, as 
   }
 }
 
-TEST_CASE("On a terminal the bar names its times, fits the width and leaves nothing behind") {
+TEST_CASE("On a terminal the bar shows its times, fits the width and is erased at the end") {
   for (const int columns : {0, 10, 24, 40, 200}) {
     Sandbox sandbox;
     Terminal terminal(static_cast<unsigned short>(columns));
@@ -155,7 +155,7 @@ TEST_CASE("On a terminal the bar names its times, fits the width and leaves noth
   }
 }
 
-TEST_CASE("On a terminal that only goes forward there are lines, and no bar") {
+TEST_CASE("On a dumb terminal there are lines and no bar") {
   Sandbox sandbox;
   Terminal terminal(80);
   sandbox.error_device = terminal.name();

@@ -1,4 +1,4 @@
-// Cabinets whose entries are no kernels, for commands that do not run any.
+// Cabinets with entries that are not kernels, for commands that do not run any.
 #pragma once
 
 #include <string>

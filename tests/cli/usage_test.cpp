@@ -1,4 +1,4 @@
-// Bad input: one line that names the thing, the right exit code, nothing written.
+// Wrong input: one line that names it, the right exit code, nothing written.
 #include <algorithm>
 #include <filesystem>
 
@@ -75,7 +75,7 @@ TEST_CASE("A wrong value is refused by the name of its flag, and nothing is writ
   for (const BadInput& input : inputs) check_refused(sandbox, input);
 }
 
-TEST_CASE("A count of nothing, below nothing or beyond its most is refused with the numbers that it takes") {
+TEST_CASE("A count of 0, below 0 or above its maximum is refused with the allowed range") {
   const Sandbox sandbox;
   const std::string mixtral = example_model("mixtral-8x7b");
   for (const char* flag : {"--ep", "--tp", "--m-min", "--m-max", "--num-sms"}) {
@@ -86,7 +86,7 @@ TEST_CASE("A count of nothing, below nothing or beyond its most is refused with 
   }
 }
 
-TEST_CASE("A shape that is none, or that the kernels do not take, is refused") {
+TEST_CASE("A malformed shape, or one that no kernel takes, is refused") {
   const Sandbox sandbox;
   for (const char* shape : {"4096, 7168, 32", "4096 7168 32", "garbage", "4096,7168", "4096,7168,32,1", "", ",,",
                             "-4096,7168,32", "0,7168,32", "4096,7168,99999999999999999999", "4096,7168,32 "}) {
@@ -150,7 +150,7 @@ TEST_CASE("FP8 weights in blocks that the kernels do not take are planned in BF1
   CHECK(plan("").err.find("stored as FP8 with a scale per tensor") != std::string::npos);
 }
 
-TEST_CASE("A model whose quantization_config is no object is refused, whatever type is asked for") {
+TEST_CASE("A model whose quantization_config is not an object is refused for any type") {
   const Sandbox sandbox;
   const std::string file =
       sandbox.file("model.json", R"({"num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128,
@@ -188,7 +188,7 @@ TEST_CASE("A model that cannot be used is refused by name") {
   check_refused(sandbox, {{"--model", sandbox.file("new\nline.json", "[]")}, "new line.json"});
 }
 
-TEST_CASE("A path or a value that is long beyond reason is shortened in the error that names it") {
+TEST_CASE("A very long path or value is shortened in the error that names it") {
   const Sandbox sandbox;
   const std::string longest(5000, 'a');
   check_refused(sandbox, {{"--model", longest}, "aaa...("});
@@ -224,7 +224,7 @@ TEST_CASE("A wrong number of jobs or an empty cache folder is refused") {
   CHECK(contents(sandbox.folder()).empty());
 }
 
-TEST_CASE("A command that there is not, or none, is refused by name") {
+TEST_CASE("An unknown command is refused by name, and so is no command") {
   const Sandbox sandbox;
   const Outcome unknown = sandbox.run({"bake"});
   CHECK(unknown.exit_code == 2);
@@ -260,7 +260,7 @@ TEST_CASE("Every command has help with an example and the exit codes") {
   CHECK(sandbox.run({"--version"}).out.find("cubinet ") == 0);
 }
 
-TEST_CASE("A wrong value is refused before a cabinet is opened that is not there") {
+TEST_CASE("A wrong value is refused before the cabinet is opened") {
   const Sandbox sandbox;
   const std::string file = sandbox.path("file");
   for (const Arguments& arguments : std::vector<Arguments>{{"gc", "--max-size", "zz"},
@@ -281,7 +281,7 @@ TEST_CASE("A wrong value is refused before a cabinet is opened that is not there
   CHECK(contents(sandbox.folder()).empty());
 }
 
-TEST_CASE("An empty value of an option is the option's, and the word behind it stays a word") {
+TEST_CASE("An empty value belongs to its option, and the next word remains a word") {
   const Sandbox sandbox;
   for (const Arguments& arguments :
        std::vector<Arguments>{{"cache", "ls", "--family=", "--cache", "g"},

@@ -1,4 +1,4 @@
-// With the real NVRTC, on a shape that compiles fast.
+// Warmups with the real NVRTC, of a shape that compiles fast.
 #include <unistd.h>
 
 #include <chrono>
@@ -52,7 +52,7 @@ void set_writable(const std::string& cabinet, bool writable) {
 
 }  // namespace
 
-TEST_CASE("warmup says how each number was derived, and what is not understood, as plan does") {
+TEST_CASE("warmup prints how each number was derived, and the notes, as plan does") {
   const Sandbox sandbox;
   const std::string model = sandbox.file("m.json", R"({"model_type": "a_new_moe", "num_experts": 4, "hidden_size": 128,
                                                        "moe_intermediate_size": 128, "mlp_hidden_act": "relu2"})");
@@ -109,7 +109,7 @@ TEST_CASE("A second warmup compiles nothing, and the kernels are those of the pl
   CHECK(object_of(sandbox.run(small)).at("hits") == 1);
 }
 
-TEST_CASE("An FP8 warmup stores the kernels of the plan and the quantiser, and a second one compiles nothing") {
+TEST_CASE("An FP8 warmup stores the kernels of the plan and fp8_quantization, and a second one compiles nothing") {
   const Sandbox sandbox;
   const Arguments request{"--shape", "128,128,2", "--layout", "masked",      "--m-max",
                           "8",       "--dtype",   "fp8",      "--no-generic"};
@@ -157,7 +157,7 @@ TEST_CASE("The configuration in a plan has every constant of the kernel's record
   }
 }
 
-TEST_CASE("The cache folder is the flag's, else the first that the environment names") {
+TEST_CASE("The cache folder is that of --cache, else the first one that the environment names") {
   Sandbox sandbox;
   const auto chosen = [&](const Arguments& more) {
     return object_of(sandbox.run(with(small, more))).at("cache").get<std::string>();
@@ -169,7 +169,7 @@ TEST_CASE("The cache folder is the flag's, else the first that the environment n
   CHECK(chosen({"--cache", sandbox.path("flag")}) == sandbox.path("flag"));
 }
 
-TEST_CASE("A cache folder that cannot be made or written is refused before anything is compiled") {
+TEST_CASE("A cache folder that cannot be created or written is refused before anything is compiled") {
   Sandbox sandbox;
   const std::string file = sandbox.file("file", "not a folder");
   fs::create_directory(sandbox.path("foreign"));
@@ -188,7 +188,8 @@ TEST_CASE("A cache folder that cannot be made or written is refused before anyth
   }
 }
 
-TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one that lacks a kernel") {
+TEST_CASE(
+    "A cabinet that cannot be written is enough for a complete plan, and an error for one with a missing kernel") {
   Sandbox sandbox;
   sandbox.unprivileged = true;
   const Arguments here{"--cache", sandbox.path("cabinet")};
@@ -213,7 +214,7 @@ TEST_CASE("A cabinet that cannot be written serves a full plan and refuses one t
   set_writable(sandbox.path("cabinet"), true);
 }
 
-TEST_CASE("A warmup waits once for an index that another process holds, tells its time and why it recorded nothing") {
+TEST_CASE("A warmup waits once for an index that another process holds, and says why it recorded nothing") {
   const Sandbox sandbox;
   const Arguments arguments = with(small, {"--cache", sandbox.path("cabinet")});
   REQUIRE(sandbox.run(arguments).exit_code == 0);
@@ -226,7 +227,7 @@ TEST_CASE("A warmup waits once for an index that another process holds, tells it
     CHECK(seconds < 2 * patience);
     CHECK(report.at("seconds") >= patience);
     CHECK(report.at("seconds") <= seconds);
-    check_unrecorded(sandbox, arguments, "is busy", "unknown", "complete; whether that is recorded cannot be read: ");
+    check_unrecorded(sandbox, arguments, "is busy", "unknown", "complete, but the record of it cannot be read: ");
   }
   CHECK(object_of(sandbox.run(arguments)).at("coverage") == "found");
 }
@@ -244,7 +245,7 @@ TEST_CASE("A read-only cabinet that holds all kernels and no record of it is com
   set_writable(cabinet, true);
 }
 
-TEST_CASE("An index that cannot be written or replaced leaves a cabinet complete, but not recorded") {
+TEST_CASE("With an index that cannot be written or replaced a warmup is complete, but not recorded") {
   Sandbox sandbox;
   sandbox.unprivileged = true;
   const std::string cabinet = sandbox.path("cabinet");
@@ -256,8 +257,8 @@ TEST_CASE("An index that cannot be written or replaced leaves a cabinet complete
   set_writable(cabinet + "/quarantine", true);
 }
 
-TEST_CASE("A warmup as root of another user's folder leaves nothing in it that is not that user's") {
-  if (geteuid() != 0) CUBINET_SKIP("needs to be root, to work in another user's folder");
+TEST_CASE("A warmup as root leaves only files of the folder's owner in another user's folder") {
+  if (geteuid() != 0) CUBINET_SKIP("must be root to work in another user's folder");
   Sandbox sandbox;
   fs::create_directory(sandbox.path("cabinet"));
   constexpr uid_t nobody = 65534;
@@ -274,7 +275,7 @@ TEST_CASE("A warmup as root of another user's folder leaves nothing in it that i
   CHECK(object_of(sandbox.run(arguments)).at("stored") == 1);
 }
 
-TEST_CASE("Damaged entries that a warmup finds are counted once, with the folder where they were put") {
+TEST_CASE("Damaged entries that a warmup finds are counted once, and the quarantine folder is named") {
   const Sandbox sandbox;
   const Arguments two = with(small, {"--shape", "256,128,2"});
   CHECK(object_of(sandbox.run(two)).at("damaged") == 0);
@@ -286,13 +287,13 @@ TEST_CASE("Damaged entries that a warmup finds are counted once, with the folder
   CHECK(mended.exit_code == 0);
   CHECK(object_of(mended).at("damaged") == 2);
   CHECK(object_of(mended).at("stored") == 2);
-  CHECK(mended.err.find("2 damaged entries were set aside (" + cabinet + "/quarantine)") != std::string::npos);
+  CHECK(mended.err.find("2 damaged entries were moved to " + cabinet + "/quarantine;") != std::string::npos);
   const Outcome again = sandbox.run(two);
   CHECK(object_of(again).at("damaged") == 0);
   CHECK(again.err.find("damaged") == std::string::npos);
 }
 
-TEST_CASE("An object that cannot be read is told with the reason where the cabinet takes no other in its place") {
+TEST_CASE("An unreadable object is reported with the reason if it cannot be replaced") {
   Sandbox sandbox;
   sandbox.unprivileged = true;
   const std::string cabinet = sandbox.path("cabinet");
@@ -313,7 +314,7 @@ TEST_CASE("An object that cannot be read is told with the reason where the cabin
   set_writable(cabinet, true);
 }
 
-TEST_CASE("A cabinet that is removed while a warmup runs ends it early, and is not made again") {
+TEST_CASE("A cabinet that is removed during a warmup ends it early, and is not created again") {
   const Sandbox sandbox;
   const std::string cabinet = sandbox.path("cabinet");
   const pid_t process = sandbox.start({"warmup", "--model", example_model("deepseek-v3"), "--jobs", "1",
@@ -330,7 +331,7 @@ TEST_CASE("A cabinet that is removed while a warmup runs ends it early, and is n
   CHECK_FALSE(fs::exists(cabinet));
 }
 
-TEST_CASE("A cabinet at a link to nothing is refused as that") {
+TEST_CASE("A cabinet at a dangling link is refused") {
   const Sandbox sandbox;
   fs::create_symlink(sandbox.path("absent"), sandbox.path("link"));
   const Outcome outcome = sandbox.run(with(small, {"--cache", sandbox.path("link")}));
@@ -338,7 +339,7 @@ TEST_CASE("A cabinet at a link to nothing is refused as that") {
   CHECK(outcome.err.find(sandbox.path("link") + " is a link to " + sandbox.path("absent")) != std::string::npos);
 }
 
-TEST_CASE("A folder that CUBINET_NVRTC_DIR names in vain is told in one note, and not with --quiet") {
+TEST_CASE("One note names a folder of CUBINET_NVRTC_DIR without an NVRTC, and none with --quiet") {
   Sandbox sandbox;
   sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("absent");
   const Outcome outcome = sandbox.run(small);

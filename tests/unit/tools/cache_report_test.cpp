@@ -44,14 +44,14 @@ TEST_CASE("Text cannot become markup") {
   CHECK(tools::html_text("<b a='1' c=\"2\">&\n\x1b") == "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;  ");
 }
 
-TEST_CASE("A bar is as long as its value is beside the largest, and a negative one has no length") {
+TEST_CASE("The length of a bar is its value relative to the largest one, and 0 if it is negative") {
   const std::string bars = tools::html_bars("title", {{"a", 10, "10"}, {"b", 5, "5"}, {"c", 0, "0"}, {"d", -1, "-1"}});
   CHECK(count(bars, "<rect width=\"1000.0\"") == 1);
   CHECK(count(bars, "<rect width=\"500.0\"") == 1);
   CHECK(count(bars, "<rect width=\"0.0\"") == 2);
 }
 
-TEST_CASE("A page of hostile facts holds none of their markup, and no script") {
+TEST_CASE("A page of facts with markup in them contains no script and none of that markup") {
   const std::string hostile = "</td><script>alert(1)</script><img src=x onerror='y'>";
   cache::Survey survey = survey_of(1);
   auto& facts = survey.entries.front().facts;
@@ -94,7 +94,7 @@ TEST_CASE("Every element of a page that is opened is closed") {
   }
 }
 
-TEST_CASE("Where the index could not be read the page claims nothing of use") {
+TEST_CASE("If the index could not be read, the page states nothing about use") {
   cache::Survey survey = survey_of(2);
   survey.index_problem = "the index is busy";
   const std::string page = page_of(survey);
@@ -103,7 +103,7 @@ TEST_CASE("Where the index could not be read the page claims nothing of use") {
   CHECK_FALSE(holds(page, "Last used on"));
 }
 
-TEST_CASE("Kernels that take any N and K are a row of that name") {
+TEST_CASE("Generic kernels have a row named any") {
   cache::Survey survey = survey_of(1);
   survey.entries.front().facts.n = survey.entries.front().facts.k = 0;
   const std::string page = page_of(survey);

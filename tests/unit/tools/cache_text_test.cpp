@@ -29,14 +29,14 @@ std::string problems_text(const std::vector<Problem>& problems) {
 
 }  // namespace
 
-TEST_CASE("Problems are named by type, layout, N x K and groups, and what several share is said once") {
+TEST_CASE("Problems are named by type, layout, N x K and groups, and a shared type and layout is printed once") {
   CHECK(problems_text({{fp8, masked, 4096, 7168, 1}}) == "fp8 masked 4096 x 7168 in 1 group");
   CHECK(problems_text(
             {{bf16, contiguous, 1024, 2048, 32}, {bf16, contiguous, 2048, 512, 32}, {bf16, masked, 8, 64, 2}}) ==
         "bf16 contiguous 1024 x 2048 in 32 groups, 2048 x 512 in 32 groups, bf16 masked 8 x 64 in 2 groups");
 }
 
-TEST_CASE("Of many problems the first four are named, and how many more there are") {
+TEST_CASE("Of many problems the first four are named, and the number of the others") {
   std::vector<Problem> problems(4, {bf16, masked, 128, 128, 2});
   const std::string four = problems_text(problems);
   CHECK(four.find("more") == std::string::npos);
@@ -52,7 +52,7 @@ TEST_CASE("Problems without sizes are the generic kernels of their types and lay
   CHECK(problems_text({{fp8, masked}}) == "the generic kernels (fp8 masked)");
 }
 
-TEST_CASE("Each problem has its M where they differ in it") {
+TEST_CASE("Each problem is printed with its range of M if the ranges differ") {
   const Problem one{bf16, masked, 8, 64, 2};
   const Problem other{bf16, contiguous, 8, 64, 2};
   const std::vector<ProblemRange> alike{{one, {1, 8}}, {other, {1, 8}}};
@@ -63,7 +63,7 @@ TEST_CASE("Each problem has its M where they differ in it") {
         "bf16 masked 8 x 64 in 2 groups (M 1 to 8), bf16 contiguous 8 x 64 in 2 groups (M 1 to 512)");
 }
 
-TEST_CASE("The number of SMs is said where records differ in it alone") {
+TEST_CASE("The number of SMs is printed only if records differ in it") {
   const auto h100 = on("sm_90a", 132);
   const auto h20 = on("sm_90a", 78);
   CHECK(target_text(h100, {h100, h100}) == "sm_90a");
@@ -71,7 +71,7 @@ TEST_CASE("The number of SMs is said where records differ in it alone") {
   CHECK(target_text(h20, {h100, h20}) == "sm_90a with 78 SMs");
 }
 
-TEST_CASE("A count says its noun in the singular or the plural") {
+TEST_CASE("A count is followed by its noun in the singular or the plural") {
   CHECK(count_text(1, "kernel") == "1 kernel");
   CHECK(count_text(0, "kernel") == "0 kernels");
   CHECK(count_text(1, "entry") == "1 entry");

@@ -53,7 +53,7 @@ TEST_CASE("The command that is named is run, and its exit code is the command li
   CHECK(tool.line.names("work"));
 }
 
-TEST_CASE("Help is no mistake, and runs nothing") {
+TEST_CASE("Help has exit code 0 and runs no command") {
   Tool tool;
   const auto code = tool.line.parse({"work", "--help"});
   REQUIRE(code);
@@ -70,7 +70,7 @@ TEST_CASE("A refused command line names what is wrong, and runs nothing") {
     return answer;
   };
   CHECK(complaint({}) == "A subcommand is required; see cubinet --help");
-  CHECK(complaint({"play"}) == "'play' is no command; see cubinet --help");
+  CHECK(complaint({"play"}) == "'play' is not a command; see cubinet --help");
   CHECK(complaint({"work", "--slow"}) == "The following argument was not expected: --slow");
   CHECK(complaint({"work", "--number", "2"}) == "--number: '2' is not 1");
   CHECK(complaint({"work", "--file", ""}) == "--file: the name of the file is empty");

@@ -41,7 +41,7 @@ std::string order_of(std::vector<cache::Entry> entries, const char* order, bool 
 
 }  // namespace
 
-TEST_CASE("Each filter lets pass what it asks for and nothing else") {
+TEST_CASE("Each filter passes exactly the entries that it describes") {
   const cache::Entry entry = entry_of(1);
   CHECK(passes(entry, [](EntryFilter&) {}));
   CHECK(passes(entry, [](EntryFilter& filter) { filter.family = "bf16_grouped_masked"; }));
@@ -60,14 +60,14 @@ TEST_CASE("Each filter lets pass what it asks for and nothing else") {
   CHECK_FALSE(passes(entry, [](EntryFilter& filter) { filter.unused_for = 5 * hour + 1; }));
 }
 
-TEST_CASE("Filters add up") {
+TEST_CASE("An entry must pass all filters") {
   CHECK_FALSE(passes(entry_of(1), [](EntryFilter& filter) {
     filter.n = 4096;
     filter.k = 4096;
   }));
 }
 
-TEST_CASE("An entry that was never used was not used within any time, and is unused since it was made") {
+TEST_CASE("An entry that was never used counts as unused since its creation") {
   cache::Entry entry = entry_of(1);
   entry.last_used = 0;
   CHECK_FALSE(passes(entry, [](EntryFilter& filter) { filter.used_within = now; }));
@@ -75,7 +75,7 @@ TEST_CASE("An entry that was never used was not used within any time, and is unu
   CHECK_FALSE(passes(entry, [](EntryFilter& filter) { filter.unused_for = 10 * hour + 1; }));
 }
 
-TEST_CASE("A time in the future, or before 1970, is one of now, or of 1970") {
+TEST_CASE("A time in the future counts as now, and one before 1970 as 1970") {
   cache::Entry entry = entry_of(1);
   entry.last_used = now + 1000 * hour;
   CHECK(passes(entry, [](EntryFilter& filter) { filter.used_within = 0; }));
@@ -85,7 +85,7 @@ TEST_CASE("A time in the future, or before 1970, is one of now, or of 1970") {
   CHECK(passes(entry, [](EntryFilter& filter) { filter.unused_for = now; }));
 }
 
-TEST_CASE("Each order looks at its own field") {
+TEST_CASE("Each order compares its own field") {
   std::vector<cache::Entry> entries{entry_of(1), entry_of(2)};
   CHECK(order_of(entries, "key") == "12");
   CHECK(order_of({entries[1], entries[0]}, "key") == "12");
@@ -108,7 +108,7 @@ TEST_CASE("Each order looks at its own field") {
   }
 }
 
-TEST_CASE("What is equal in an order stays in that of people's reading, whichever way it is sorted") {
+TEST_CASE("Ties are sorted by family, N, K and configuration, also in descending order") {
   std::vector<cache::Entry> entries{entry_of(3), entry_of(1), entry_of(2)};
   entries[0].bytes = 2000;
   CHECK(order_of(entries, "size") == "123");
@@ -116,14 +116,14 @@ TEST_CASE("What is equal in an order stays in that of people's reading, whicheve
   CHECK(order_of(entries, "key", true) == "321");
 }
 
-TEST_CASE("Orders by use are told apart from the others") {
+TEST_CASE("Orders by use are recognized") {
   for (const char* name : {"used", "hits"}) CHECK(tools::is_by_use(tools::entry_order(name).value()));
   for (const char* name : {"key", "family", "n", "k", "size", "age", "compile"}) {
     CHECK_FALSE(tools::is_by_use(tools::entry_order(name).value()));
   }
 }
 
-TEST_CASE("A name of no order is refused with those that there are") {
+TEST_CASE("An unknown order is refused with the names of the known ones") {
   const auto order = tools::entry_order("date");
   REQUIRE_FALSE(order);
   CHECK(order.error().code == ErrorCode::invalid_argument);

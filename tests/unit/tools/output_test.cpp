@@ -7,7 +7,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("What steers a terminal is a blank on a line, and other text stays as it is") {
+TEST_CASE("Control characters become blanks, and other text is unchanged") {
   CHECK(tools::one_line("a\nb\x1b[2J\x7f") == "a b [2J ");
   CHECK(tools::one_line("\xC2\x9B"
                         "31m") == " 31m");  // U+009B, the CSI of C1
@@ -20,7 +20,7 @@ TEST_CASE("What steers a terminal is a blank on a line, and other text stays as 
   CHECK(tools::one_line("Zürich 東京 😀") == "Zürich 東京 😀");
 }
 
-TEST_CASE("A byte that is not UTF-8 is no control of any terminal on a line") {
+TEST_CASE("A byte that is not UTF-8 becomes U+FFFD and cannot control a terminal") {
   CHECK(tools::one_line("bad\xFF\x9B!") == "bad\xEF\xBF\xBD\xEF\xBF\xBD!");
   CHECK(util::is_utf8(tools::one_line("\xE2\x80")));
 }
@@ -52,7 +52,7 @@ TEST_CASE("A cell is one line, and a long one pads no other beyond 60 characters
         "A" + std::string(61, ' ') + "B\n" + std::string(57, 'x') + "...  1\ny" + std::string(61, ' ') + "2\n");
 }
 
-TEST_CASE("A time that nothing takes is cut to one that has a text") {
+TEST_CASE("An impossible duration is limited to a printable one") {
   CHECK(tools::milliseconds_text(-1e300) == "0 ms");
   CHECK(tools::milliseconds_text(std::numeric_limits<double>::infinity()) == tools::milliseconds_text(1e15));
 }

@@ -25,7 +25,7 @@ TEST_CASE("The rate is that of the kernels that took work, and is not known befo
   CHECK_FALSE(rate(counts(4, 8, 4, 0)).has_value());
 }
 
-TEST_CASE("Time spent waiting for another process is left out of the rate and of what it promises") {
+TEST_CASE("Time spent waiting for another process does not count for the rate and the time left") {
   ProgressCounts waited = counts(4, 10, 4, 22);
   waited.waited_seconds = 20;
   CHECK(rate(waited) == 2.0);
@@ -34,7 +34,7 @@ TEST_CASE("Time spent waiting for another process is left out of the rate and of
   CHECK_FALSE(rate(waited).has_value());
 }
 
-TEST_CASE("The last line promises no time for what was not done") {
+TEST_CASE("The last line has no time left, even if kernels were not finished") {
   CHECK(last_line_text(counts(4, 10, 4, 2)) == "compiling: 4/10 kernels, 2.0/s, 2.0 s elapsed");
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("A line names the phase, done and total, the rate, the elapsed and the
   CHECK(line_text(executing) == "executing: 1/2 kernels executed, 1.0/s, 1.0 s elapsed, about 1.0 s left");
 }
 
-TEST_CASE("A line names what has been in work for long, and nothing that has not") {
+TEST_CASE("A line names work that takes long, and no other") {
   ProgressCounts slow = counts(0, 10, 0, 65);
   slow.current = "gemm";
   slow.current_seconds = 62;
@@ -64,7 +64,7 @@ TEST_CASE("A line names what has been in work for long, and nothing that has not
   CHECK(line_text(slow).find("gemm") == std::string::npos);
 }
 
-TEST_CASE("The bar shows the part that is done and every figure, and gives way where the terminal is narrow") {
+TEST_CASE("The bar shows the finished part and every figure, and is shortened on a narrow terminal") {
   const ProgressCounts half = counts(5, 10, 5, 1);
   const std::string figures = "5/10 kernels, 5.0/s, 1.0 s elapsed, about 1.0 s left";
   CHECK(bar_text(half, 200) == "[###############---------------]  " + figures);

@@ -14,6 +14,7 @@
 #include "unit/util/failing_memory.hpp"
 #include "unit/util/faulty_calls.hpp"
 #include "unit/util/temp_folder.hpp"
+#include "util/files.hpp"
 
 namespace {
 
@@ -22,6 +23,11 @@ using namespace cubinet::tools;
 namespace fs = std::filesystem;
 
 const RunIdentity run{42, "0123", "node-1", "boot pid:[1]"};
+
+// The write of a heartbeat.
+Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, std::string_view text) {
+  return util::replace_file(calls, path, {text}, util::Durability::none);
+}
 
 ProgressMark mark_of(const RunIdentity& writer, double heartbeat, bool is_final = false) {
   return {writer, is_final, heartbeat};
@@ -67,7 +73,7 @@ TEST_CASE("The object has every field, on one line, and null for what is not kno
   CHECK(known.at("state") == "executing");
 }
 
-TEST_CASE("In a state that is final no time is left to tell, and the rate stays") {
+TEST_CASE("In a final state eta_seconds is null, and the rate remains") {
   ProgressCounts counts;
   counts.total = 9;
   counts.worked = 4;
@@ -83,7 +89,7 @@ TEST_CASE("In a state that is final no time is left to tell, and the rate stays"
   }
 }
 
-TEST_CASE("The object is JSON whatever the names and numbers are") {
+TEST_CASE("The text is valid JSON for any names and numbers") {
   ProgressCounts counts;
   counts.current = "\"a\\\x01\xe2\x82";
   counts.current_seconds = std::numeric_limits<double>::infinity();
@@ -96,7 +102,7 @@ TEST_CASE("The object is JSON whatever the names and numbers are") {
   CHECK(object.at("message") == "\ufffd\n");
 }
 
-TEST_CASE("Memory that runs out at any moment of writing the text is an exception, and ends no process") {
+TEST_CASE("Running out of memory while the text is built is an exception and does not end the process") {
   ProgressCounts counts;
   counts.current = "a kernel whose name is too long to be kept without memory of its own";
   const std::string message = "a message that is \"too long\" for that, too\n";
@@ -105,7 +111,7 @@ TEST_CASE("Memory that runs out at any moment of writing the text is an exceptio
   CHECK(failures > 3);
 }
 
-TEST_CASE("A change is told at most four times a second, and the heartbeat is written once a second without one") {
+TEST_CASE("A change is written at most four times a second, and a heartbeat once a second without one") {
   CHECK_FALSE(progress_due(0.2, true));
   CHECK(progress_due(0.25, true));
   CHECK_FALSE(progress_due(0.5, false));
@@ -143,7 +149,7 @@ TEST_CASE("A reader sees the old text or the new one, whichever call of the disk
   }
 }
 
-TEST_CASE("A short or interrupted write is gone on with") {
+TEST_CASE("A short or interrupted write is continued") {
   const test::TempFolder folder;
   test::FaultyCalls calls;
   calls.longest_write = 1;
@@ -152,7 +158,7 @@ TEST_CASE("A short or interrupted write is gone on with") {
   CHECK(test::contents(folder / "p") == "several");
 }
 
-TEST_CASE("What is no regular file is left alone: a folder, a link, a pipe, a device") {
+TEST_CASE("A folder, a link, a pipe or a device is not replaced") {
   const test::TempFolder folder;
   test::write_file(folder / "precious", "precious");
   fs::create_directory(folder / "folder");
@@ -182,7 +188,7 @@ TEST_CASE("A folder that is not there is an error that names it") {
   CHECK(replaced.error().message.find((folder / "absent/p").native() + ": No such") != std::string::npos);
 }
 
-TEST_CASE("What a run wrote is read back, whatever its host is called") {
+TEST_CASE("A progress file is parsed whatever the host is called") {
   const test::TempFolder folder;
   for (const char* host : {"node-1", "", "a\"b\\", "\"heartbeat\":1,\"run\":\"x\""}) {
     const RunIdentity writer{7, "abcd", host, "boot pid:[2]"};
@@ -206,8 +212,7 @@ TEST_CASE("A progress file is its run's own, whatever the process's number") {
   CHECK(kept_by_another(mark_of(same_number, 1e9), run, 1e9 + 9));
 }
 
-TEST_CASE(
-    "Of a run in another container, or of an earlier build, nothing but heartbeat and state tells that it ended") {
+TEST_CASE("Only heartbeat and state show that a run in another container, or of an earlier build, has ended") {
   const std::int64_t alive = getpid();
   const std::int64_t gone = std::numeric_limits<std::int32_t>::max();
   for (const char* where : {"boot pid:[9]", "another boot pid:[1]", ""}) {
@@ -221,7 +226,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("A run of our own namespace whose process is gone has ended, however young its heartbeat is") {
+TEST_CASE("A run in our namespace whose process no longer exists has ended, even with a recent heartbeat") {
   const RunIdentity own{getpid(), "0123", "node-1", "boot pid:[1]"};
   const auto kept = [&](std::int64_t process) {
     return kept_by_another(mark_of({process, "4567", "node-1", own.pid_namespace}, 1e9), own, 1e9);
@@ -244,7 +249,7 @@ TEST_CASE("Each run has an identity of its own, and the child of a fork is anoth
   CHECK(status == 0);
 }
 
-TEST_CASE("A file is taken away even where no descriptor is left for the folders on the way") {
+TEST_CASE("A file is removed even if no descriptor is left for the folders of its path") {
 #ifdef __SANITIZE_ADDRESS__
   CUBINET_SKIP("the sanitizer needs a descriptor to look at an object's type");
 #endif

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 class Shown {
  public:
   explicit Shown(ProgressStyle style, bool with_file = false)
-      : display(style, with_file ? folder / "p" : std::filesystem::path(), surroundings()) {}
+      : display(style, with_file ? folder / "p" : std::filesystem::path(), environment()) {}
 
   // Lets so many seconds pass, with a tick each tenth of one.
   void pass(double seconds) {
@@ -39,7 +39,7 @@ class Shown {
   std::function<void()> while_waiting;  // called each time that the display pauses
 
  private:
-  ProgressSurroundings surroundings() {
+  ProgressEnvironment environment() {
     return {.now = [this] { return now_; },
             .time_of_day = [this] { return 1e9 + std::chrono::duration<double>(now_ - begin_).count(); },
             .print = [this](std::string_view text) { text_ += text; },
@@ -92,7 +92,7 @@ TEST_CASE("A kernel that takes minutes does not silence the lines, and is named"
   CHECK(text.find("1 min 0 s elapsed; slow one for 1 min 0 s\n") != std::string::npos);
 }
 
-TEST_CASE("On a terminal the bar is there at once, moves while nothing is done, and is gone at the end") {
+TEST_CASE("On a terminal the bar appears at once, is updated while no kernel finishes, and is erased at the end") {
   Shown shown(ProgressStyle::bar);
   shown.display.begin(Phase::compiling, 2);
   CHECK(shown.text().find("\r\033[K[---") == 0);
@@ -106,7 +106,7 @@ TEST_CASE("On a terminal the bar is there at once, moves while nothing is done, 
   CHECK(shown.text().empty());
 }
 
-TEST_CASE("A quiet display prints nothing, and its file is written all the same") {
+TEST_CASE("A quiet display prints nothing, but writes its file") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1);
   shown.pass(20);
@@ -115,7 +115,7 @@ TEST_CASE("A quiet display prints nothing, and its file is written all the same"
   CHECK(shown.text().empty());
 }
 
-TEST_CASE("The file is there when the phase begins, beats each second and tells changes between two beats") {
+TEST_CASE("The file exists when the phase begins, has a heartbeat each second, and shows changes in between") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 3);
   CHECK(shown.object().at("state") == "compiling");
@@ -150,7 +150,7 @@ TEST_CASE("However fast kernels are done, the file is written at most four times
   CHECK(shown.calls.calls - before >= 3 * 10 * 4);
 }
 
-TEST_CASE("A second phase counts anew, keeps what the first one compiled and goes by its own name") {
+TEST_CASE("A second phase counts from 0, keeps the first one's compiled kernels and has its own name") {
   Shown shown(ProgressStyle::lines, true);
   shown.display.begin(Phase::compiling, 2);
   for (int i = 0; i < 2; ++i) shown.display.finish(Finish::compiled);
@@ -166,7 +166,7 @@ TEST_CASE("A second phase counts anew, keeps what the first one compiled and goe
   CHECK(shown.object().at("compiled") == 2);
 }
 
-TEST_CASE("The heartbeat goes on between a phase and what follows it") {
+TEST_CASE("The heartbeat continues between two phases") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1);
   shown.display.end_phase();
@@ -174,7 +174,7 @@ TEST_CASE("The heartbeat goes on between a phase and what follows it") {
   CHECK(shown.object().at("heartbeat") > 1e9 + 8);
 }
 
-TEST_CASE("The last word is the state of the end and its message, and stays") {
+TEST_CASE("The final state and its message are written last") {
   for (const auto& [state, name] : {std::pair{ProgressState::done, "done"},
                                     {ProgressState::failed, "failed"},
                                     {ProgressState::interrupted, "interrupted"}}) {
@@ -186,7 +186,7 @@ TEST_CASE("The last word is the state of the end and its message, and stays") {
   }
 }
 
-TEST_CASE("An end before any phase is told, and so is a display that goes without an end") {
+TEST_CASE("An end before any phase is written, and so is the destruction of a display without an end") {
   Shown shown(ProgressStyle::lines, true);
   shown.display.end(ProgressState::failed, "no compiler");
   CHECK(shown.object().at("message") == "no compiler");
@@ -199,13 +199,13 @@ TEST_CASE("An end before any phase is told, and so is a display that goes withou
   CHECK(nlohmann::json::parse(test::contents(folder / "p")).at("state") == "failed");
 }
 
-TEST_CASE("The threads of a display keep screen and file alive while nothing is done") {
+TEST_CASE("The threads of a display update screen and file while no kernel finishes") {
   const test::TempFolder folder;
   std::atomic<int> printed{0};
-  ProgressSurroundings surroundings;
-  surroundings.period = 1ms;
-  surroundings.print = [&](std::string_view) { ++printed; };
-  ProgressDisplay display(ProgressStyle::bar, folder / "p", std::move(surroundings));
+  ProgressEnvironment environment;
+  environment.period = 1ms;
+  environment.print = [&](std::string_view) { ++printed; };
+  ProgressDisplay display(ProgressStyle::bar, folder / "p", std::move(environment));
   display.begin(Phase::compiling, 1);
   const auto heartbeat = [&] {
     return nlohmann::json::parse(test::contents(folder / "p")).at("heartbeat").get<double>();
@@ -220,16 +220,16 @@ TEST_CASE("The threads of a display keep screen and file alive while nothing is 
   CHECK(printed == at_end);
 }
 
-TEST_CASE("A terminal that takes no text holds up neither the work nor the heartbeat") {
+TEST_CASE("A blocked terminal delays neither the work nor the heartbeat") {
   const test::TempFolder folder;
   std::mutex stuck;
-  ProgressSurroundings surroundings;
-  surroundings.period = 1ms;
+  ProgressEnvironment environment;
+  environment.period = 1ms;
   std::atomic<int> printing{0};
-  surroundings.print = [&](std::string_view) {
+  environment.print = [&](std::string_view) {
     if (++printing > 1) const std::lock_guard wait(stuck);
   };
-  ProgressDisplay display(ProgressStyle::bar, folder / "p", std::move(surroundings));
+  ProgressDisplay display(ProgressStyle::bar, folder / "p", std::move(environment));
   std::unique_lock hold(stuck);
   display.begin(Phase::compiling, 2);
   for (int i = 0; i < 20'000 && printing < 2; ++i) std::this_thread::sleep_for(1ms);
@@ -242,7 +242,7 @@ TEST_CASE("A terminal that takes no text holds up neither the work nor the heart
   display.end(ProgressState::done);
 }
 
-TEST_CASE("Memory that runs out at any moment of telling stops neither the work nor the last word") {
+TEST_CASE("Running out of memory during an update stops neither the work nor the final state") {
   for (int left = 0; left < 60; ++left) {
     Shown shown(ProgressStyle::lines, true);
     const ProgressDisplay::InWork work(shown.display, "a kernel whose name is too long to be kept without memory");
@@ -259,7 +259,7 @@ TEST_CASE("Memory that runs out at any moment of telling stops neither the work 
   }
 }
 
-TEST_CASE("A first or last word that cannot be written takes away the file that says something else") {
+TEST_CASE("If a first or final state cannot be written, the file with another state is removed") {
   for (const bool first : {true, false}) {
     for (int call = 0; call < 4; ++call) {  // open, write, close and rename
       INFO((first ? "first, call " : "last, call ") << call);
@@ -280,7 +280,8 @@ TEST_CASE("A first or last word that cannot be written takes away the file that 
   }
 }
 
-TEST_CASE("A beat that cannot be written leaves the one before, and what is no file of progress is not taken away") {
+TEST_CASE(
+    "A heartbeat that cannot be written leaves the previous file, and a file that is no progress file is not removed") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1);
   shown.calls.fail_at = shown.calls.calls;
@@ -296,20 +297,20 @@ TEST_CASE("A beat that cannot be written leaves the one before, and what is no f
   CHECK(test::contents(shown.folder / "precious") == "precious");
 }
 
-TEST_CASE("A file in a folder that a link leads to is kept and withdrawn there") {
+TEST_CASE("A file in a folder behind a link is written and removed there") {
   const test::TempFolder folder;
   std::filesystem::create_directory(folder / "real");
   std::filesystem::create_directory_symlink(folder / "real", folder / "link");
-  ProgressSurroundings surroundings;
-  surroundings.time_of_day = [] { return 1e9; };
-  ProgressBeat beat(folder / "link/p", surroundings);
-  REQUIRE(beat.write({}, ProgressState::compiling, ""));
+  ProgressEnvironment environment;
+  environment.time_of_day = [] { return 1e9; };
+  ProgressFileWriter writer(folder / "link/p", environment);
+  REQUIRE(writer.write({}, ProgressState::compiling, ""));
   CHECK(std::filesystem::exists(folder / "real/p"));
-  beat.withdraw();
+  writer.withdraw();
   CHECK_FALSE(std::filesystem::exists(folder / "real/p"));
 }
 
-TEST_CASE("The file says for whom the process waits and for how long, until a kernel is done or the phase is over") {
+TEST_CASE("The file shows which process this one waits for and for how long, until a kernel or the phase ends") {
   Shown shown(ProgressStyle::lines, true);
   shown.display.begin(Phase::compiling, 3);
   CHECK(shown.display.wait(0));
@@ -336,7 +337,7 @@ TEST_CASE("The file says for whom the process waits and for how long, until a ke
   CHECK(shown.object().at("current") == "");
 }
 
-TEST_CASE("A plan that is found whole is told in the file alone") {
+TEST_CASE("A plan without missing kernels is shown only in the file") {
   Shown shown(ProgressStyle::lines, true);
   shown.display.found(7);
   shown.display.end(ProgressState::done);
@@ -347,11 +348,11 @@ TEST_CASE("A plan that is found whole is told in the file alone") {
   CHECK(shown.text().empty());
 }
 
-TEST_CASE("The heartbeat begins with the display, before there is a phase") {
+TEST_CASE("The heartbeat starts with the display, before the first phase") {
   const test::TempFolder folder;
-  ProgressSurroundings surroundings;
-  surroundings.period = 1ms;
-  const ProgressDisplay display(ProgressStyle::none, folder / "p", std::move(surroundings));
+  ProgressEnvironment environment;
+  environment.period = 1ms;
+  const ProgressDisplay display(ProgressStyle::none, folder / "p", std::move(environment));
   const auto heartbeat = [&] {
     return nlohmann::json::parse(test::contents(folder / "p")).at("heartbeat").get<double>();
   };
@@ -360,7 +361,7 @@ TEST_CASE("The heartbeat begins with the display, before there is a phase") {
   CHECK(heartbeat() > first);
 }
 
-TEST_CASE("While nothing can be done but wait, the rate stays as it was") {
+TEST_CASE("The rate does not change while the process only waits") {
   Shown shown(ProgressStyle::lines, true);
   shown.display.begin(Phase::compiling, 4);
   for (const bool waits : {false, true, false}) {
@@ -394,7 +395,7 @@ void write_as_other(const Shown& shown, ProgressState state, double seconds) {
 
 }  // namespace
 
-TEST_CASE("A file that another program writes meanwhile is left to it from then on") {
+TEST_CASE("A file that another program has written meanwhile is not written any more") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 4);
   test::write_file(shown.folder / "p", "precious");
@@ -404,7 +405,7 @@ TEST_CASE("A file that another program writes meanwhile is left to it from then 
   CHECK(test::contents(shown.folder / "p") == "precious");
 }
 
-TEST_CASE("A file that a living run of another container writes is left to it, to the end") {
+TEST_CASE("A file that a living run in another container updates is left to it, to the end") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 4);
   for (int second = 0; second < 30; ++second) {
@@ -440,7 +441,7 @@ TEST_CASE("A file whose run in another container ends is taken over, so that it 
   CHECK(shown.object().at("run") == this_run().run);
 }
 
-TEST_CASE("The last word waits for the heartbeat of a run that may have been killed, and is written without one") {
+TEST_CASE("The final state waits for a heartbeat of a run that may have been killed, and is written without one") {
   Shown shown(ProgressStyle::none, true);
   write_as_other(shown, ProgressState::compiling, 0);
   shown.display.begin(Phase::compiling, 4);

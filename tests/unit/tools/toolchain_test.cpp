@@ -6,7 +6,7 @@
 using namespace cubinet;
 namespace fs = std::filesystem;
 
-TEST_CASE("A file in a cabinet's folder is refused, however the two are spelt, and one beside it is not") {
+TEST_CASE("A file inside the cabinet is refused for any spelling of the two paths, and a file beside it is accepted") {
   const test::TempFolder folder;
   fs::create_directories(folder / "cabinet/objects");
   test::write_file(folder / "cabinet/index.db", "index");
@@ -22,7 +22,7 @@ TEST_CASE("A file in a cabinet's folder is refused, however the two are spelt, a
       const auto checked = tools::check_outside("--option", inside, root);
       REQUIRE_FALSE(checked);
       CHECK(checked.error().code == ErrorCode::invalid_argument);
-      CHECK(checked.error().message.starts_with("--option: " + inside.native() + " lies in the cabinet "));
+      CHECK(checked.error().message.starts_with("--option: " + inside.native() + " is inside the cabinet "));
     }
     for (const fs::path& outside : {folder / "p", folder / "cabinet.p", folder / "cabinet/../p", folder / "absent/p",
                                     folder / "..p", relative / "p", fs::path("p")}) {

@@ -19,7 +19,7 @@ TEST_CASE("SHA-256 gives the digests that FIPS 180-4 prints") {
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST_CASE("hexadecimal text is read back as it was written, and nothing else is read") {
+TEST_CASE("hexadecimal text is parsed as written, and any other text is refused") {
   const auto digest = util::sha256("abc");
   util::Sha256 back{};
   REQUIRE(util::from_hex(util::to_hex(digest), back));

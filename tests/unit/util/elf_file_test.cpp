@@ -37,7 +37,7 @@ TEST_CASE("A whole shared library passes, and so does a link to it") {
   CHECK(util::check_shared_library(folder / "link.so"));
 }
 
-TEST_CASE("A library that lacks as much as its last byte is cut short") {
+TEST_CASE("A library without its last byte is cut short") {
   const TempFolder folder;
   const auto file = folder / "library.so";
   std::filesystem::copy_file(some_library(), file);
@@ -48,7 +48,8 @@ TEST_CASE("A library that lacks as much as its last byte is cut short") {
   }
 }
 
-TEST_CASE("What is no shared library for this machine is refused by name, and a folder and nothing at all, too") {
+TEST_CASE(
+    "A file that is not a shared library for this machine is refused by name, and so are a folder and a missing file") {
   const TempFolder folder;
   const auto file = folder / "library.so";
   const std::string whole = test::contents(some_library());

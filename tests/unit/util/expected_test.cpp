@@ -8,7 +8,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("What was thrown is an error that says what is wrong: no memory, no thread, or its own words") {
+TEST_CASE("An exception becomes an error: out of memory, no thread, or its own message") {
   const Error memory = error_of(std::bad_alloc(), ErrorCode::io);
   CHECK(memory.code == ErrorCode::out_of_memory);
   CHECK(memory.message == "out of memory");
@@ -21,7 +21,7 @@ TEST_CASE("What was thrown is an error that says what is wrong: no memory, no th
   CHECK(other.message == "out of paper");
 }
 
-TEST_CASE("A function that promises to return its errors returns what is thrown in it, whatever that is") {
+TEST_CASE("without_exceptions turns any exception into an error") {
   const auto answer_of = [](const auto& work) {
     return without_exceptions(
         ErrorCode::compile_failed,
@@ -44,7 +44,7 @@ TEST_CASE("A function that promises to return its errors returns what is thrown 
   CHECK(status.error().code == ErrorCode::io);
 }
 
-TEST_CASE("Where there is no memory for the words of an error either, it is out_of_memory") {
+TEST_CASE("If there is no memory for an error's message, the error is out_of_memory") {
   const std::runtime_error wordy("words that are too many to be kept without memory of their own");
   const auto fails = [&](int left) {
     const test::FailingMemory memory(left);

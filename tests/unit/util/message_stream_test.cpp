@@ -45,7 +45,7 @@ TEST_CASE("Messages arrive whole and in order, an empty one and one larger than 
   }
 }
 
-TEST_CASE("The end of the other side is told, also in the middle of a message, and raises no signal") {
+TEST_CASE("The end of the other side is reported, also within a message, and raises no signal") {
   Ends ends;
   REQUIRE(send(ends.files[0], "\x08\0\0\0half", 8, 0) == 8);
   shutdown(ends.files[0], SHUT_WR);
@@ -56,7 +56,7 @@ TEST_CASE("The end of the other side is told, also in the middle of a message, a
   CHECK_FALSE(util::send_message(ends.files[0], "nobody hears"));
 }
 
-TEST_CASE("A length beyond the bound ends the conversation, and takes no memory") {
+TEST_CASE("A length above the maximum ends the conversation and allocates nothing") {
   const Ends ends;
   REQUIRE(send(ends.files[0], "\xff\xff\xff\xff", 4, 0) == 4);
   std::string message;
@@ -64,7 +64,7 @@ TEST_CASE("A length beyond the bound ends the conversation, and takes no memory"
   CHECK(message.capacity() < 1000);
 }
 
-TEST_CASE("A wait for a message ends when its time is over") {
+TEST_CASE("A wait for a message ends at its deadline") {
   const Ends ends;
   std::string message;
   CHECK(receive(ends, message, 20ms) == Received::late);
