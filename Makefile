@@ -65,7 +65,7 @@ sanitize:
 
 # The tests whose code runs in several threads, under the thread sanitizer. Some of them fork while threads run, and the
 # child starts threads of its own.
-THREADED = util cache jit warmup_runner warmup_execution
+THREADED = util cache jit warmup_campaign warmup_execution
 sanitize-thread:
 	@$(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
 	  CMAKE_FLAGS="-DCUBINET_SANITIZE=thread -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"

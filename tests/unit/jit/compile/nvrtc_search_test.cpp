@@ -4,7 +4,7 @@
 #include <array>
 #include <fstream>
 
-#include "unit/jit/worker_world.hpp"
+#include "unit/jit/compile/worker_world.hpp"
 #include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <set>
 
-#include "unit/jit/worker_world.hpp"
+#include "unit/jit/compile/worker_world.hpp"
 #include "unit/util/temp_folder.hpp"
 #include "util/threads.hpp"
 
