@@ -1,4 +1,4 @@
-// The kernels of templates/fp8_quantization.cuh on a device. The only place that knows how they take their parameters.
+// The kernels of templates/fp8_quantization.cuh on a device.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace cubinet::jit {
 
-// Where scales are written, in elements: row r at r / group_rows * group_stride + r % group_rows * row_stride, its
-// blocks of K block_stride apart.
+// Where scales are written. The scale of row r and block c of K is element r / group_rows * group_stride +
+// r % group_rows * row_stride + c * block_stride of `data`.
 struct ScalePlaces {
   CUdeviceptr data = 0;
   std::int64_t group_rows = 0;
@@ -31,24 +31,24 @@ class QuantizationKernels {
   static Expected<QuantizationKernels> load(std::shared_ptr<const DeviceContext> device, std::string_view cubin,
                                             const std::string& architecture);
 
-  // Row-major scales (groups, rows, blocks) to column-major, aligned ones. `row_counts`, a device pointer to `groups`
-  // numbers, may be 0; where it is given, rows from row_counts[g] on may be left out.
+  // Writes row-major scales (groups, rows, blocks) column-major and aligned. `row_counts` is a device pointer to
+  // `groups` int32, or 0; if it is given, rows of group g from row_counts[g] on may be left out.
   [[nodiscard]] Expected<void> transpose_scales(CUdeviceptr in, CUdeviceptr out, CUdeviceptr row_counts,
                                                 std::int64_t groups, std::int64_t rows, std::int64_t blocks,
                                                 CUstream stream) const;
 
-  // x (rows, k) bf16 to q (rows, k) e4m3.
+  // Quantizes x (rows, k) bf16 to q (rows, k) e4m3.
   [[nodiscard]] Expected<void> quantize_rows(CUdeviceptr x, CUdeviceptr q, const ScalePlaces& scales, std::int64_t rows,
                                              std::int64_t k, CUstream stream) const;
 
-  // w (groups, n, k) bf16 to q (groups, n, k) e4m3, with row-major scales.
+  // Quantizes w (groups, n, k) bf16 to q (groups, n, k) e4m3, with row-major scales.
   [[nodiscard]] Expected<void> quantize_weights(CUdeviceptr w, CUdeviceptr q, CUdeviceptr scales, std::int64_t groups,
                                                 std::int64_t n, std::int64_t k, CUstream stream) const;
 
  private:
   QuantizationKernels(std::shared_ptr<const DeviceContext> device, LoadedModule module) noexcept;
   Expected<void> find_functions();
-  // A grid that strides over `work` CTAs' worth of it.
+  // `work`: CTAs that would do all of it in one step. The grid has at most as many, and strides over the rest.
   [[nodiscard]] Expected<void> launch(CUfunction function, const char* name, std::int64_t work, void** parameters,
                                       CUstream stream) const;
 

@@ -7,21 +7,15 @@
 #pragma once
 
 #include "ptx/types.cuh"
+#include "shared/fp8_quantization.cuh"
 
 namespace cubinet::fp8_quantization {
 
 using i64 = long long;
 
-constexpr int kThreads = 256;
 constexpr int kWarp = 32;
-constexpr int kScaleBlock = 128;                 // columns of K, and for weights rows of N, that share a scale
-constexpr int kElements = 16;                    // of a thread, in one row: two loads and one store of 16 bytes
-constexpr int kLanes = kScaleBlock / kElements;  // threads that hold 128 columns of a row
-constexpr int kRowsApart = kThreads / kLanes;    // rows that a CTA holds at a time
 constexpr int kPasses = kScaleBlock / kRowsApart;
-// A tile of the transposition: a warp reads 32 scales of a row, and writes 32 rows of a column.
-constexpr int kTileRows = 64;
-constexpr int kTileBlocks = kWarp;
+static_assert(kTileBlocks == kWarp, "a lane for each scale of a row");
 
 // Two floats as e4m3, rounded to nearest even, `low` in the lower byte. What is beyond +-448 becomes +-448, NaN stays.
 CUBINET_DEVICE u16 cvt_rn_satfinite_e4m3x2(float low, float high) {
@@ -144,7 +138,7 @@ CUBINET_DEVICE void store_tile(const Tile& tile, float* target, i64 stride, i64 
 // Row-major scales `in` (groups, rows, blocks) to column-major, aligned ones: element (g, r, c) at
 // (g * blocks + c) * align(rows, 4) + r of `out`. The up to three padding rows of a column are set to 0. Where
 // `row_counts` (groups) is given, tiles of 64 rows from row_counts[g] on are left as they are: no valid row is in them.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads)
     fp8_transpose_scales(const float* __restrict__ in, float* __restrict__ out, const int* __restrict__ row_counts,
                          long long groups, long long rows, long long blocks) {
   using namespace cubinet::fp8_quantization;
@@ -170,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(256)
 // is written at r / group_rows * group_stride + r % group_rows * row_stride + c * block_stride of `scales`. x and q are
 // 16-byte aligned. A block that holds a NaN keeps its scale; one that holds an infinity is NaN once it is multiplied by
 // it.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads)
     fp8_quantize_rows(const cubinet::bf16* __restrict__ x, unsigned char* __restrict__ q, float* __restrict__ scales,
                       long long rows, long long k, long long group_rows, long long group_stride, long long row_stride,
                       long long block_stride) {
@@ -197,7 +191,7 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // w (groups, n, k) to q (groups, n, k), with a scale per 128 x 128 block of (n, k), scales (groups, ceil(n / 128),
 // k / 128) row-major; k is a multiple of 128, and the last block of n may have fewer rows. w and q are 16-byte aligned.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads)
     fp8_quantize_weights(const cubinet::bf16* __restrict__ w, unsigned char* __restrict__ q, float* __restrict__ scales,
                          long long groups, long long n, long long k) {
   using namespace cubinet::fp8_quantization;
@@ -216,3 +210,10 @@ extern "C" __global__ void __launch_bounds__(256)
     if (threadIdx.x == 0) scales[t] = scale;
   }
 }
+
+namespace cubinet::fp8_quantization {
+static_assert(is_same<decltype(fp8_transpose_scales), TransposeScales> &&
+                  is_same<decltype(fp8_quantize_rows), QuantizeRows> &&
+                  is_same<decltype(fp8_quantize_weights), QuantizeWeights>,
+              "the host passes these parameters");
+}  // namespace cubinet::fp8_quantization

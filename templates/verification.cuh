@@ -11,12 +11,6 @@
 
 namespace cubinet_verification {
 
-// What a search for stray writes counts; the host's mirror is warmup::WriteCounts.
-struct WriteCounts {
-  u64 stray;      // elements outside the valid rows that no longer hold the poison
-  u64 unwritten;  // elements of valid rows that still hold it
-};
-
 // Eight neighbours in one row of D: 16 bytes, aligned since row lengths are multiples of 8.
 __device__ __forceinline__ uint4 load_eight(const u16* base, i64 row, i64 n, i64 column) {
   return *reinterpret_cast<const uint4*>(base + row * n + column);
@@ -25,7 +19,7 @@ __device__ __forceinline__ uint4 load_eight(const u16* base, i64 row, i64 n, i64
 }  // namespace cubinet_verification
 
 // out[i] = element `first + i` of the random bf16 stream `seed`, for i < count. `out` is 16-byte aligned.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_fill_random(unsigned short* out, long long count, unsigned long long seed, unsigned long long first) {
   using namespace cubinet_verification;
   for (i64 i = global_thread(); i < count / 8; i += thread_count()) {
@@ -38,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // The same with the e4m3 stream. `count` is a multiple of 16.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_fill_random_e4m3(unsigned char* out, long long count, unsigned long long seed) {
   using namespace cubinet_verification;
   for (i64 i = global_thread(); i < count / 16; i += thread_count()) {
@@ -51,9 +45,10 @@ extern "C" __global__ void __launch_bounds__(256)
 // Scale (r, c) of group g becomes element (g * rows + r) * blocks + c of the stream `seed`, whatever the order in which
 // `scales` lie; garbage where valid[g * rows + r] is zero, and in the rows that only align. `valid` may be null: every
 // row is valid.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_fill_scales(cubinet_verification::ScaleView scales, long long groups, long long blocks,
-                             const unsigned char* valid, unsigned long long seed, int garbage) {
+                             const unsigned char* valid, unsigned long long seed,
+                             cubinet_verification::Garbage garbage) {
   using namespace cubinet_verification;
   for (i64 i = global_thread(); i < groups * scales.stored_rows * blocks; i += thread_count()) {
     const i64 block = i % blocks;
@@ -61,15 +56,15 @@ extern "C" __global__ void __launch_bounds__(256)
     const i64 group = i / blocks / scales.stored_rows;
     const i64 flat_row = group * scales.rows + row;
     const bool used = row < scales.rows && (valid == nullptr || valid[flat_row] != 0);
-    scales.line(group, row)[block * scales.block_stride] =
+    line(scales, group, row)[block * scales.block_stride] =
         used ? random_scale(seed, static_cast<u64>(flat_row * blocks + block)) : garbage_scale(garbage, row + block);
   }
 }
 
 // Puts garbage into every row of a (rows, pairs of bytes) whose byte in `valid` is zero.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_spoil_rows(unsigned short* a, const unsigned char* valid, long long rows, long long pairs,
-                            int garbage) {
+                            cubinet_verification::Garbage garbage) {
   using namespace cubinet_verification;
   for (i64 row = blockIdx.x; row < rows; row += gridDim.x) {
     if (valid[row]) continue;
@@ -101,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
 // Counts in d (rows, n), which was filled with `poison` before the launch under test, the elements of rows with
 // valid[row] == 0 that changed, and those of the other rows that did not. `valid` may be null: no row is valid.
 // n is a multiple of 8.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_count_writes(const unsigned short* d, const unsigned char* valid, long long rows, long long n,
                               unsigned int poison, cubinet_verification::WriteCounts* counts) {
   using namespace cubinet_verification;
@@ -124,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 // Counts the elements of the valid rows of two outputs (rows, n) that differ in any bit. n is a multiple of 8.
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_count_differences(const unsigned short* one, const unsigned short* other, const unsigned char* valid,
                                    long long rows, long long n, unsigned long long* count) {
   using namespace cubinet_verification;
@@ -144,3 +139,21 @@ extern "C" __global__ void __launch_bounds__(256)
 
 // Does nothing: what is timed of it is the launch.
 extern "C" __global__ void verification_empty() {}
+
+namespace cubinet_verification {
+template <class A, class B>
+constexpr bool is_same = false;
+template <class A>
+constexpr bool is_same<A, A> = true;
+
+static_assert(is_same<decltype(verification_fill_random), FillRandom> &&
+                  is_same<decltype(verification_fill_random_e4m3), FillRandomE4m3> &&
+                  is_same<decltype(verification_fill_scales), FillScales> &&
+                  is_same<decltype(verification_spoil_rows), SpoilRows> &&
+                  is_same<decltype(verification_check_product), CheckProduct> &&
+                  is_same<decltype(verification_check_fp8_product), CheckFp8Product> &&
+                  is_same<decltype(verification_count_writes), CountWrites> &&
+                  is_same<decltype(verification_count_differences), CountDifferences> &&
+                  is_same<decltype(verification_empty), Empty>,
+              "the host passes these parameters");
+}  // namespace cubinet_verification

@@ -2,15 +2,9 @@
 // in rows that are not valid, and conversions of their own.
 #pragma once
 
+#include "shared/verification.cuh"
+
 namespace cubinet_verification {
-
-using u8 = unsigned char;
-using u16 = unsigned short;
-using u32 = unsigned int;
-using u64 = unsigned long long;
-using i64 = long long;
-
-constexpr i64 kScaleBlock = 128;  // columns of K, and for weights rows of N, that share a scale
 
 __device__ __forceinline__ float to_float(u32 bf16) { return __uint_as_float(bf16 << 16); }
 
@@ -83,21 +77,15 @@ __device__ __forceinline__ float random_scale(u64 seed, u64 index) {
   return __uint_as_float((exponent << 23) | (static_cast<u32>(h) & 0x7fffffu));
 }
 
-// What is put where no kernel may look; the host's mirror is warmup::Garbage.
-enum Garbage : int {
-  kHarsh,  // NaN, infinity and huge numbers by turns
-  kZeros,
-};
-
 // Two bytes of an operand. Harsh: NaN, infinity and the largest finite number of bf16; of e4m3 two NaN, negative zero
 // and NaN, two NaN.
-__device__ __forceinline__ u16 garbage_pair(int garbage, i64 turn) {
-  if (garbage == kZeros) return 0;
+__device__ __forceinline__ u16 garbage_pair(Garbage garbage, i64 turn) {
+  if (garbage == Garbage::zeros) return 0;
   return static_cast<u16>(turn % 3 == 0 ? 0x7fffu : turn % 3 == 1 ? 0xff80u : 0x7f7fu);
 }
 
-__device__ __forceinline__ float garbage_scale(int garbage, i64 turn) {
-  if (garbage == kZeros) return 0.0f;
+__device__ __forceinline__ float garbage_scale(Garbage garbage, i64 turn) {
+  if (garbage == Garbage::zeros) return 0.0f;
   return turn % 3 == 0 ? 3e38f : __uint_as_float(turn % 3 == 1 ? 0x7fc00000u : 0xff800000u);
 }
 

@@ -5,45 +5,14 @@
 
 namespace cubinet_verification {
 
-// What a comparison adds up for one group; the host's mirror is warmup::GroupSums.
-struct GroupSums {
-  double xx;               // <x,x>, x what the kernel wrote
-  double yy;               // <y,y>, y the reference
-  double xy;               // <x,y>
-  u64 nans;                // elements of x that are NaN
-  u64 outliers;            // elements further from the reference than rounding explains
-  u64 compared;            // elements looked at
-  u32 largest_error_bits;  // max |x - y|, as the bits of a non-negative float
-  u32 largest_share_bits;  // max of |x - y| over what is allowed of it, likewise
-};
-static_assert(sizeof(GroupSums) == 56, "the host reads these sums back as bytes");
+// The scales of a row; block c lies at c * view.block_stride.
+__device__ __forceinline__ float* line(const ScaleView& view, i64 group, i64 row) {
+  return view.data + group * view.group_stride + row * view.row_stride;
+}
 
-// Rows of one group that a block compares: `count` entries of the row list from `first` on.
-struct RowTile {
-  int group;
-  int first;
-  int count;
-  int unused;
-};
-
-// A tensor of scales in any order; the host's mirror is warmup::ScaleView. Strides count elements.
-struct ScaleView {
-  float* data;
-  i64 rows;         // of a group
-  i64 stored_rows;  // with those that only align
-  i64 group_stride;
-  i64 row_stride;
-  i64 block_stride;
-  __device__ __forceinline__ float* line(i64 group, i64 row) const {
-    return data + group * group_stride + row * row_stride;
-  }
-};
-static_assert(sizeof(ScaleView) == 48, "the host passes this by value");
-
-constexpr int kTileRows = 64;      // of a block's tile of D
-constexpr int kTileColumns = 128;  // likewise
-constexpr int kTileDepth = 32;     // K elements per step; K is a multiple of 64
-constexpr int kThreads = 256;      // 16 x 16 threads, each 4 rows by 8 columns
+constexpr int kTileDepth = 32;  // K elements per step; K is a multiple of 64
+// Of a tile of kTileRows by kTileColumns, each of 16 x 16 threads computes 4 rows by 8 columns.
+static_assert(kTileRows == 16 * 4 && kTileColumns == 16 * 8 && kThreads == 16 * 16);
 // Row strides of the staged operands: 8 banks more than a multiple of 32, so that the four threads that unpack one
 // row's 32 elements store without a bank conflict (see unpack).
 constexpr int kRowStride = kTileRows + 8;
@@ -114,10 +83,10 @@ struct Fp8Product {
   float block_slack;  // of the sum over one block of K, before it is scaled
 
   __device__ __forceinline__ Line row(i64 row) const {
-    return {a + row * k, a_scales.line(row / a_scales.rows, row % a_scales.rows), a_scales.block_stride};
+    return {a + row * k, line(a_scales, row / a_scales.rows, row % a_scales.rows), a_scales.block_stride};
   }
   __device__ __forceinline__ Line column(i64 group, i64 column) const {
-    return {b + (group * n + column) * k, b_scales.line(group, column / kScaleBlock), b_scales.block_stride};
+    return {b + (group * n + column) * k, line(b_scales, group, column / kScaleBlock), b_scales.block_stride};
   }
   // The errors of the blocks' sums, scaled as they are.
   __device__ float slack(i64 row_index, i64 group, i64 column_index) const {

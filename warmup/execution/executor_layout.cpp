@@ -13,7 +13,7 @@ namespace {
 
 // What keeps every tensor apart from its neighbours' cache lines, and aligned for any access.
 constexpr std::int64_t kAlignment = 256;
-constexpr std::int64_t kRowsPerTile = 64;
+constexpr std::int64_t kRowsPerTile = cubinet_verification::kTileRows;
 // The coordinates that TMA takes are signed 32-bit numbers.
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;

@@ -9,7 +9,7 @@ bool scaled(const RowPlan& plan) { return plan.problem.data_type == DataType::fp
 
 bool masked(const RowPlan& plan) { return plan.problem.layout == Layout::masked; }
 
-const float* floats(CUdeviceptr address) { return reinterpret_cast<const float*>(address); }
+float* floats(CUdeviceptr address) { return reinterpret_cast<float*>(address); }
 
 }  // namespace
 
@@ -61,16 +61,16 @@ ScaleView row_scale_view(const RowPlan& plan, const OperandPlaces& places, Scale
   if (!scaled(plan)) return {};
   const std::int64_t rows = scale_rows(plan);
   const std::int64_t blocks = scale_blocks(plan.problem.k);
-  if (order == ScaleOrder::row_major) return {places.a_rows, rows, rows, rows * blocks, blocks, 1};
+  if (order == ScaleOrder::row_major) return {floats(places.a_rows), rows, rows, rows * blocks, blocks, 1};
   const std::int64_t stored = aligned_scale_rows(rows);
-  return {places.a_columns, rows, stored, stored * blocks, 1, stored};
+  return {floats(places.a_columns), rows, stored, stored * blocks, 1, stored};
 }
 
 ScaleView weight_scale_view(const RowPlan& plan, const OperandPlaces& places) {
   if (!scaled(plan)) return {};
   const std::int64_t rows = scale_blocks(plan.problem.n);
   const std::int64_t blocks = scale_blocks(plan.problem.k);
-  return {places.b_scales, rows, rows, rows * blocks, blocks, 1};
+  return {floats(places.b_scales), rows, rows, rows * blocks, blocks, 1};
 }
 
 }  // namespace cubinet::warmup

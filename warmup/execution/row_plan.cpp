@@ -11,7 +11,7 @@
 namespace cubinet::warmup {
 namespace {
 
-constexpr std::int64_t kRowsPerTile = 64;
+constexpr std::int64_t kRowsPerTile = cubinet_verification::kTileRows;
 
 void require(bool condition, const char* message) {
   if (!condition) throw std::logic_error(message);

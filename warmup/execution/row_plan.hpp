@@ -5,17 +5,11 @@
 #include <vector>
 
 #include "cubinet/problem.hpp"
+#include "templates/shared/verification.cuh"
 
 namespace cubinet::warmup {
 
-// Rows of one group that a block of the reference compares: `count` entries of the row list from `first` on.
-// Mirrors cubinet_verification::RowTile in templates/verification.cuh.
-struct RowTile {
-  std::int32_t group = 0;
-  std::int32_t first = 0;
-  std::int32_t count = 0;
-  std::int32_t unused = 0;
-};
+using cubinet_verification::RowTile;
 
 struct RowPlan {
   Problem problem;

@@ -9,13 +9,13 @@ namespace {
 
 std::string complaint_about(const GroupSums& sums, std::size_t group, double allowed) {
   if (sums.nans > 0) return fmt::format("group {}: {} of {} elements are NaN", group, sums.nans, sums.compared);
-  if (!(sums.difference() < allowed)) {
-    return fmt::format("group {}: differs from the reference by {:.3g}, {:.0e} is allowed", group, sums.difference(),
+  if (!(difference(sums) < allowed)) {
+    return fmt::format("group {}: differs from the reference by {:.3g}, {:.0e} is allowed", group, difference(sums),
                        allowed);
   }
   if (sums.outliers > 0) {
     return fmt::format("group {}: {} of {} elements are wrong, by up to {:.3g}, {:.3g} times what is allowed", group,
-                       sums.outliers, sums.compared, sums.largest_error(), sums.largest_share());
+                       sums.outliers, sums.compared, largest_error(sums), largest_share(sums));
   }
   return {};
 }
@@ -41,9 +41,9 @@ std::string complaint_about(const Verdict& verdict, std::uint64_t listed, double
 
 void conclude(Verdict& verdict, std::uint64_t listed, double allowed) {
   for (const GroupSums& sums : verdict.groups) {
-    verdict.worst_difference = std::max(verdict.worst_difference, sums.difference());
-    verdict.largest_error = std::max(verdict.largest_error, sums.largest_error());
-    verdict.largest_share = std::max(verdict.largest_share, sums.largest_share());
+    verdict.worst_difference = std::max(verdict.worst_difference, difference(sums));
+    verdict.largest_error = std::max(verdict.largest_error, largest_error(sums));
+    verdict.largest_share = std::max(verdict.largest_share, largest_share(sums));
   }
   verdict.complaint = complaint_about(verdict, listed, allowed);
 }

@@ -6,36 +6,40 @@
 #include <string>
 #include <utility>
 
+#include "jit/kernel_arguments.hpp"
 #include "jit/provide.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
-constexpr std::int64_t kThreads = 256;
-constexpr std::int64_t kColumnsPerTile = 128;
+namespace shared = cubinet_verification;
+using jit::DevicePointer;
+using jit::KernelArguments;
+
+constexpr std::int64_t kThreads = shared::kThreads;
 constexpr std::int64_t kMostBlocks = 132 * 16;  // for kernels that stride over their work
 
-// What the tensor core may make of the sum over one block of 128 of K. It adds 32 products at a time to what it has,
-// all shifted to the largest exponent among them and cut below about 14 bits. The operands have sigma 128, so a block's
-// sum has sigma sqrt(128) * 128^2, about 2^17.5; the numbers that meet seldom reach 2^20, where the last of 14 bits is
-// worth 2^6. Only products far below the largest lose bits at all: in a model of this arithmetic a block's error was
-// 0.8 units in the mean, and 17 at most over 1.5 million blocks. 64 units are allowed, 1/45 of the sum's sigma. The
-// errors are cut off in one direction, so they add up over the blocks as they are scaled, not as their squares do; the
-// FP32 sum over the blocks adds nothing that counts.
+// The error allowed in the tensor core's FP8 sum over one block of 128 of K, before scaling. The tensor core adds 32
+// products at a time to its accumulator: all are shifted to the largest exponent among them and truncated to about 14
+// bits. The operands have sigma 128, so a block's sum has sigma sqrt(128) * 128^2, about 2^17.5; the numbers that are
+// added seldom reach 2^20, where the last of 14 bits is worth 2^6. Only products far below the largest lose bits: in a
+// model of this arithmetic the error of a block was 0.8 such units in the mean, and 17 at most over 1.5 million blocks.
+// 64 units are allowed, 1/45 of the sum's sigma. Truncation errs in one direction, so the scaled errors of the blocks
+// add up linearly. The FP32 sum over the blocks adds no error that counts.
 constexpr float kFp8BlockSlack = 4096.0f;
 
 std::int64_t blocks_for(std::int64_t work) { return std::clamp<std::int64_t>(work, 1, kMostBlocks); }
 
 }  // namespace
 
-double GroupSums::difference() const {
-  const double both = xx + yy;
-  return both == 0 ? 0 : 1 - 2 * xy / both;
+double difference(const GroupSums& sums) {
+  const double both = sums.xx + sums.yy;
+  return both == 0 ? 0 : 1 - 2 * sums.xy / both;
 }
 
-float GroupSums::largest_error() const { return std::bit_cast<float>(largest_error_bits); }
+float largest_error(const GroupSums& sums) { return std::bit_cast<float>(sums.largest_error_bits); }
 
-float GroupSums::largest_share() const { return std::bit_cast<float>(largest_share_bits); }
+float largest_share(const GroupSums& sums) { return std::bit_cast<float>(sums.largest_share_bits); }
 
 Expected<VerificationKernels> VerificationKernels::open(std::shared_ptr<const jit::DeviceContext> device,
                                                         jit::Compiler& compiler, cache::Cabinet* cabinet) {
@@ -78,12 +82,13 @@ Expected<void> VerificationKernels::launch(CUfunction function, std::int64_t blo
 Expected<void> VerificationKernels::fill_random(CUdeviceptr out, DataType type, std::int64_t count, std::uint64_t seed,
                                                 CUstream stream) const {
   if (count == 0) return {};
-  long long elements = count;
-  unsigned long long stream_seed = seed;
-  unsigned long long first = 0;
-  void* parameters[] = {&out, &elements, &stream_seed, &first};  // the kernel for e4m3 takes the first three
-  return launch(type == DataType::fp8 ? fill_random_e4m3_ : fill_random_, blocks_for(count / (8 * kThreads)), 1,
-                parameters, stream);
+  const std::int64_t blocks = blocks_for(count / (8 * kThreads));
+  if (type == DataType::fp8) {
+    KernelArguments<shared::FillRandomE4m3> arguments(DevicePointer(out), count, seed);
+    return launch(fill_random_e4m3_, blocks, 1, arguments.addresses(), stream);
+  }
+  KernelArguments<shared::FillRandom> arguments(DevicePointer(out), count, seed, 0);
+  return launch(fill_random_, blocks, 1, arguments.addresses(), stream);
 }
 
 Expected<void> VerificationKernels::fill_scales(const ScaleView& scales, std::int64_t groups, std::int64_t blocks,
@@ -91,60 +96,48 @@ Expected<void> VerificationKernels::fill_scales(const ScaleView& scales, std::in
                                                 CUstream stream) const {
   const std::int64_t count = groups * scales.stored_rows * blocks;
   if (count == 0) return {};
-  ScaleView view = scales;
-  long long group_count = groups;
-  long long block_count = blocks;
-  unsigned long long stream_seed = seed;
-  auto kind = static_cast<int>(garbage);
-  void* parameters[] = {&view, &group_count, &block_count, &valid, &stream_seed, &kind};
-  return launch(fill_scales_, blocks_for(count / kThreads), 1, parameters, stream);
+  KernelArguments<shared::FillScales> arguments(scales, groups, blocks, DevicePointer(valid), seed, garbage);
+  return launch(fill_scales_, blocks_for(count / kThreads), 1, arguments.addresses(), stream);
 }
 
 Expected<void> VerificationKernels::spoil_rows(CUdeviceptr a, CUdeviceptr valid, std::int64_t rows,
                                                std::int64_t row_bytes, Garbage garbage, CUstream stream) const {
   if (rows == 0) return {};
-  long long row_count = rows;
-  long long pairs = row_bytes / 2;
-  auto kind = static_cast<int>(garbage);
-  void* parameters[] = {&a, &valid, &row_count, &pairs, &kind};
-  return launch(spoil_rows_, blocks_for(rows), 1, parameters, stream);
+  KernelArguments<shared::SpoilRows> arguments(DevicePointer(a), DevicePointer(valid), rows, row_bytes / 2, garbage);
+  return launch(spoil_rows_, blocks_for(rows), 1, arguments.addresses(), stream);
 }
 
 Expected<void> VerificationKernels::check_product(const Product& product, CUdeviceptr sums, CUstream stream) const {
   if (product.tile_count == 0) return {};
-  Product p = product;
-  long long n = product.n;
-  long long k = product.k;
-  const std::int64_t column_tiles = (product.n + kColumnsPerTile - 1) / kColumnsPerTile;
+  const Product& p = product;
+  const DevicePointer a(p.a), b(p.b), d(p.d), rows(p.rows), tiles(p.tiles), group_sums(sums);
+  const std::int64_t column_tiles = (p.n + shared::kTileColumns - 1) / shared::kTileColumns;
   if (p.type == DataType::fp8) {
-    float slack = kFp8BlockSlack;
-    void* parameters[] = {&p.a, &p.b, &p.a_scales, &p.b_scales, &p.d, &p.rows, &p.tiles, &n, &k, &slack, &sums};
-    return launch(check_fp8_product_, product.tile_count, column_tiles, parameters, stream);
+    KernelArguments<shared::CheckFp8Product> arguments(a, b, p.a_scales, p.b_scales, d, rows, tiles, p.n, p.k,
+                                                       kFp8BlockSlack, group_sums);
+    return launch(check_fp8_product_, p.tile_count, column_tiles, arguments.addresses(), stream);
   }
   // The sum of K products of sigma 1 has sigma sqrt(K); FP32 sums in two orders differ by far less than 1/2048 of it.
-  auto slack = std::sqrt(static_cast<float>(product.k)) / 2048.0f;
-  void* parameters[] = {&p.a, &p.b, &p.d, &p.rows, &p.tiles, &n, &k, &slack, &sums};
-  return launch(check_product_, product.tile_count, column_tiles, parameters, stream);
+  const float slack = std::sqrt(static_cast<float>(p.k)) / 2048.0f;
+  KernelArguments<shared::CheckProduct> arguments(a, b, d, rows, tiles, p.n, p.k, slack, group_sums);
+  return launch(check_product_, p.tile_count, column_tiles, arguments.addresses(), stream);
 }
 
 Expected<void> VerificationKernels::count_writes(CUdeviceptr d, CUdeviceptr valid, std::int64_t rows, std::int64_t n,
                                                  std::uint16_t poison, CUdeviceptr counts, CUstream stream) const {
   if (rows == 0) return {};
-  long long row_count = rows;
-  long long width = n;
-  unsigned pattern = poison;
-  void* parameters[] = {&d, &valid, &row_count, &width, &pattern, &counts};
-  return launch(count_writes_, blocks_for(rows), 1, parameters, stream);
+  KernelArguments<shared::CountWrites> arguments(DevicePointer(d), DevicePointer(valid), rows, n, poison,
+                                                 DevicePointer(counts));
+  return launch(count_writes_, blocks_for(rows), 1, arguments.addresses(), stream);
 }
 
 Expected<void> VerificationKernels::count_differences(CUdeviceptr one, CUdeviceptr other, CUdeviceptr valid,
                                                       std::int64_t rows, std::int64_t n, CUdeviceptr count,
                                                       CUstream stream) const {
   if (rows == 0) return {};
-  long long row_count = rows;
-  long long width = n;
-  void* parameters[] = {&one, &other, &valid, &row_count, &width, &count};
-  return launch(count_differences_, blocks_for(rows), 1, parameters, stream);
+  KernelArguments<shared::CountDifferences> arguments(DevicePointer(one), DevicePointer(other), DevicePointer(valid),
+                                                      rows, n, DevicePointer(count));
+  return launch(count_differences_, blocks_for(rows), 1, arguments.addresses(), stream);
 }
 
 Expected<void> VerificationKernels::empty(int blocks, CUstream stream) const {
