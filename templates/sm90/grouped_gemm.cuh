@@ -110,7 +110,3 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
 }
 
 }  // namespace cubinet
-
-// What a launch must ask for, legible in the PTX: the host computes the same by its own formulas, and a test compares.
-extern "C" __device__ int cubinet_threads = cubinet::kThreads;
-extern "C" __device__ int cubinet_shared_bytes = cubinet::kSharedBytes;

@@ -61,23 +61,6 @@ TEST_CASE("Every selected kernel compiles without spills and without serialised 
   }
 }
 
-TEST_CASE("The host asks for the threads and the shared memory that the templates lay out") {
-  auto nvrtc = jit::NvrtcCompiler::open({});
-  REQUIRE(nvrtc);
-  std::set<jit::TileConfig> seen;
-  for (const auto& spec : selected_kernels()) {
-    if (!seen.insert(spec.config).second) continue;
-    INFO(jit::name(spec.config));
-    const auto ptx = (*nvrtc)->compile_to_ptx(spec);
-    REQUIRE(ptx);
-    const auto says = [&](const std::string& name, int value) {
-      return ptx->find(name + " = " + std::to_string(value) + ";") != std::string::npos;
-    };
-    CHECK(says("cubinet_threads", jit::threads_per_cta(spec.config)));
-    CHECK(says("cubinet_shared_bytes", jit::dynamic_smem_bytes(spec.config)));
-  }
-}
-
 TEST_CASE("The kernels that check others and those that quantise compile without spills") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
