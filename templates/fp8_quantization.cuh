@@ -1,9 +1,9 @@
-// What FP8 needs besides the products: BF16 tensors to e4m3 with their scales, and activation scales from the layout in
-// which a quantiser writes them to the one in which the kernels read them.
+// The family "fp8_quantization": quantizes BF16 tensors to e4m3 with scales, and transposes activation scales from the
+// row-major layout that quantizers write to the column-major layout that the GEMM kernels read.
 //
-// Family "fp8_quantization", taken as it is: every size is a run-time value. All entry points have 256 threads, stride
-// over their work with any grid, and count in 64 bits. A scale is max(amax, 1e-10) / 448, and an element is divided by
-// it; both are true divisions, so that a host gets the same bits.
+// The family has no constants; every size is a run-time value. Every kernel has kThreads threads, works with any grid,
+// striding over its work, and counts in 64 bits. A scale is max(amax, 1e-10) / 448, and an element is divided by its
+// scale. Both are IEEE divisions, so a host computes the same bits.
 #pragma once
 
 #include "ptx/types.cuh"
@@ -17,14 +17,15 @@ constexpr int kWarp = 32;
 constexpr int kPasses = kScaleBlock / kRowsApart;
 static_assert(kTileBlocks == kWarp, "a lane for each scale of a row");
 
-// Two floats as e4m3, rounded to nearest even, `low` in the lower byte. What is beyond +-448 becomes +-448, NaN stays.
+// Two floats as e4m3, rounded to nearest even; `low` is in the lower byte. Values beyond +-448 become +-448. NaN stays
+// NaN.
 CUBINET_DEVICE u16 cvt_rn_satfinite_e4m3x2(float low, float high) {
   u16 packed;
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(packed) : "f"(high), "f"(low));
   return packed;
 }
 
-// 16 neighbours of a row; element 2 i lies in the lower half of word i.
+// 16 consecutive elements of a row. Element 2 i is in the lower half of word i.
 struct Values {
   u32 words[kElements / 2] = {};
 
@@ -37,7 +38,7 @@ CUBINET_DEVICE Values load(const bf16* source) {
   return {{first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w}};
 }
 
-// The largest magnitude; NaN does not count.
+// The largest magnitude; NaN is ignored.
 CUBINET_DEVICE float amax_of(const Values& values) {
   float amax = 0;
 #pragma unroll
@@ -47,7 +48,7 @@ CUBINET_DEVICE float amax_of(const Values& values) {
   return amax;
 }
 
-// The largest of `value` among kCount neighbouring lanes, told to each of them. The whole warp takes part.
+// The maximum of `value` over groups of kCount consecutive lanes, in every lane. The whole warp must call this.
 template <int kCount>
 CUBINET_DEVICE float max_of_lanes(float value) {
 #pragma unroll
@@ -57,6 +58,7 @@ CUBINET_DEVICE float max_of_lanes(float value) {
   return value;
 }
 
+// The scale of a block with the largest magnitude `amax`.
 CUBINET_DEVICE float scale_of(float amax) { return fmaxf(amax, 1e-10f) / 448.0f; }
 
 CUBINET_DEVICE u32 quantize_four(const Values& values, int i, float scale) {
@@ -70,11 +72,12 @@ CUBINET_DEVICE void store_quantized(unsigned char* target, const Values& values,
                                                  quantize_four(values, 4, scale), quantize_four(values, 6, scale));
 }
 
-// The rows of a CTA's 128 x 128 block of weights that this thread has a part of.
+// This thread's part of a CTA's 128 x 128 block of weights: 16 elements of every kRowsApart-th row.
 struct WeightBlock {
   Values values[kPasses];
 
-  // `source` is the thread's part of its first row; of the block's rows `count` exist, and `row` is the thread's first.
+  // `source` points to the thread's elements of its first row, `row` is that row within the block, and `count` is the
+  // number of rows that exist.
   __device__ __forceinline__ void load_rows(const bf16* source, i64 k, int row, i64 count) {
 #pragma unroll
     for (int i = 0; i < kPasses; ++i) {
@@ -97,7 +100,7 @@ struct WeightBlock {
   }
 };
 
-// The largest of `value` in the CTA, told to every thread. `scratch` holds a float per warp and may be reused at once.
+// The maximum of `value` over the CTA, in every thread. `scratch` holds a float per warp and may be reused at once.
 CUBINET_DEVICE float max_of_block(float value, float* scratch) {
   value = max_of_lanes<kWarp>(value);
   if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = value;
@@ -108,10 +111,10 @@ CUBINET_DEVICE float max_of_block(float value, float* scratch) {
   return value;
 }
 
-// A row more than the tile has, so that neither its rows nor its columns lie in one bank.
+// The second dimension has one element more than the tile, so that neither rows nor columns lie in one bank.
 using Tile = float[kTileBlocks][kTileRows + 1];
 
-// Reads a tile of row-major scales, `source` its first; zeros where `rows` or `blocks` end.
+// Reads a tile of row-major scales. `source` points to its first scale. Beyond `rows` or `blocks` the tile gets zeros.
 CUBINET_DEVICE void load_tile(Tile& tile, const float* source, i64 stride, i64 rows, i64 blocks) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
 #pragma unroll
@@ -121,7 +124,7 @@ CUBINET_DEVICE void load_tile(Tile& tile, const float* source, i64 stride, i64 r
   }
 }
 
-// Writes it column-major, as far as `rows` and `blocks` reach.
+// Writes the tile column-major, within `rows` and `blocks`.
 CUBINET_DEVICE void store_tile(const Tile& tile, float* target, i64 stride, i64 rows, i64 blocks) {
   constexpr int kRowSteps = kTileRows / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -135,9 +138,10 @@ CUBINET_DEVICE void store_tile(const Tile& tile, float* target, i64 stride, i64 
 
 }  // namespace cubinet::fp8_quantization
 
-// Row-major scales `in` (groups, rows, blocks) to column-major, aligned ones: element (g, r, c) at
-// (g * blocks + c) * align(rows, 4) + r of `out`. The up to three padding rows of a column are set to 0. Where
-// `row_counts` (groups) is given, tiles of 64 rows from row_counts[g] on are left as they are: no valid row is in them.
+// Transposes row-major scales `in` (groups, rows, blocks) to column-major, aligned scales: element (g, r, c) goes to
+// (g * blocks + c) * align(rows, 4) + r of `out`. The up to three rows that align a column are set to 0. If
+// `row_counts` (groups) is given, tiles of 64 rows that start at or beyond row_counts[g] are not written: they hold no
+// valid row.
 extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads)
     fp8_transpose_scales(const float* __restrict__ in, float* __restrict__ out, const int* __restrict__ row_counts,
                          long long groups, long long rows, long long blocks) {
@@ -160,10 +164,10 @@ extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads
   }
 }
 
-// x (rows, k) to q (rows, k), with a scale per row and 128 of k; k is a multiple of 128. The scale of row r and block c
-// is written at r / group_rows * group_stride + r % group_rows * row_stride + c * block_stride of `scales`. x and q are
-// 16-byte aligned. A block that holds a NaN keeps its scale; one that holds an infinity is NaN once it is multiplied by
-// it.
+// Quantizes x (rows, k) to q (rows, k), with a scale for each row and 128 of k. k is a multiple of 128; x and q are
+// aligned to 16 bytes. The scale of row r and block c is written to element r / group_rows * group_stride + r %
+// group_rows * row_stride + c * block_stride of `scales`. NaN stays NaN and does not change the scale of its block. If
+// a block holds an infinity, its scale is infinite and the dequantized block is NaN.
 extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads)
     fp8_quantize_rows(const cubinet::bf16* __restrict__ x, unsigned char* __restrict__ q, float* __restrict__ scales,
                       long long rows, long long k, long long group_rows, long long group_stride, long long row_stride,
@@ -171,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads
   using namespace cubinet::fp8_quantization;
   const i64 blocks = k / kScaleBlock, total = rows * blocks;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanes;
-  // A warp holds 128 columns of four rows or neighbouring blocks; it stays together for the shuffles.
+  // A warp holds 128 columns of four rows or consecutive blocks. Its lanes stay together for the shuffles.
   constexpr int kPerWarp = kWarp / kLanes;
   const i64 first = static_cast<i64>(blockIdx.x) * kRowsApart + thread / kWarp * kPerWarp;
   for (i64 at = first; at < total; at += static_cast<i64>(gridDim.x) * kRowsApart) {
@@ -189,8 +193,9 @@ extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads
   }
 }
 
-// w (groups, n, k) to q (groups, n, k), with a scale per 128 x 128 block of (n, k), scales (groups, ceil(n / 128),
-// k / 128) row-major; k is a multiple of 128, and the last block of n may have fewer rows. w and q are 16-byte aligned.
+// Quantizes w (groups, n, k) to q (groups, n, k), with a scale for each 128 x 128 block of (n, k). `scales` is (groups,
+// ceil(n / 128), k / 128), row-major. k is a multiple of 128; the last block of n may have fewer rows. w and q are
+// aligned to 16 bytes.
 extern "C" __global__ void __launch_bounds__(cubinet::fp8_quantization::kThreads)
     fp8_quantize_weights(const cubinet::bf16* __restrict__ w, unsigned char* __restrict__ q, float* __restrict__ scales,
                          long long groups, long long n, long long k) {

@@ -1,9 +1,10 @@
-// Kernels that judge the other kernels: operands made of seeded random numbers, an FP32 reference product that is
-// compared on the spot with what a kernel wrote, and a search for writes where nothing may be written.
+// The family "verification": kernels that check the other kernels. They fill operands with seeded random numbers,
+// compute an FP32 reference product and compare it with an output, and search for writes to memory that must not be
+// written.
 //
-// Family "verification". All entry points take run-time sizes; the specialization's constants are not used. The
-// reference shares no code with the templates that it judges and uses no tensor core, no TMA and no barrier beyond
-// __syncthreads, so that a misunderstanding of those cannot hide in both.
+// The family has no constants; every size is a run-time value. The reference shares no code with the templates that it
+// checks, and uses no tensor core, no TMA and no barrier except __syncthreads. So an error in the use of those cannot
+// be in both.
 #pragma once
 
 #include "verification_numbers.cuh"
@@ -11,14 +12,14 @@
 
 namespace cubinet_verification {
 
-// Eight neighbours in one row of D: 16 bytes, aligned since row lengths are multiples of 8.
+// Eight consecutive elements of a row of D: 16 bytes, aligned because row lengths are multiples of 8.
 __device__ __forceinline__ uint4 load_eight(const u16* base, i64 row, i64 n, i64 column) {
   return *reinterpret_cast<const uint4*>(base + row * n + column);
 }
 
 }  // namespace cubinet_verification
 
-// out[i] = element `first + i` of the random bf16 stream `seed`, for i < count. `out` is 16-byte aligned.
+// Sets out[i] to element `first + i` of the random bf16 stream `seed`, for i < count. `out` is aligned to 16 bytes.
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_fill_random(unsigned short* out, long long count, unsigned long long seed, unsigned long long first) {
   using namespace cubinet_verification;
@@ -31,7 +32,7 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   if (tail < count) out[tail] = static_cast<u16>(random_bf16(seed, first + static_cast<u64>(tail)));
 }
 
-// The same with the e4m3 stream. `count` is a multiple of 16.
+// Sets out[i] to element i of the random e4m3 stream `seed`. `count` is a multiple of 16.
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_fill_random_e4m3(unsigned char* out, long long count, unsigned long long seed) {
   using namespace cubinet_verification;
@@ -42,8 +43,8 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   }
 }
 
-// Scale (r, c) of group g becomes element (g * rows + r) * blocks + c of the stream `seed`, whatever the order in which
-// `scales` lie; garbage where valid[g * rows + r] is zero, and in the rows that only align. `valid` may be null: every
+// Sets scale (r, c) of group g to element (g * rows + r) * blocks + c of the stream `seed`, whatever the memory order
+// of `scales` is. Rows with valid[g * rows + r] == 0 and rows that only align get garbage. If `valid` is null, every
 // row is valid.
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_fill_scales(cubinet_verification::ScaleView scales, long long groups, long long blocks,
@@ -61,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   }
 }
 
-// Puts garbage into every row of a (rows, pairs of bytes) whose byte in `valid` is zero.
+// Fills every row of `a` (rows, pairs of bytes) whose byte in `valid` is zero with garbage.
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_spoil_rows(unsigned short* a, const unsigned char* valid, long long rows, long long pairs,
                             cubinet_verification::Garbage garbage) {
@@ -72,8 +73,8 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   }
 }
 
-// Compares D (any rows, n) with A * B^T for the rows that the tiles list, over all n columns, and adds to sums[group].
-// A (any rows, k) and B (groups, n, k) are bf16; k is a multiple of 32. Grid: (tiles, ceil(n / 128)); 256 threads.
+// Compares D (any rows, n) with A * B^T in the rows that the tiles list, in all n columns, and adds the result to
+// sums[group]. A (any rows, k) and B (groups, n, k) are bf16; k is a multiple of 32. Grid: (tiles, ceil(n / 128)).
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_check_product(const unsigned short* a, const unsigned short* b, const unsigned short* d,
                                const int* rows, const cubinet_verification::RowTile* tiles, long long n, long long k,
@@ -82,8 +83,8 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   check(Bf16Product{a, b, n, k, slack}, d, rows, tiles, sums);
 }
 
-// The same for e4m3 operands, each element times its scale; k is a multiple of 128. The slack is of the sum over a
-// block of 128 of K before it is scaled.
+// As verification_check_product, for e4m3 operands, each element times its scale. k is a multiple of 128. `slack` is
+// the error allowed in the sum over a block of 128 of K before scaling.
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_check_fp8_product(const unsigned char* a, const unsigned char* b,
                                    cubinet_verification::ScaleView a_scales, cubinet_verification::ScaleView b_scales,
@@ -93,9 +94,9 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   check(Fp8Product{a, b, a_scales, b_scales, n, k, slack}, d, rows, tiles, sums);
 }
 
-// Counts in d (rows, n), which was filled with `poison` before the launch under test, the elements of rows with
-// valid[row] == 0 that changed, and those of the other rows that did not. `valid` may be null: no row is valid.
-// n is a multiple of 8.
+// Counts stray writes and unwritten elements in d (rows, n), which was filled with `poison` before the launch under
+// test: elements of rows with valid[row] == 0 that changed, and elements of other rows that did not. If `valid` is
+// null, no row is valid. n is a multiple of 8.
 extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
     verification_count_writes(const unsigned short* d, const unsigned char* valid, long long rows, long long n,
                               unsigned int poison, cubinet_verification::WriteCounts* counts) {
@@ -137,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(cubinet_verification::kThreads)
   if (differing) atomicAdd(count, differing);
 }
 
-// Does nothing: what is timed of it is the launch.
+// Does nothing. Used to measure the time of a launch.
 extern "C" __global__ void verification_empty() {}
 
 namespace cubinet_verification {

@@ -1,4 +1,4 @@
-// The reference product of one tile of D, and its comparison with what a kernel wrote there.
+// The reference product of one tile of D, and its comparison with the output of a kernel.
 #pragma once
 
 #include "verification_numbers.cuh"
@@ -13,12 +13,12 @@ __device__ __forceinline__ float* line(const ScaleView& view, i64 group, i64 row
 constexpr int kTileDepth = 32;  // K elements per step; K is a multiple of 64
 // Of a tile of kTileRows by kTileColumns, each of 16 x 16 threads computes 4 rows by 8 columns.
 static_assert(kTileRows == 16 * 4 && kTileColumns == 16 * 8 && kThreads == 16 * 16);
-// Row strides of the staged operands: 8 banks more than a multiple of 32, so that the four threads that unpack one
-// row's 32 elements store without a bank conflict (see unpack).
+// Row strides of the staged operands: 8 banks more than a multiple of 32, so that the four threads that unpack the 32
+// elements of one row store without bank conflicts (see unpack).
 constexpr int kRowStride = kTileRows + 8;
 constexpr int kColumnStride = kTileColumns + 8;
 
-// One row of A or of B: it loads eight neighbours, 8-element aligned, and turns them into numbers.
+// A row of A or of B: loads eight consecutive elements, aligned to 8 elements, and converts them to floats.
 struct Bf16Line {
   using Eight = uint4;
   const u16* elements;
@@ -57,8 +57,8 @@ struct Fp8Line {
   }
 };
 
-// A product: its lines, and the slack of an element in a row of D: what is allowed besides half a unit of bf16 in the
-// last place.
+// A product: the rows of its operands, and the slack of an element of D, which is the error allowed besides half a bf16
+// unit in the last place.
 struct Bf16Product {
   using Line = Bf16Line;
   const u16* a;
@@ -88,7 +88,7 @@ struct Fp8Product {
   __device__ __forceinline__ Line column(i64 group, i64 column) const {
     return {b + (group * n + column) * k, line(b_scales, group, column / kScaleBlock), b_scales.block_stride};
   }
-  // The errors of the blocks' sums, scaled as they are.
+  // The sum of the errors allowed in the blocks' sums, each scaled like its block.
   __device__ float slack(i64 row_index, i64 group, i64 column_index) const {
     const Line line_a = row(row_index);
     const Line line_b = column(group, column_index);
@@ -100,8 +100,8 @@ struct Fp8Product {
   }
 };
 
-// Stores eight K-neighbours of one row or column at [k][line]. The order of K is permuted (element j of the eight of
-// quarter q goes to place 4 j + q), alike for both operands, so the sum is over the same products.
+// Stores eight consecutive elements of K of one row or column at [k][line]. The order of K is permuted: element j of
+// quarter q goes to position 4 j + q. The permutation is the same for both operands, so the products are the same.
 template <class Line>
 __device__ __forceinline__ void unpack(float* staged, int stride, int line, int quarter,
                                        const typename Line::Eight& eight) {
@@ -111,7 +111,7 @@ __device__ __forceinline__ void unpack(float* staged, int stride, int line, int 
   for (int j = 0; j < 8; ++j) staged[(4 * j + quarter) * stride + line] = values[j];
 }
 
-// acc += rows x columns over the staged K elements.
+// Adds the products of rows and columns over the staged elements of K to acc.
 __device__ __forceinline__ void multiply(float (&acc)[4][8], const float* rows, const float* columns, int ty, int tx) {
 #pragma unroll 8
   for (int k = 0; k < kTileDepth; ++k) {
@@ -128,8 +128,8 @@ __device__ __forceinline__ void multiply(float (&acc)[4][8], const float* rows, 
   }
 }
 
-// The reference product of one tile of rows with one tile of columns. Rows beyond the tile's count and columns beyond
-// N repeat the last one: their products are dropped later.
+// Adds the reference product of one tile of rows and one tile of columns to acc. Rows beyond the tile's count and
+// columns beyond N repeat the last one; their products are not compared.
 template <class Product>
 __device__ __forceinline__ void reference_tile(float (&acc)[4][8], const Product& product, const int* rows,
                                                const RowTile& tile, float* staged_rows, float* staged_columns, int ty,
@@ -162,7 +162,7 @@ __device__ __forceinline__ void reference_tile(float (&acc)[4][8], const Product
   __syncthreads();
 }
 
-// A thread's part of a comparison.
+// The result of a comparison for the elements of one thread.
 struct Sums {
   double xx = 0;
   double yy = 0;
@@ -173,7 +173,8 @@ struct Sums {
   float largest_error = 0;
   float largest_share = 0;
 
-  // A NaN counts as such and stays out of the sums, which therefore keep telling of the other elements.
+  // Adds element x of D and its reference y. A NaN is counted and left out of the sums, so that they still describe the
+  // other elements.
   __device__ __forceinline__ void add(float x, float y, float slack) {
     ++compared;
     if (is_nan(x)) {
@@ -193,7 +194,7 @@ struct Sums {
   }
 };
 
-// Adds `value` of all threads of the block to *total. `scratch` holds kThreads doubles and may be reused at once.
+// Adds the sum of `value` over the CTA's threads to *total. `scratch` holds kThreads doubles and may be reused at once.
 __device__ __forceinline__ void add_over_block(double value, double* scratch, double* total) {
   scratch[threadIdx.x] = value;
   __syncthreads();
@@ -209,7 +210,7 @@ __device__ __forceinline__ void add_over_block(double value, double* scratch, do
 template <class Product>
 __device__ __forceinline__ Sums compare(const float (&acc)[4][8], const Product& product, const u16* d, const int* rows,
                                         const RowTile& tile, int ty, int tx) {
-  // All columns of a tile share a block of N, so that one slack serves a row of it.
+  // All columns of a tile are in one block of N, so a row of the tile has one slack.
   static_assert(kTileColumns == kScaleBlock, "a tile of columns has one row of weight scales");
   Sums sums;
 #pragma unroll
@@ -228,7 +229,7 @@ __device__ __forceinline__ Sums compare(const float (&acc)[4][8], const Product&
   return sums;
 }
 
-// A block's whole work.
+// What a CTA does: computes one tile of the reference, compares it with D and adds the result to sums[group].
 template <class Product>
 __device__ __forceinline__ void check(const Product& product, const u16* d, const int* rows, const RowTile* tiles,
                                       GroupSums* sums) {
@@ -248,7 +249,7 @@ __device__ __forceinline__ void check(const Product& product, const u16* d, cons
   if (mine.nans) atomicAdd(&total->nans, static_cast<u64>(mine.nans));
   if (mine.outliers) atomicAdd(&total->outliers, static_cast<u64>(mine.outliers));
   if (mine.compared) atomicAdd(&total->compared, static_cast<u64>(mine.compared));
-  // The bits of non-negative floats order as the floats do.
+  // Non-negative floats and their bits have the same order.
   if (mine.compared) {
     atomicMax(&total->largest_error_bits, __float_as_uint(mine.largest_error));
     atomicMax(&total->largest_share_bits, __float_as_uint(mine.largest_share));

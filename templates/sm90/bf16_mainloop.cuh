@@ -1,8 +1,8 @@
-// The arithmetic of the BF16 families: what a consumer warpgroup does with the stages of one tile.
+// The main loop of the BF16 families: a consumer warpgroup multiplies the stages of one tile.
 //
-// The loop over K is one asm statement that holds an instance per token count. Written in C++ around small wrappers it
-// computes the same, but then the compiler's front end carries every accumulator through every loop, branch and join,
-// and a kernel takes half as long again to compile.
+// The loop over K is one asm statement that holds an instance for each token count. The same loop in C++ around small
+// wrappers computes the same, but the compiler's front end then carries every accumulator through every loop, branch
+// and join, and a kernel takes one and a half times as long to compile.
 #pragma once
 
 namespace cubinet::arithmetic {
@@ -16,7 +16,7 @@ constexpr bool kScaled = false;
 
 namespace cubinet {
 
-// What the loop over K needs besides accumulators and stage.
+// The inputs of the loop over K besides accumulators and stage.
 struct StageLoop {
   StageWalk stages;
   u64 weights, tokens;  // descriptors in stage 0
@@ -28,13 +28,14 @@ struct Bf16Mainloop;
 
 // clang-format off
 
-// 16 of K; the descriptors advance by 32 bytes, that is 2 units.
+// Multiplies 16 of K. The descriptors then advance by 32 bytes, which are 2 units.
 #define CUBINET_MULTIPLY(TOKENS, REGISTERS) \
   "wgmma.mma_async.sync.aligned.m64n" #TOKENS "k16.f32.bf16.bf16 {" REGISTERS "}, a, b, accumulate, 1, 1, 0, 0;\n"
 #define CUBINET_ADVANCE "add.s64 a, a, 2;\nadd.s64 b, b, 2;\n"
 
-// The loop of one instance, skipped when the tile has more tokens. Per stage: wait until it is full, issue four wgmma,
-// and once those of the stage before are done (one group may still run), release that one to the producer.
+// The loop of one instance, skipped if the tile has more tokens. For each stage: wait until it is full, issue four
+// wgmma, wait until those of the stage before are done (one group may still be running), and release the stage before to
+// the producer.
 #define CUBINET_INSTANCE(TOKENS, HALF)                                                                                \
   CUBINET_SKIP_IF_LARGER(TOKENS)                                                                                      \
   "STAGE" #TOKENS ":\n"                                                                                               \
@@ -58,7 +59,7 @@ struct Bf16Mainloop;
   "bra.uni DONE;\n"                                                                                                   \
   "AFTER" #TOKENS ":\n"
 
-// Names for the operands behind the accumulators, so that the instances need not know how many there are.
+// Gives names to the asm operands after the accumulators, so that the instances do not depend on how many there are.
 #define CUBINET_BEGIN(STAGE, PARITY, A, B, UNITS, FULL, EMPTY, ARRIVES, BLOCKS, TOKENS, STAGES)                       \
   "{\n"                                                                                                               \
   ".reg .pred accumulate, larger, ready, releases, arrives, wraps, more;\n"                                           \
@@ -90,7 +91,8 @@ struct Bf16Mainloop;
     }                                                                                                             \
   };
 
-// The configurations that the selector knows: block, step, and the operand numbers behind the accumulators.
+// One main loop for each pair of kBlockTokens and kTokenStep that a BF16 family selects, with the numbers of the
+// operands after the accumulators.
 #define CUBINET_BEGIN_64 CUBINET_BEGIN("%64", "%65", "%66", "%67", "%68", "%69", "%70", "%71", "%72", "%73", "%74")
 #define CUBINET_BEGIN_128 \
   CUBINET_BEGIN("%128", "%129", "%130", "%131", "%132", "%133", "%134", "%135", "%136", "%137", "%138")
@@ -110,8 +112,9 @@ CUBINET_MAINLOOP(256, 64, 128, CUBINET_BEGIN_128, CUBINET_STEPS_OF_64_TO_256, CU
 // clang-format on
 
 struct Bf16Arithmetic {
-  // Adds this warpgroup's 64 columns times the tile's tokens, over all of K, to the accumulators, in the layout of
-  // wgmma's D fragment (PTX ISA): a thread holds 4 floats for each 8 tokens, tokens in ascending order.
+  // Adds the product of this warpgroup's 64 columns and the tile's tokens, over all of K, to the accumulators. They
+  // have the layout of wgmma's D fragment (PTX ISA): a thread holds 4 floats for each 8 tokens, tokens in ascending
+  // order.
   static __device__ __forceinline__ void multiply(const Parameters& p, Control& control, u32 stages, Stage& stage,
                                                   const Tile& tile, int warpgroup, int lane,
                                                   float (&accumulators)[kAccumulators]) {

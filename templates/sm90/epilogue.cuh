@@ -1,10 +1,10 @@
-// The epilogue: FP32 accumulators to BF16 rows of D, by way of staging buffers with the 128-byte swizzle that the
-// output's tensor map expects, 64 columns (128 bytes) to a row. TMA stores what is valid as a whole; of the rest each
-// thread stores 16 bytes of a row at a time.
+// The epilogue rounds FP32 accumulators to BF16 and stores them to D. It stages them in shared memory, 64 columns (128
+// bytes) to a row, with the 128-byte swizzle that the output's tensor map expects. A box of which all rows are valid is
+// stored by TMA. In other boxes each thread stores 16 bytes of a valid row at a time.
 //
-// With weights on wgmma's M side the product is transposed and a warp holds 16 columns: stmatrix turns it round, and
-// the four warps of a warpgroup fill a chunk of 64 tokens together. With tokens on the M side a warp holds 16 rows of
-// its own and needs nobody else.
+// With tokens on N the product is transposed and a warp holds 16 columns: stmatrix transposes it, and the four warps of
+// a warpgroup fill a chunk of 64 tokens together. With tokens on M a warp holds 16 rows and all of their columns, and
+// stores them without the other warps.
 #pragma once
 
 #include "layout.cuh"
@@ -14,24 +14,24 @@
 
 namespace cubinet {
 
-// A consumer warpgroup's place in the epilogue.
+// The staging buffers of a consumer warpgroup, as one of its threads sees them.
 struct Staging {
-  u32 buffers;  // this warpgroup's
-  int next = 0;
+  u32 buffers;   // shared address of this warpgroup's first buffer
+  int next = 0;  // the buffer to use next
   int warpgroup;
   int thread;  // within the warpgroup
 
   __device__ __forceinline__ void sync() const { ptx::barrier_sync(1 + warpgroup, kWarpgroup); }
 };
 
-// Where 16 bytes of a staged token row lie: chunk c of row r at c ^ (r % 8).
+// The address of 16 bytes of a staged row: the swizzle puts the c-th 16 bytes of row r at position c ^ (r % 8).
 CUBINET_DEVICE u32 staged(u32 buffer, int token, int chunk) {
   return buffer + token * 128 + ((chunk ^ (token & 7)) << 4);
 }
 
-// Stages 64 elements (N side) of each of a warp's 16 rows of the M side, from this thread's accumulators of them.
-// `first`: the warp's first row. A lane gives stmatrix the address of row lane % 8 of matrix lane / 8; matrices 0 and 1
-// lie one above the other on the M side, 2 and 3 follow along the N side.
+// Stages this thread's accumulators of 64 elements on the N side for each of the warp's 16 rows on the M side. `first`
+// is the warp's first row. A lane passes stmatrix the address of row lane % 8 of matrix lane / 8. Matrices 0 and 1 lie
+// one below the other on the M side; 2 and 3 follow along the N side.
 CUBINET_DEVICE void stage_warp(const float* accumulators, u32 buffer, int first, int lane) {
   const int on_m = first + (lane & 8), on_n = (lane & 16) >> 1, within = lane & 7;
 #pragma unroll
@@ -47,18 +47,18 @@ CUBINET_DEVICE void stage_warp(const float* accumulators, u32 buffer, int first,
   }
 }
 
-// Copies 16 bytes of a staged row of D to their place.
+// Copies 16 bytes of a staged row to D.
 CUBINET_DEVICE void store_piece(const Parameters& p, int row, int column, u32 buffer, int token, int chunk) {
   ptx::store_global_v4(p.d + static_cast<long long>(row) * columns_of(p) + column,
                        ptx::load_shared_v4(staged(buffer, token, chunk)));
 }
 
-// Weights on the M side: one warpgroup's 64 columns of a tile.
+// Tokens on N: stores one warpgroup's 64 columns of a tile.
 struct ColumnEpilogue {
-  // A warpgroup stores 128 bytes of 16 rows at a time, 16 bytes per thread.
+  // Without TMA a warpgroup stores 128 bytes of 16 rows at a time, 16 bytes per thread.
   static constexpr int kRowsApart = kWarpgroup / 8;
 
-  // Bit i: row thread / 8 + i * 16 of the tile is valid.
+  // A mask of the tile's rows that this thread may store: bit i is set if row thread / 8 + i * 16 is valid.
   template <class Rows>
   static __device__ __forceinline__ u32 valid_rows(const Parameters& p, const Tile& tile, int thread) {
     const int token = thread >> 3;
@@ -85,7 +85,7 @@ struct ColumnEpilogue {
       const int first_token = q * kChunkTokens;
       if (first_token >= tile.tokens) break;
       const u32 buffer = staging.buffers + staging.next * kChunkBytes;
-      // The buffer is free once its earlier TMA store has been read and all threads are past their partial store.
+      // The buffer is free once its earlier TMA store has read it and all threads are past their partial store.
       if (thread == 0) ptx::bulk_wait_group_read<kChunkBuffers - 1>();
       staging.sync();
       stage_warp(accumulators + q * kChunkAccumulators, buffer, (thread >> 5) * 16, thread & 31);
@@ -108,10 +108,9 @@ struct ColumnEpilogue {
   }
 };
 
-// Tokens on the M side: one warp's 16 rows of a tile, all columns at once. No warp waits for another, and one fence
-// does for all chunks: a third of the time of going chunk by chunk (bench/results).
+// Tokens on M: stores one warp's 16 rows of a tile, all columns at once. No warp waits for another, and one fence
+// serves all chunks. This takes a third of the time of storing chunk by chunk (bench/results).
 struct RowEpilogue {
-  static constexpr int kWarpRows = 16;
   static constexpr int kWarpChunkBytes = kWarpRows * 128;
 
   template <class Rows>
@@ -136,6 +135,7 @@ struct RowEpilogue {
     }
   }
 
+  // By TMA: all 16 rows are valid.
   static __device__ __forceinline__ void store_whole(const Parameters& p, const Tile& tile, int token, u32 buffer) {
 #pragma unroll
     for (int q = 0; q < kChunks; ++q) {
@@ -147,6 +147,7 @@ struct RowEpilogue {
     ptx::bulk_commit_group();
   }
 
+  // 16 bytes per thread, valid rows only.
   template <class Rows>
   static __device__ __forceinline__ void store_valid(const Parameters& p, const Tile& tile, int first_token, u32 buffer,
                                                      int lane) {

@@ -1,12 +1,13 @@
-// The arithmetic of the FP8 families: e4m3 operands with a scale per token and 128 of K, and per 128 x 128 block of the
-// weights. The tensor core sums one K block at a time into fresh registers; each sum is multiplied by both scales and
-// added to the accumulators in FP32. While one warpgroup does that, the others keep the tensor core busy.
+// The main loop of the FP8 families: e4m3 operands with a scale for each token and 128 of K, and one for each 128 x 128
+// block of the weights. The tensor core sums one K block at a time into fresh registers. Each sum is multiplied by both
+// scales and added to the accumulators in FP32. While one warpgroup does that, the others keep the tensor core busy.
 //
-// As in bf16_mainloop.cuh a loop over K is one asm statement. With tokens on the N side there is an instance per token
-// count, and a thread's accumulators belong to many tokens, whose scales it reads from shared memory: for tiles of few
-// tokens. With tokens on the M side a thread's accumulators belong to two.
+// As in bf16_mainloop.cuh a loop over K is one asm statement. With tokens on N, for tiles of few tokens, there is an
+// instance for each token count, and a thread's accumulators belong to many tokens, whose scales it reads from shared
+// memory. With tokens on M a thread's accumulators belong to two tokens.
 //
-// What a stage is read at is computed a stage ahead, behind the multiplication: the tensor core would wait for it.
+// Addresses and descriptors of a stage are computed one stage ahead, while the tensor core multiplies; otherwise it
+// would wait for them.
 #pragma once
 
 namespace cubinet::arithmetic {
@@ -20,7 +21,8 @@ constexpr bool kScaled = true;
 
 namespace cubinet {
 
-// What a loop over K needs besides accumulators and stage. Of the descriptors the lower halves, which hold the address.
+// The inputs of the loop over K besides accumulators and stage. Descriptors are given by their lower halves, which hold
+// the address.
 struct ScaledLoop {
   StageWalk stages;
   u32 on_m, on_n;  // descriptors in stage 0 of the operands on the M and the N side
@@ -35,7 +37,7 @@ struct Fp8Mainloop;
 
 // clang-format off
 
-// Four accumulators at a time: F(a, b, c, d, offset of the first token's scale, ...).
+// Expands F for four accumulators at a time: F(a, b, c, d, byte offset of the first token's scale, ...).
 #define CUBINET_QUADS_0_1(F, ...) F(0, 1, 2, 3, 0, __VA_ARGS__) F(4, 5, 6, 7, 32, __VA_ARGS__)
 #define CUBINET_QUADS_2_3(F, ...) F(8, 9, 10, 11, 64, __VA_ARGS__) F(12, 13, 14, 15, 96, __VA_ARGS__)
 #define CUBINET_QUADS_4_5(F, ...) F(16, 17, 18, 19, 128, __VA_ARGS__) F(20, 21, 22, 23, 160, __VA_ARGS__)
@@ -55,12 +57,12 @@ struct Fp8Mainloop;
 
 #define CUBINET_PROMOTE(INDEX, SUMS, SCALE) "fma.rn.f32 %" #INDEX ", " SUMS #INDEX ", " SCALE ", %" #INDEX ";\n"
 
-// Tokens on M: of four accumulators two belong to row lane / 4 of the warp's 16 rows, and two to the one 8 below.
+// Tokens on M: two of four accumulators belong to row lane / 4 of the warp's 16 rows, two to the row 8 further.
 #define CUBINET_PROMOTE_ROWS(A, B, C, D, OFFSET, SUMS, UPPER, LOWER)                                                  \
   CUBINET_PROMOTE(A, SUMS, UPPER) CUBINET_PROMOTE(B, SUMS, UPPER)                                                     \
   CUBINET_PROMOTE(C, SUMS, LOWER) CUBINET_PROMOTE(D, SUMS, LOWER)
 
-// Tokens on N: they belong to two tokens by turns, whose scales are read and multiplied while the sums are under way.
+// Tokens on N: accumulators belong to two tokens in turn. Scales are read and multiplied while the sums are computed.
 #define CUBINET_TOKEN_SCALES(A, B, C, D, OFFSET, UNUSED)                                                              \
   "ld.shared.v2.f32 {s" #A ", s" #B "}, [scale + " #OFFSET "];\n"                                                     \
   "mul.f32 s" #A ", s" #A ", block;\nmul.f32 s" #B ", s" #B ", block;\n"
@@ -68,7 +70,7 @@ struct Fp8Mainloop;
   CUBINET_PROMOTE(A, SUMS, "s" #A) CUBINET_PROMOTE(B, SUMS, "s" #B)                                                   \
   CUBINET_PROMOTE(C, SUMS, "s" #A) CUBINET_PROMOTE(D, SUMS, "s" #B)
 
-// Names for the operands behind the accumulators.
+// Gives names to the asm operands after the accumulators.
 #define CUBINET_SCALED_BEGIN(STAGE, PARITY, M, N, UNITS, FULL, EMPTY, ARRIVES, BLOCKS, TOKENS, STAGES, SCALES,        \
                              BLOCK_SCALES)                                                                            \
   "{\n"                                                                                                               \
@@ -88,12 +90,12 @@ struct Fp8Mainloop;
 
 #define CUBINET_SCALED_END(STAGE, PARITY) "DONE:\nmov.b32 " STAGE ", stage;\nmov.b32 " PARITY ", parity;\n}"
 
-// Barrier and descriptors of the stage.
+// Computes the barrier and the descriptors of the stage.
 #define CUBINET_LOCATE                                                                                                \
   "mad.lo.u32 full, stage, 8, first_full;\n"                                                                          \
   "mad.lo.u32 m, stage, units, first_m;\nmad.lo.u32 n, stage, units, first_n;\n"
 
-// 32 of K; descriptors advance by 32 bytes, that is 2 units.
+// Multiplies 32 of K. The descriptors then advance by 32 bytes, which are 2 units.
 #define CUBINET_MULTIPLY_32(N_SIDE, SUMS, ADDS)                                                                       \
   "mov.b64 a, {m, high};\nmov.b64 b, {n, high};\n"                                                                    \
   "wgmma.mma_async.sync.aligned.m64n" #N_SIDE "k32.f32.e4m3.e4m3 {" SUMS "}, a, b, " ADDS ", 1, 1;\n"
@@ -106,8 +108,8 @@ struct Fp8Mainloop;
   CUBINET_MULTIPLY_32(N_SIDE, SUMS, "accumulate")                                                                     \
   "wgmma.commit_group.sync.aligned;\n"
 
-// On to the next stage. `scale`, `emptied` and `block` stay with the one whose multiplication is under way; the scale
-// of the next block of weights is loaded a K block ahead.
+// Advances to the next stage. `scale`, `emptied` and `block` keep referring to the stage that is being multiplied. The
+// weights' scale is loaded one K block ahead.
 #define CUBINET_NEXT_STAGE                                                                                            \
   "mad.lo.u32 scale, parity, %77, scales;\nmad.lo.u32 scale, stage, %76, scale;\n"                                    \
   "mad.lo.u32 emptied, stage, 8, first_empty;\n"                                                                      \
@@ -117,7 +119,7 @@ struct Fp8Mainloop;
   "@more ld.global.nc.f32 next_block, [block_scales];\n"                                                              \
   CUBINET_LOCATE
 
-// Until the sums are there, and the scales have been read.
+// Waits until the sums are complete, then releases the stage and, at the end of a turn, the scales.
 #define CUBINET_AWAIT_SUMS                                                                                            \
   "wgmma.wait_group.sync.aligned 0;\n"                                                                                \
   CUBINET_RELEASE("arrives", "emptied") CUBINET_RELEASE_SCALES("first_full", "%78")
@@ -134,7 +136,7 @@ struct Fp8Mainloop;
   CUBINET_QUADS_OF_128(CUBINET_PROMOTE_ROWS, "t", "upper", "lower")                                                   \
   "@more bra STAGE;\n"
 
-// Tokens on N: the loop of one instance, skipped when the tile has more tokens.
+// Tokens on N: the loop of one instance, skipped if the tile has more tokens.
 #define CUBINET_TOKEN_INSTANCE(TOKENS, HALF, QUADS)                                                                   \
   CUBINET_SKIP_IF_LARGER(TOKENS)                                                                                      \
   "{\n"                                                                                                               \
@@ -170,15 +172,16 @@ struct Fp8Mainloop;
     }                                                                                                                 \
   };
 
-// The configurations that the selector knows: tokens of a tile, and their step.
+// One main loop for each pair of kBlockTokens and kTokenStep that an FP8 family selects.
 CUBINET_SCALED_MAINLOOP(false, 96, 16, CUBINET_LOOP_OF_16_TO_96)
 CUBINET_SCALED_MAINLOOP(true, 192, 64, CUBINET_LOOP_OF_ROWS)
 
 // clang-format on
 
 struct Fp8Arithmetic {
-  // Adds this warpgroup's part of the tile, over all of K, to the accumulators, in the layout of wgmma's D fragment
-  // (PTX ISA): for each 8 of the N side a thread holds 2 elements of row lane / 4, and 2 of the row 8 below.
+  // Adds this warpgroup's part of the tile's product, over all of K, to the accumulators. They have the layout of
+  // wgmma's D fragment (PTX ISA): for each 8 of the N side a thread holds 2 elements of row lane / 4, and 2 of the row
+  // 8 further.
   static __device__ __forceinline__ void multiply(const Parameters& p, Control& control, u32 stages, Stage& stage,
                                                   const Tile& tile, int warpgroup, int lane,
                                                   float (&accumulators)[kAccumulators]) {
@@ -199,7 +202,8 @@ struct Fp8Arithmetic {
  private:
   static __device__ __forceinline__ int warp_of_warpgroup() { return static_cast<int>(threadIdx.x) % kWarpgroup / 32; }
 
-  // A cluster's tiles may begin beyond the last column, where no result is kept.
+  // The weights' scales of the tile's columns. A tile of a cluster may start beyond the last column; its results are
+  // not stored, so any scales in memory will do.
   static __device__ __forceinline__ const float* weight_scales(const Parameters& p, const Tile& tile) {
     const int blocks = ceil_div(columns_of(p), kScaleColumns);
     const int block = tile.column / kScaleColumns < blocks ? tile.column / kScaleColumns : blocks - 1;

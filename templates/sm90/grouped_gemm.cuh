@@ -1,9 +1,9 @@
-// The grouped GEMM kernel, common to all families: D = A * B^T per group, persistent and warp-specialised. A tile is
-// some tokens (rows of A) by some columns (rows of B). One of the two lies on the M side of wgmma, 64 rows for each
-// consumer warpgroup; the other on the N side, where the work follows its size in steps of 8. With the tokens there a
-// tile of few tokens costs little; with the weights there a thread's results belong to two tokens only.
+// The grouped GEMM kernel of all families: D = A * B^T for each group, persistent and warp-specialized. A tile is some
+// tokens (rows of A) by some columns (rows of B). One of the two lies on the M side of wgmma, 64 rows for each consumer
+// warpgroup. The other lies on the N side, where the work is proportional to its size in steps of 8. With tokens on N a
+// tile of few tokens costs little. With tokens on M a thread's results belong to only two tokens.
 //
-// Roles in a CTA: two or three consumer warpgroups, a producer warp (TMA), a scheduler warp.
+// Roles in a CTA: two or three consumer warpgroups, a producer warp (TMA), and a scheduler warp.
 #pragma once
 
 #include "epilogue.cuh"
@@ -12,11 +12,12 @@
 #include "ptx/mbarrier.cuh"
 #include "ptx/sync.cuh"
 #include "ptx/tma.cuh"
-#include "segments.cuh"
 #include "scheduler.cuh"
+#include "segments.cuh"
 
 namespace cubinet {
 
+// The loop of a consumer thread: multiplies and stores every tile until the scheduler ends the kernel.
 template <class Arithmetic, class Rows>
 CUBINET_DEVICE void consume(const Parameters& p, Control& control, u32 shared, int thread) {
   Staging staging;
@@ -59,8 +60,8 @@ CUBINET_DEVICE void init_barriers(Control& control) {
   ptx::fence_mbarrier_init();
 }
 
-// Starts the CTA's probable first weight tile on its way into the L2 while the rows are still being looked at. Right
-// when every group has rows and one token tile; harmless otherwise.
+// Prefetches the weights that this CTA probably needs first into the L2 while the rows are still being scanned. The
+// guess is right if every group has rows and one token tile; otherwise the prefetch is useless but harmless.
 CUBINET_DEVICE void prefetch_first_weights(const Parameters& p, u32 cluster, u32 rank, int lane) {
   const int columns = column_tiles(p);
   const int group = static_cast<int>(cluster) / columns;
@@ -89,7 +90,7 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
   int position = 0, segments = 0;
   if (warp == kSchedulerWarp) segments = Rows::fill(p, control, position, borrowed, lane);
   ptx::fence_proxy_async_shared();
-  __syncthreads();  // the borrowed memory goes back to the pipeline, to be written by TMA
+  __syncthreads();  // from here on TMA writes the borrowed memory, as stages of the pipeline
   if constexpr (kCluster > 1) ptx::cluster_sync();
 
   if (thread >= kConsumers) {
@@ -105,7 +106,7 @@ CUBINET_DEVICE void grouped_gemm(const Parameters& p) {
   }
   if constexpr (kCluster > 1) {
     __syncwarp();
-    ptx::cluster_sync();  // no CTA leaves while another may still write to it
+    ptx::cluster_sync();  // a CTA must not exit while another may still write to its shared memory
   }
 }
 

@@ -31,9 +31,9 @@ constexpr int kWarps = kThreads / 32;
 constexpr int kProducerWarp = kConsumers / 32;
 constexpr int kSchedulerWarp = kProducerWarp + 1;
 
-// Registers per thread, for setmaxnreg. Two consumer warpgroups: 128 * 40 + 256 * 232 registers, from the 168 per thread
-// that the launch bounds leave at entry. Three: 128 * 32 + 384 * 160, from 128 per thread. With 8 registers less, ptxas
-// computes all descriptors of a K block before its first wgmma, and the tensor core waits for them.
+// Registers per thread, for setmaxnreg. Two consumer warpgroups: 128 * 40 + 256 * 232 registers, from the 168 per
+// thread that the launch bounds leave at entry. Three: 128 * 32 + 384 * 160, from 128 per thread. With 8 registers
+// less, ptxas computes all descriptors of a K block before its first wgmma, and the tensor core waits for them.
 constexpr int kProducerRegisters = kConsumerWarpgroups == 2 ? 40 : 32;
 constexpr int kConsumerRegisters = kConsumerWarpgroups == 2 ? 232 : 160;
 constexpr int kLaterScans = kConsumerWarpgroups == 2 ? 2 : 1;  // row blocks read at a time, as these registers allow

@@ -1,9 +1,9 @@
-// The operand pipeline: a ring of stages in shared memory, each one K block of 128 bytes for the weights and the
-// tokens of a tile. The producer fills a stage by TMA, the consumers release it.
+// The operand pipeline: a ring of stages in shared memory. A stage holds one K block of 128 bytes of a tile's weights
+// and tokens. The producer fills a stage by TMA, and the consumers release it.
 //
-// Only the tensor core reads a stage, so one lane of a warp releases it. The scales of its tokens are read by every
-// thread, and each must release what it has read; once per K block that would cost 3 %. So they have a ring of their
-// own, twice as long, whose halves are released once per turn of the stages.
+// Only the tensor core reads a stage, so one lane of a warp releases it. Token scales are read by every thread, and
+// each thread must release what it has read. Doing that for every K block would cost 3 %. So token scales have a ring
+// of their own, twice as long, whose halves are released once per turn of the stages.
 #pragma once
 
 #include "layout.cuh"
@@ -14,9 +14,10 @@
 
 namespace cubinet {
 
+// A role's position in the ring of stages.
 struct Stage {
   int index = 0;
-  u32 parity = 0;  // of the turn
+  u32 parity = 0;  // of the turn: how often the ring was walked through, modulo 2
 
   __device__ __forceinline__ void advance() {
     if (++index == kStages) {
@@ -26,12 +27,13 @@ struct Stage {
   }
 };
 
-// What a consumer thread needs to walk the stages of a tile. Of a warp, lane i releases stages to the cluster's i-th
-// CTA.
+// What a consumer thread needs to walk through the stages of a tile. Lane i of a warp releases stages to the i-th CTA
+// of the cluster.
 struct StageWalk {
-  u32 full, empty;  // barriers of stage 0, `empty` in the CTA that this thread releases to; 8 bytes to the next stage's
-  u32 releases;     // whether it does
-  u32 blocks;       // stages of a tile, at least 1
+  u32 full;      // mbarrier of stage 0; that of the next stage is 8 bytes further
+  u32 empty;     // likewise, in the CTA to which this thread releases
+  u32 releases;  // whether this thread releases stages
+  u32 blocks;    // K blocks of a tile, at least 1
 };
 
 CUBINET_DEVICE StageWalk stage_walk(const Parameters& p, Control& control, int lane) {
@@ -44,17 +46,17 @@ CUBINET_DEVICE StageWalk stage_walk(const Parameters& p, Control& control, int l
   return walk;
 }
 
-// The same walk inside an asm statement that holds a loop over K. Registers: `stage`, `parity`, `stages`, `blocks` and
-// `tokens` as above, predicates `ready`, `wraps`, `more` and `larger`.
+// The same walk inside an asm statement that holds a loop over K. It uses the registers `stage`, `parity`, `stages`,
+// `blocks` and `tokens`, which mean the same as above, and the predicates `ready`, `wraps`, `more` and `larger`.
 // clang-format off
 
-// Until the stage of `BARRIER` is full.
+// Waits until the stage of `BARRIER` is full.
 #define CUBINET_AWAIT(LABEL, BARRIER)                                                                                 \
   "WAIT" LABEL ":\n"                                                                                                  \
   "mbarrier.try_wait.parity.shared::cta.b64 ready, [" BARRIER "], parity;\n"                                          \
   "@!ready bra WAIT" LABEL ";\n"
 
-// On to the next stage; `more`: there is one in this tile.
+// Advances to the next stage. Sets `more` if the tile has one.
 #define CUBINET_ADVANCE_STAGE                                                                                         \
   "add.u32 stage, stage, 1;\n"                                                                                        \
   "setp.eq.u32 wraps, stage, stages;\n"                                                                               \
@@ -63,22 +65,23 @@ CUBINET_DEVICE StageWalk stage_walk(const Parameters& p, Control& control, int l
   "sub.u32 blocks, blocks, 1;\n"                                                                                      \
   "setp.ne.u32 more, blocks, 0;\n"
 
-// At the end of a turn, when `parity` is the next one's already: releases its half of the scales' ring.
+// At the end of a turn, releases its half of the ring of scales. `parity` is that of the next turn already.
 #define CUBINET_RELEASE_SCALES(FULL, OFFSET)                                                                          \
   "mad.lo.s32 turn, parity, -8, " FULL ";\n"                                                                          \
   "@wraps mbarrier.arrive.shared::cta.b64 _, [turn + " OFFSET "];\n"
 
+// Releases a stage to the producer, if the predicate is set.
 #define CUBINET_RELEASE(WHETHER, BARRIER)                                                                             \
   "@" WHETHER " mbarrier.arrive.shared::cluster.b64 _, [" BARRIER "];\n"
 
-// Past an instance for fewer tokens than the tile has.
+// Jumps past an instance for fewer tokens than the tile has.
 #define CUBINET_SKIP_IF_LARGER(TOKENS)                                                                                \
   "setp.gt.u32 larger, tokens, " #TOKENS ";\n"                                                                        \
   "@larger bra AFTER" #TOKENS ";\n"
 
 // clang-format on
 
-// A consumer warp's part in a tile that it has no rows of: it releases the stages unread.
+// Called by a consumer warp for a tile of which it has no rows: releases the stages unread.
 CUBINET_DEVICE void pass_tile(const Parameters& p, Control& control, Stage& stage, int lane) {
   const StageWalk walk = stage_walk(p, control, lane);
 #pragma unroll 1
@@ -92,11 +95,11 @@ CUBINET_DEVICE void pass_tile(const Parameters& p, Control& control, Stage& stag
   }
 }
 
-// The producer thread's life: every K block of every tile.
+// The loop of the producer thread: loads every K block of every tile until the scheduler ends the kernel.
 template <class Rows>
 CUBINET_DEVICE void produce(const Parameters& p, Control& control, u32 stages, u32 rank) {
   int blocks = depth_of(p) / kStageDepth;
-  asm volatile("" : "+r"(blocks));  // a constant count would be unrolled, pragma or not, for nothing
+  asm volatile("" : "+r"(blocks));  // a constant count would be unrolled in spite of the pragma, without gain
   const u64 policy = ptx::policy_evict_first();
   const bool stream = p.stream_weights != 0;
   TileRing ring;

@@ -1,6 +1,6 @@
-// The scheduler: one warp per CTA cuts segments into tiles, deals them over the clusters of the persistent grid, and hands
-// each decoded tile to the producer and the consumers through a ring in shared memory. Every CTA computes the same
-// order from the same rows, so nothing is shared between CTAs and a launch needs no workspace.
+// The scheduler: one warp per CTA cuts segments into tiles, deals the tiles to the clusters of the persistent grid, and
+// passes this CTA's tiles to the producer and the consumers through a ring in shared memory. Every CTA computes the
+// same schedule from the same rows, so CTAs share no state and a launch needs no workspace.
 #pragma once
 
 #include "layout.cuh"
@@ -10,17 +10,18 @@
 
 namespace cubinet {
 
-// Tokens of a run's tiles, none above `limit`: as even as can be in units of 8 while there are few, whole tiles when
-// there are many.
+// Tokens of a tile of a segment with `rows` rows, at most `limit`. Up to four tiles are made equal, in units of 8; more
+// tiles have `limit` tokens each.
 CUBINET_DEVICE int tile_tokens(int rows, int limit) {
   const int tiles = ceil_div(rows, limit);
   if (tiles > 4) return limit;
   return (ceil_div(rows, tiles) + 7) & ~7;
 }
 
-// Sizes in steps of 16 tokens, the largest class first.
+// The size class of a tile: steps of 16 tokens, class 0 has the largest tiles.
 CUBINET_DEVICE int size_class(int tokens) { return kSizeClasses - 1 - (tokens - 1) / 16; }
 
+// The sum of `value` over this lane and all lanes before it.
 CUBINET_DEVICE int inclusive_sum(int value, int lane) {
 #pragma unroll
   for (int o = 1; o < 32; o <<= 1) {
@@ -30,22 +31,23 @@ CUBINET_DEVICE int inclusive_sum(int value, int lane) {
   return value;
 }
 
-// About how many cycles a tile takes: its operands' way from the L2, which bounds the rate of tall tiles, and an
-// epilogue that nothing overlaps. Fitted to measurements on an H200 (bench/results).
+// Estimated cycles of a tile: loading its operands from the L2, which bounds the rate of tall tiles, and an epilogue
+// that nothing overlaps. The constants are fitted to measurements on an H200 (bench/results).
 CUBINET_DEVICE float tile_cycles(const Parameters& p, int tokens) {
   constexpr float kPerToken = 3.0f, kPerBlock = 400.0f, kEpilogue = 3300.0f;
   return static_cast<float>(depth_of(p) / 64) * (kPerToken * static_cast<float>(tokens) + kPerBlock) + kEpilogue;
 }
 
-// The tallest tiles are the most efficient ones, but few of them may leave a last round in which most CTAs idle. Of
-// four heights (8 to 5 eighths of kBlockTokens) takes the one whose slowest CTA is done first: tiles are dealt in
-// rounds, largest first, so that is the one that gets the first tile of every round. A lower height must gain 3 %.
-// Only an estimate: quotients are taken in floating point.
+// Chooses the tile height: the most tokens of a tile. The tallest tiles are the most efficient, but a small number of
+// them may leave a last round in which most CTAs are idle. Of four heights (8, 7, 6 and 5 eighths of kBlockTokens) this
+// takes the one whose slowest CTA is estimated to finish first. Tiles are dealt in rounds, largest first, so the
+// slowest CTA is the one that gets the first tile of every round. A lower height must gain at least 3 %. Quotients are
+// computed in floating point, because this is only an estimate.
 CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int segments, int columns, int clusters,
                                      int lane) {
   int most = 0;
   for (int i = lane; i < segments; i += 32) most = control.segments[i].rows > most ? control.segments[i].rows : most;
-  if (__reduce_max_sync(kAllLanes, most) <= kBlockTokens) return kBlockTokens;  // every run is one tile
+  if (__reduce_max_sync(kAllLanes, most) <= kBlockTokens) return kBlockTokens;  // every segment is one tile
   const int candidate = lane & 3;
   const float limit = static_cast<float>(kBlockTokens / 8 * (8 - candidate));
   for (int i = lane; i < 4 * kSizeClasses; i += 32) control.tile_counts[i] = 0;
@@ -77,13 +79,14 @@ CUBINET_DEVICE int choose_tile_limit(const Parameters& p, Control& control, int 
   return best;
 }
 
-// Deterministic counting sort of the window's segments by tile size, largest first, into control.order.
+// Sorts the window's segments by tile size, largest first, into control.order: a deterministic counting sort.
 CUBINET_DEVICE void order_largest_first(Control& control, int segments, int limit, int lane) {
   int* starts = control.tile_counts;
   if (lane < kSizeClasses) starts[lane] = 0;
   __syncwarp();
 #pragma unroll 1
-  for (int i = lane; i < segments; i += 32) atomicAdd(&starts[size_class(tile_tokens(control.segments[i].rows, limit))], 1);
+  for (int i = lane; i < segments; i += 32)
+    atomicAdd(&starts[size_class(tile_tokens(control.segments[i].rows, limit))], 1);
   __syncwarp();
   const int count = lane < kSizeClasses ? starts[lane] : 0;
   const int end = inclusive_sum(count, lane);
@@ -104,17 +107,18 @@ CUBINET_DEVICE void order_largest_first(Control& control, int segments, int limi
   }
 }
 
-// The rows of a run that stay together where the tokens lie on the M side; the others are its tail. A tail on its own
-// lets CTAs be dealt even work, but reads its weights again: it pays off beside more than four tiles. A run of a single
-// tile is all tail.
+// With tokens on M a segment has a body, whose tiles are scheduled together, and a tail, its last and smaller tile.
+// Returns the rows of the body. Scheduling the tail on its own divides the work among CTAs more evenly but reads the
+// weights again; it pays off beside more than four tiles. With fewer, the body is the whole segment; a segment of a
+// single tile is all tail.
 CUBINET_DEVICE int body_rows(int rows) {
   if (rows <= kBlockTokens) return 0;
   return rows > 4 * kBlockTokens ? rows / kBlockTokens * kBlockTokens : rows;
 }
 
-// Orders bodies and tails where the tokens lie on the M side: what a tile takes depends on how many warpgroups have
-// rows of it, and those that busy most come first. Returns the number of pieces; piece 2 i of control.order is the body
-// of run i, 2 i + 1 its tail.
+// Orders bodies and tails, with tokens on M. The time of a tile depends on how many warpgroups have rows of it; tiles
+// that occupy most warpgroups come first. Returns the number of pieces. The value 2 i in control.order stands for the
+// body of segment i, 2 i + 1 for its tail.
 CUBINET_DEVICE int order_busiest_first(Control& control, int segments, int lane) {
   int pieces = 0;
 #pragma unroll 1
@@ -136,7 +140,7 @@ CUBINET_DEVICE int order_busiest_first(Control& control, int segments, int lane)
   return pieces;
 }
 
-// The window's i-th run, or piece of one, in the order of the schedule.
+// The window's i-th segment, or piece of a segment, in the order of the schedule.
 CUBINET_DEVICE Segment segment_at(const Control& control, int i) {
   if constexpr (!kLargestFirst) return control.segments[i];
   const int entry = control.order[i];
@@ -148,7 +152,7 @@ CUBINET_DEVICE Segment segment_at(const Control& control, int i) {
   return piece;
 }
 
-// Fills control.first_tile for the window's segments in order; returns the number of tiles.
+// Fills in control.first_tile for the window's segments, in the order of the schedule. Returns the number of tiles.
 CUBINET_DEVICE int count_tiles(Control& control, int segments, int limit, int columns, int lane) {
   int total = 0;
 #pragma unroll 1
@@ -167,11 +171,12 @@ CUBINET_DEVICE int count_tiles(Control& control, int segments, int limit, int co
   return total;
 }
 
-// A tile's place within its run. kRasterBand == 0: token tiles fastest, so that those which share weights run
-// together; else bands of kRasterBand column tiles, fastest within the band, so that a band's weights stay in the L2.
-CUBINET_DEVICE Tile locate(const Segment& run, int limit, int index, int columns, u32 rank) {
-  const int size = tile_tokens(run.rows, limit);
-  const int token_tiles = ceil_div(run.rows, size);
+// The index-th tile of a segment, for the CTA of this rank in the cluster. If kRasterBand is 0, token tiles vary
+// fastest, so that tiles which share weights run at the same time. Otherwise column tiles vary fastest, within bands of
+// kRasterBand column tiles, so that a band's weights stay in the L2.
+CUBINET_DEVICE Tile locate(const Segment& segment, int limit, int index, int columns, u32 rank) {
+  const int size = tile_tokens(segment.rows, limit);
+  const int token_tiles = ceil_div(segment.rows, size);
   int token_tile, column_tile;
   if constexpr (kRasterBand == 0) {
     column_tile = index / token_tiles;
@@ -185,15 +190,15 @@ CUBINET_DEVICE Tile locate(const Segment& run, int limit, int index, int columns
   }
   Tile tile;
   const int start = token_tile * size;
-  tile.first_row = run.first_row + start;
-  tile.tokens = run.rows - start < size ? run.rows - start : size;
+  tile.first_row = segment.first_row + start;
+  tile.tokens = segment.rows - start < size ? segment.rows - start : size;
   tile.column = (column_tile * kCluster + static_cast<int>(rank)) * kBlockColumns;
-  tile.group = run.group;
-  tile.has_padding = run.has_padding;
+  tile.group = segment.group;
+  tile.has_padding = segment.has_padding;
   return tile;
 }
 
-// The ring of decoded tiles, as each role walks it.
+// A role's position in the ring of tiles.
 struct TileRing {
   int slot = 0;
   u32 parity = 0;
@@ -205,7 +210,7 @@ struct TileRing {
     }
   }
 
-  // By one thread.
+  // Called by one thread of the scheduler warp. Waits for a free slot.
   __device__ __forceinline__ void publish(Control& control, const Tile& tile) {
     ptx::mbarrier_wait(ptx::shared_address(&control.tile_empty[slot]), parity ^ 1);
     const u32 address = ptx::shared_address(&control.tiles[slot]);
@@ -215,7 +220,7 @@ struct TileRing {
     advance();
   }
 
-  // By all threads of the consumers, and the producer.
+  // Called by every consumer thread and by the producer thread. Waits for the next tile and releases its slot.
   __device__ __forceinline__ Tile take(Control& control) {
     ptx::mbarrier_wait(ptx::shared_address(&control.tile_full[slot]), parity);
     const u32 address = ptx::shared_address(&control.tiles[slot]);
@@ -227,20 +232,21 @@ struct TileRing {
   }
 };
 
-// The place of a cluster in a round of the deal: every other round segments backwards where tiles come largest first, so
-// that whoever got the larger tile of one round gets the smaller one of the next.
+// The index of the tile that a cluster gets in a round. If tiles come largest first, every other round is dealt in
+// reverse order, so that the cluster with the larger tile of one round gets the smaller tile of the next.
 CUBINET_DEVICE int deal(int round, int cluster, int clusters) {
   const int place = kLargestFirst && (round & 1) ? clusters - 1 - cluster : cluster;
   return round * clusters + place;
 }
 
-// The scheduler warp's life. `position` and `segments`: where the first window ends, and what it holds.
+// The loop of the scheduler warp, until all tiles are dealt. The first window has been filled: it holds `segments`
+// segments and ends at `position`.
 template <class Rows>
-CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position, int segments, int cluster, int clusters,
-                             u32 rank, int lane) {
+CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position, int segments, int cluster,
+                             int clusters, u32 rank, int lane) {
   const int columns = column_tiles(p);
   TileRing ring;
-  int round = 0, dealt = 0;  // rounds so far, tiles in earlier windows
+  int round = 0, dealt = 0;  // rounds so far; tiles of earlier windows
   for (;;) {
     int limit = kBlockTokens;
     if constexpr (kTailsApart) {
@@ -251,12 +257,12 @@ CUBINET_DEVICE void schedule(const Parameters& p, Control& control, int position
     }
     const int total = count_tiles(control, segments, limit, columns, lane);
     if (lane == 0) {
-      int run = 0;
+      int segment = 0;
 #pragma unroll 1
       for (int index; (index = deal(round, cluster, clusters) - dealt) < total; ++round) {
-        while (index >= control.first_tile[run + 1]) ++run;
-        const int within = index - control.first_tile[run];
-        ring.publish(control, locate(segment_at(control, run), limit, within, columns, rank));
+        while (index >= control.first_tile[segment + 1]) ++segment;
+        const int within = index - control.first_tile[segment];
+        ring.publish(control, locate(segment_at(control, segment), limit, within, columns, rank));
       }
     }
     round = __shfl_sync(kAllLanes, round, 0);

@@ -1,6 +1,6 @@
 // What the host and the GEMM kernels for Hopper (sm_90a) agree on: the tile configuration, the sizes that follow from
-// it, the records in shared memory, and the kernel parameters. NVRTC compiles this header into every GEMM kernel and the
-// host compiler compiles it into jit/sm90. It is plain C++17 and includes nothing.
+// it, the records in shared memory, and the kernel parameters. NVRTC compiles this header into every GEMM kernel and
+// the host compiler compiles it into jit/sm90. It is plain C++17 and includes nothing.
 #pragma once
 
 #ifdef __CUDACC__  // NVRTC takes a function without an execution space for a host function, and refuses it
@@ -26,7 +26,7 @@ struct TileConfig {
   int block_columns = 0;          // columns of a CTA's tile: 128
   int stages = 0;                 // depth of the operand pipeline, in K blocks of 128 bytes
   int cluster = 1;                // CTAs that share a tile's tokens by TMA multicast: 1 or 2
-  int raster_band = 0;            // order of tiles: 0 token tiles fastest; else column tiles fastest, in bands of so many
+  int raster_band = 0;            // order of tiles: 0 token tiles first; else bands of this many column tiles
   bool largest_first = false;     // schedule tiles with many tokens first
   bool prefetch_weights = false;  // prefetch the CTA's first weight tile into the L2 at the start
   bool tokens_on_m = false;       // tokens on the M side of wgmma, else weights
@@ -35,11 +35,11 @@ struct TileConfig {
 
 // --- Threads and tiles -----------------------------------------------------------------------------------------------
 
-constexpr int kWarpgroup = 128;        // threads
-constexpr int kWarpgroupRows = 64;     // M of one wgmma: rows of the M side per consumer warpgroup
-constexpr int kStageRowBytes = 128;    // bytes of K in a row of a pipeline stage: the width of the 128-byte swizzle
-constexpr int kScaleColumns = 128;     // columns of D, and elements of K, that share a scale
-constexpr int kRowBlock = 128;         // aligned rows of the contiguous layout that belong to at most one group
+constexpr int kWarpgroup = 128;      // threads
+constexpr int kWarpgroupRows = 64;   // M of one wgmma: rows of the M side per consumer warpgroup
+constexpr int kStageRowBytes = 128;  // bytes of K in a row of a pipeline stage: the width of the 128-byte swizzle
+constexpr int kScaleColumns = 128;   // columns of D, and elements of K, that share a scale
+constexpr int kRowBlock = 128;       // aligned rows of the contiguous layout that belong to at most one group
 
 CUBINET_CONSTEXPR int round_up(int value, int step) { return (value + step - 1) / step * step; }
 
@@ -48,7 +48,9 @@ CUBINET_CONSTEXPR int consumer_warpgroups(const TileConfig& config) {
 }
 
 // Threads of a CTA: the consumer warpgroups, and one warpgroup for the producer and the scheduler.
-CUBINET_CONSTEXPR int threads_per_cta(const TileConfig& config) { return (consumer_warpgroups(config) + 1) * kWarpgroup; }
+CUBINET_CONSTEXPR int threads_per_cta(const TileConfig& config) {
+  return (consumer_warpgroups(config) + 1) * kWarpgroup;
+}
 
 // Tensor maps of the tokens, one for each token count of a tile.
 CUBINET_CONSTEXPR int token_boxes(const TileConfig& config) { return config.block_tokens / config.token_step; }
@@ -66,7 +68,9 @@ constexpr int kChunkBytes = kChunkTokens * kChunkColumns * 2;
 constexpr int kWarpRows = 16;  // with tokens on M a warp stores its 16 rows alone
 
 // Rows of a box of the output's tensor map; its columns are kChunkColumns.
-CUBINET_CONSTEXPR int output_box_rows(const TileConfig& config) { return config.tokens_on_m ? kWarpRows : kChunkTokens; }
+CUBINET_CONSTEXPR int output_box_rows(const TileConfig& config) {
+  return config.tokens_on_m ? kWarpRows : kChunkTokens;
+}
 
 // Chunks that a consumer warpgroup's accumulators fill: 64 rows of the M side by all of the N side.
 CUBINET_CONSTEXPR int chunks(const TileConfig& config) {
@@ -120,7 +124,9 @@ struct ControlBlock {
   int scratch[32];  // row blocks of a later window
 };
 
-CUBINET_CONSTEXPR int max_pieces(const TileConfig& config) { return tails_apart(config) ? 2 * kMaxSegments : kMaxSegments; }
+CUBINET_CONSTEXPR int max_pieces(const TileConfig& config) {
+  return tails_apart(config) ? 2 * kMaxSegments : kMaxSegments;
+}
 
 CUBINET_CONSTEXPR int control_bytes(const TileConfig& config) {
   const int one_stage = static_cast<int>(tails_apart(config) ? sizeof(ControlBlock<1, 2 * kMaxSegments>)
@@ -132,10 +138,14 @@ CUBINET_CONSTEXPR int control_bytes(const TileConfig& config) {
 
 CUBINET_CONSTEXPR int weight_stage_bytes(const TileConfig& config) { return config.block_columns * kStageRowBytes; }
 CUBINET_CONSTEXPR int token_stage_bytes(const TileConfig& config) { return config.block_tokens * kStageRowBytes; }
-CUBINET_CONSTEXPR int stage_bytes(const TileConfig& config) { return weight_stage_bytes(config) + token_stage_bytes(config); }
+CUBINET_CONSTEXPR int stage_bytes(const TileConfig& config) {
+  return weight_stage_bytes(config) + token_stage_bytes(config);
+}
 
 // A stage's token scales, one float each. Their ring is twice as long as that of the stages.
-CUBINET_CONSTEXPR int scale_stage_bytes(const TileConfig& config) { return config.scaled ? config.block_tokens * 4 : 0; }
+CUBINET_CONSTEXPR int scale_stage_bytes(const TileConfig& config) {
+  return config.scaled ? config.block_tokens * 4 : 0;
+}
 
 CUBINET_CONSTEXPR int scale_offset(const TileConfig& config) { return config.stages * stage_bytes(config); }
 CUBINET_CONSTEXPR int chunk_offset(const TileConfig& config) {
@@ -146,7 +156,9 @@ CUBINET_CONSTEXPR int control_offset(const TileConfig& config) {
 }
 
 // Dynamic shared memory that a launch must ask for, in bytes.
-CUBINET_CONSTEXPR int dynamic_smem_bytes(const TileConfig& config) { return control_offset(config) + control_bytes(config); }
+CUBINET_CONSTEXPR int dynamic_smem_bytes(const TileConfig& config) {
+  return control_offset(config) + control_bytes(config);
+}
 
 // --- Kernel parameters -----------------------------------------------------------------------------------------------
 
@@ -165,13 +177,13 @@ struct TensorMaps {
 
 struct Scalars {
   bf16* d;
-  const int* grouping;         // contiguous: m_indices; masked: masked_m
-  int rows;                    // contiguous: M; masked: capacity
+  const int* grouping;  // contiguous: m_indices; masked: masked_m
+  int rows;             // contiguous: M; masked: capacity
   int groups;
-  int n;                       // read by kernels that have no N or K of their own
+  int n;  // read by kernels that have no N or K of their own
   int k;
-  int stream_weights;          // load the weights with the evict-first policy
-  const float* token_scales;   // column-major: K block c of row r at c * aligned_scale_rows(rows) + r; masked: per group
+  int stream_weights;         // load the weights with the evict-first policy
+  const float* token_scales;  // column-major: K block c of row r at c * aligned_scale_rows(rows) + r; masked: per group
   const float* weight_scales;  // (groups, ceil(N / 128), K / 128)
 };
 
@@ -179,8 +191,11 @@ struct Scalars {
 template <int kTokenBoxes>
 struct ParameterBlock : TensorMaps<kTokenBoxes>, Scalars {};
 
-CUBINET_CONSTEXPR int scalars_offset(int token_boxes) { return (2 + token_boxes) * static_cast<int>(sizeof(TensorMap)); }
-static_assert(sizeof(ParameterBlock<1>) == scalars_offset(1) + 64 && sizeof(Scalars) == 56, "the host relies on this place");
+CUBINET_CONSTEXPR int scalars_offset(int token_boxes) {
+  return (2 + token_boxes) * static_cast<int>(sizeof(TensorMap));
+}
+static_assert(sizeof(ParameterBlock<1>) == scalars_offset(1) + 64 && sizeof(Scalars) == 56,
+              "the host relies on this place");
 
 }  // namespace cubinet::sm90
 
