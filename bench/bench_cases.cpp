@@ -137,8 +137,7 @@ Expected<std::vector<std::int64_t>> group_sizes(const Case& c, std::uint64_t see
 }
 
 warmup::RowPlan plan_of(const Case& c, const std::vector<std::int64_t>& sizes) {
-  if (c.problem.layout == Layout::contiguous)
-    return warmup::contiguous_plan(c.problem, warmup::contiguous_labels(sizes));
+  if (c.problem.layout == Layout::contiguous) return warmup::contiguous_plan(c.problem, test::padded_m_indices(sizes));
   std::vector<std::int32_t> counts;
   for (const std::int64_t size : sizes) counts.push_back(static_cast<std::int32_t>(size));
   return warmup::masked_plan(c.problem, std::move(counts), c.capacity);

@@ -11,8 +11,8 @@
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
 #include "jit/sm90/launch.hpp"
+#include "support/gpu_session.hpp"
 #include "util/clock.hpp"
-#include "warmup/campaign/gpu_session.hpp"
 #include "warmup/execution/device_resources.hpp"
 
 namespace cubinet::bench {
@@ -46,7 +46,7 @@ Expected<StartReport> start_once(const EngineOptions& options) {
 }
 
 // The cubins that a start loads.
-Expected<std::vector<jit::Provided>> cubins(warmup::GpuSession& session) {
+Expected<std::vector<jit::Provided>> cubins(test::GpuSession& session) {
   std::set<jit::KernelSpec> specs;
   for (const auto& [problem, range] : problems()) {
     for (const auto& selection : jit::selections(problem, range, {132})) {
@@ -139,7 +139,7 @@ class LaunchTimer {
   }
 
   // Launches through a driver that only records.
-  Expected<void> record_launch(const warmup::GpuSession& session, const jit::LoadedKernel& kernel) {
+  Expected<void> record_launch(const test::GpuSession& session, const jit::LoadedKernel& kernel) {
     jit::Driver recorder = session.device->driver();
     recorder.cuLaunchKernelEx = record;
     return jit::launch(recorder, kernel.launchable, kProblem, session.device->info().num_sms, arguments(0), stream());
@@ -184,7 +184,7 @@ class LaunchTimer {
   std::vector<GroupedGemm> gemm_;
 };
 
-Expected<void> time_starts(const EngineOptions& options, warmup::GpuSession& session, EngineResult& result) {
+Expected<void> time_starts(const EngineOptions& options, test::GpuSession& session, EngineResult& result) {
   std::vector<double> starts, loads;
   if (auto first = start_once(options); !first) return propagate(first);  // fills the cabinet
   const auto all = cubins(session);
@@ -203,7 +203,7 @@ Expected<void> time_starts(const EngineOptions& options, warmup::GpuSession& ses
   return {};
 }
 
-Expected<void> time_launches(const EngineOptions& options, warmup::GpuSession& session, EngineResult& result) {
+Expected<void> time_launches(const EngineOptions& options, test::GpuSession& session, EngineResult& result) {
   const jit::Driver& driver = session.device->driver();
   ServiceOptions service_options;
   service_options.cache_root = options.cache;
@@ -238,7 +238,7 @@ Expected<void> time_launches(const EngineOptions& options, warmup::GpuSession& s
 }  // namespace
 
 Expected<EngineResult> run_engine(const EngineOptions& options) {
-  auto session = warmup::GpuSession::open(options.cache, {});
+  auto session = test::GpuSession::open(options.cache, {});
   if (!session) return propagate(session);
   const jit::CurrentContext current(*session->device);
   EngineResult result;

@@ -81,7 +81,7 @@ Expected<void> complete(Arguments& arguments) {
   return {};
 }
 
-std::string heading(const warmup::GpuSession& session, const Arguments& arguments) {
+std::string heading(const test::GpuSession& session, const Arguments& arguments) {
   int driver_version = 0;
   static_cast<void>(session.device->driver().cuDriverGetVersion(&driver_version));
   const auto& info = session.device->info();
@@ -129,7 +129,7 @@ int run(int argc, char** argv) {
   }
   if (const auto status = complete(arguments); !status) return bench::report_error(status.error());
   if (arguments.compile_only) return compile_only(arguments);
-  auto session = warmup::GpuSession::open(arguments.cache, {});
+  auto session = test::GpuSession::open(arguments.cache, {});
   if (!session) return bench::report_error(session.error());
   const std::string head = heading(*session, arguments);
   const auto result = bench::run_gemm(*session, arguments.options);

@@ -50,7 +50,7 @@ struct Entry {
 
 class Run {
  public:
-  Run(warmup::GpuSession& session, const GemmOptions& options)
+  Run(test::GpuSession& session, const GemmOptions& options)
       : session_(session), options_(options), pool_(session), num_sms_(session.device->info().num_sms) {}
 
   Expected<GemmResult> operator()() {
@@ -74,11 +74,11 @@ class Run {
   GemmResult result();
   [[nodiscard]] Stopwatch::Launch launch_of(const Entry& entry) const;
 
-  warmup::GpuSession& session_;
+  test::GpuSession& session_;
   const GemmOptions& options_;
   KernelPool pool_;
   int num_sms_;
-  std::optional<warmup::Verifier> verifier_;
+  std::optional<test::Verifier> verifier_;
   std::optional<Stopwatch> watch_;
   std::vector<warmup::RowPlan> plans_;
   std::vector<Entry> entries_;
@@ -99,14 +99,15 @@ void Run::add_entry(const Case& c, const Choice& choice) {
   const auto& plan = plans_.back();
   Entry entry;
   entry.plan = plans_.size() - 1;
-  entry.measurement = {c, choice.variant, jit::name(choice.config), plan.flop(), plan.bytes(), {}, "unchecked", 0, 0};
+  entry.measurement = {
+      c, choice.variant, jit::name(choice.config), plan.flop(), test::least_bytes_moved(plan), {}, "unchecked", 0, 0};
   entry.spec = jit::spec_for(c.problem, choice.config, kArchitecture);
   entries_.push_back(std::move(entry));
 }
 
 Expected<void> Run::open_device() {
-  auto verifier = warmup::Verifier::open(session_.device, *session_.compiler, session_.cabinet_or_null(),
-                                         {options_.seed, std::chrono::seconds(20), stop_hung});
+  auto verifier = test::Verifier::open(session_.device, *session_.compiler, session_.cabinet_or_null(),
+                                       {options_.seed, std::chrono::seconds(20), stop_hung});
   if (!verifier) return propagate(verifier);
   verifier_ = std::move(*verifier);
   auto watch = Stopwatch::make(session_.device->driver(), *verifier_);
@@ -157,7 +158,7 @@ Expected<void> Run::check_all() {
 
 Expected<void> Run::check(Entry& entry) {
   Measurement& m = entry.measurement;
-  if (const auto status = verifier_->load(plans_[entry.plan], warmup::Verifier::Operands::keep); !status) return status;
+  if (const auto status = verifier_->load(plans_[entry.plan], test::Verifier::Operands::keep); !status) return status;
   const auto verdict = verifier_->run(m.c.name + " " + m.config, launch_of(entry));
   if (!verdict) return propagate(verdict);
   m.difference = verdict->worst_difference;
@@ -187,7 +188,7 @@ Expected<void> Run::time_all() {
 
 Expected<void> Run::time(Entry& entry) {
   Measurement& m = entry.measurement;
-  if (const auto status = verifier_->load(plans_[entry.plan], warmup::Verifier::Operands::keep); !status) return status;
+  if (const auto status = verifier_->load(plans_[entry.plan], test::Verifier::Operands::keep); !status) return status;
   const int pause_ms = options_.pause_ms > 0 ? options_.pause_ms : m.compute_bound() ? 150 : 50;
   std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
   const auto us = watch_->steady_us(m.c.name + " " + m.config, launch_of(entry), options_.budget_ms);
@@ -218,7 +219,7 @@ std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options, int num_sms)
   return specs;
 }
 
-Expected<GemmResult> run_gemm(warmup::GpuSession& session, const GemmOptions& options) {
+Expected<GemmResult> run_gemm(test::GpuSession& session, const GemmOptions& options) {
   const jit::CurrentContext current(*session.device);
   if (const auto status = current.status(); !status) return propagate(status);
   Run run(session, options);

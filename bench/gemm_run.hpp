@@ -35,6 +35,6 @@ std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options, int num_sms)
 
 // Progress goes to standard error. Errors: the driver's; a configuration that does not compile or is wrong is no
 // error but stands in its Measurement, untimed.
-Expected<GemmResult> run_gemm(warmup::GpuSession& session, const GemmOptions& options);
+Expected<GemmResult> run_gemm(test::GpuSession& session, const GemmOptions& options);
 
 }  // namespace cubinet::bench

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "jit/loader.hpp"
-#include "warmup/campaign/gpu_session.hpp"
+#include "support/gpu_session.hpp"
 #include "warmup/campaign/runner.hpp"
 
 namespace cubinet::bench {
@@ -16,13 +16,13 @@ warmup::Report compile_all(const std::vector<jit::KernelSpec>& specs, jit::Compi
 class KernelPool {
  public:
   // The session outlives the pool, and its device's context is current on the calling thread.
-  explicit KernelPool(warmup::GpuSession& session) : session_(&session) {}
+  explicit KernelPool(test::GpuSession& session) : session_(&session) {}
 
   // The kernel of `spec`, loaded once.
   Expected<jit::LaunchableKernel> get(const jit::KernelSpec& spec);
 
  private:
-  warmup::GpuSession* session_;
+  test::GpuSession* session_;
   std::map<jit::KernelSpec, jit::LoadedKernel> loaded_;
 };
 

@@ -10,7 +10,7 @@ constexpr double kFlushUs = 80;  // about what one flush takes
 
 }  // namespace
 
-Expected<Stopwatch> Stopwatch::make(const jit::Driver& driver, const warmup::Verifier& verifier) {
+Expected<Stopwatch> Stopwatch::make(const jit::Driver& driver, test::Verifier& verifier) {
   Stopwatch watch(driver, verifier);
   if (const auto room = watch.flushed_.reserve(driver, kFlushedBytes); !room) return propagate(room);
   for (int i = 0; i < kMostLaunches; ++i) {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "warmup/execution/verifier.hpp"
+#include "support/verifier.hpp"
 
 namespace cubinet::bench {
 
@@ -15,7 +15,7 @@ class Stopwatch {
   static constexpr int kMostLaunches = 32;
 
   // Times on the verifier's stream and waits under its watchdog. The verifier outlives the stopwatch.
-  static Expected<Stopwatch> make(const jit::Driver& driver, const warmup::Verifier& verifier);
+  static Expected<Stopwatch> make(const jit::Driver& driver, test::Verifier& verifier);
 
   // The median of `launches` (at most kMostLaunches) in microseconds. `what` names it if it hangs.
   Expected<double> median_us(const std::string& what, const Launch& launch, int launches);
@@ -24,11 +24,11 @@ class Stopwatch {
   Expected<double> steady_us(const std::string& what, const Launch& launch, double budget_ms);
 
  private:
-  Stopwatch(const jit::Driver& driver, const warmup::Verifier& verifier) : driver_(&driver), verifier_(&verifier) {}
+  Stopwatch(const jit::Driver& driver, test::Verifier& verifier) : driver_(&driver), verifier_(&verifier) {}
   Expected<void> enqueue(const Launch& launch, std::size_t index);
 
   const jit::Driver* driver_;
-  const warmup::Verifier* verifier_;
+  test::Verifier* verifier_;
   warmup::DeviceBuffer flushed_;
   std::vector<std::pair<warmup::DeviceEvent, warmup::DeviceEvent>> events_;
 };

@@ -24,23 +24,32 @@ T must(Expected<T> value) {
   return std::move(*value);
 }
 
-// What executors work with, on the device of the tests.
-class Bench {
+// What executors need, on the device of the tests.
+class Fixture {
  public:
-  explicit Bench(Gpu& gpu) : gpu_(gpu) { bench_.seed = gpu.seed(); }
+  explicit Fixture(Gpu& gpu) : gpu_(gpu) { context_.seed = gpu.seed(); }
 
-  warmup::ExecutorBench& parts() { return bench_; }
+  warmup::ExecutorContext& context() { return context_; }
 
-  Expected<jit::LaunchableKernel> load(const Problem& problem, const jit::TileConfig& config) {
-    kernels_.push_back(must(jit::load_kernel(session().device, spec(problem, config), cubin(spec(problem, config)))));
+  warmup::GroupedExecutor open(const Problem& problem, std::int64_t largest_m) {
+    return must(warmup::GroupedExecutor::open(context_, problem, largest_m));
+  }
+
+  jit::LaunchableKernel load(const Problem& problem, const jit::TileConfig& config) {
+    const auto spec = jit::spec_for(problem, config, kArchitecture);
+    kernels_.push_back(must(jit::load_kernel(session().device, spec, cubin(spec))));
     return kernels_.back().launchable;
   }
 
- private:
-  [[nodiscard]] warmup::GpuSession& session() const { return gpu_.session(); }
-  static jit::KernelSpec spec(const Problem& problem, const jit::TileConfig& config) {
-    return jit::spec_for(problem, config, kArchitecture);
+  // Executes the kernel that m selects.
+  Expected<warmup::Verdict> execute(warmup::GroupedExecutor& executor, std::int64_t m) {
+    const Problem& problem = executor.problem();
+    const auto config = jit::select(problem, m, {session().device->info().num_sms});
+    return executor.execute(m, load(problem, config));
   }
+
+ private:
+  [[nodiscard]] test::GpuSession& session() const { return gpu_.session(); }
   [[nodiscard]] std::string cubin(const jit::KernelSpec& wanted) const {
     return must(jit::provide(wanted, *session().compiler, session().cabinet_or_null())).object.payload;
   }
@@ -51,17 +60,8 @@ class Bench {
   jit::QuantizationKernels quantization_ = must(
       jit::QuantizationKernels::load(session().device, cubin(jit::quantization_spec(kArchitecture)), kArchitecture));
   std::deque<jit::LoadedKernel> kernels_;
-  warmup::ExecutorBench bench_{*session().device,
-                               watch_,
-                               gpu_.verifier().kernels(),
-                               &quantization_,
-                               stream_.get(),
-                               [this](const Problem& p, const jit::TileConfig& config) { return load(p, config); }};
+  warmup::ExecutorContext context_{*session().device, watch_, gpu_.verifier().kernels(), &quantization_, stream_.get()};
 };
-
-std::unique_ptr<warmup::GroupedExecutor> open(Bench& bench, const Problem& problem, std::int64_t largest_m) {
-  return must(warmup::make_executor(bench.parts(), problem, largest_m));
-}
 
 warmup::Plan planned(const std::vector<Problem>& problems, std::int64_t largest_m) {
   warmup::PlanRequest request;
@@ -103,12 +103,12 @@ constexpr Problem small(DataType type, Layout layout) { return {type, layout, 26
 TEST_CASE("each executor executes every m, and the reference agrees", "[executor][small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-    Bench bench(gpu);
+    Fixture fixture(gpu);
     const Problem problem = small(type, layout);
-    const auto executor = open(bench, problem, 3000);
+    auto executor = fixture.open(problem, 3000);
     for (const std::int64_t m : {1, 5, 64, 127, 128, 129, 300, 3000}) {
       INFO(jit::family_of(problem) << " m=" << m << " seed " << gpu.seed());
-      const auto verdict = executor->execute(m);
+      const auto verdict = fixture.execute(executor, m);
       REQUIRE(verdict);
       CHECK(verdict->complaint == "");
     }
@@ -119,11 +119,11 @@ TEST_CASE("in the masked layout every kernel is executed with a small capacity",
   CUBINET_GPU_AND_TYPE(gpu, type);
   const Problem problem = small(type, Layout::masked);
   for (const std::int64_t capacity : {1, 7, 100}) {
-    Bench bench(gpu);
-    const auto executor = open(bench, problem, capacity);
+    Fixture fixture(gpu);
+    auto executor = fixture.open(problem, capacity);
     for (const std::int64_t m : selecting_ms(problem)) {
       INFO("capacity " << capacity << " m=" << m << " seed " << gpu.seed());
-      const auto verdict = executor->execute(m);
+      const auto verdict = fixture.execute(executor, m);
       REQUIRE(verdict);
       CHECK(verdict->complaint == "");
     }
@@ -133,12 +133,12 @@ TEST_CASE("in the masked layout every kernel is executed with a small capacity",
 TEST_CASE("an executor takes the memory that it says, in the driver's steps", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-    Bench bench(gpu);
+    Fixture fixture(gpu);
     const Problem problem{type, layout, 2048, 1024, 4};
-    const std::int64_t before = must(bench.parts().watch.used());
-    const auto executor = open(bench, problem, 5000);
-    const std::int64_t taken = must(bench.parts().watch.used()) - before;
-    const std::int64_t required = executor->required_bytes(5000).value();
+    const std::int64_t before = must(fixture.context().watch.used());
+    auto executor = fixture.open(problem, 5000);
+    const std::int64_t taken = must(fixture.context().watch.used()) - before;
+    const std::int64_t required = warmup::executor_layout(problem, 5000).value().bytes;
     CHECK(taken >= required);
     CHECK(taken <= warmup::charged_bytes(required));
   }
@@ -147,15 +147,15 @@ TEST_CASE("an executor takes the memory that it says, in the driver's steps", "[
 TEST_CASE("a kernel that computes another product, or leaves columns out, is noticed", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-    Bench bench(gpu);
+    Fixture fixture(gpu);
     const Problem problem = small(type, layout);
-    const auto executor = open(bench, problem, 200);
+    auto executor = fixture.open(problem, 200);
     const auto complaint_with = [&](std::int64_t n, std::int64_t k) {
       Problem other = problem;
       other.n = n;
       other.k = k;
-      const auto kernel = bench.load(other, jit::select(problem, 200, {}));
-      const auto verdict = executor->execute(200, must(kernel));
+      const auto kernel = fixture.load(other, jit::select(problem, 200, {}));
+      const auto verdict = executor.execute(200, kernel);
       return verdict ? verdict->complaint : verdict.error().message;
     };
     CHECK(complaint_with(problem.n, problem.k) == "");

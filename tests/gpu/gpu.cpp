@@ -51,17 +51,17 @@ bool is_absence(const Error& error) {
   return error.code == ErrorCode::driver_missing || error.code == ErrorCode::wrong_device;
 }
 
-warmup::Verifier open_verifier(warmup::GpuSession& session, std::uint64_t seed) {
+test::Verifier open_verifier(test::GpuSession& session, std::uint64_t seed) {
   const auto deadline = std::chrono::seconds(std::stoll(from_environment("CUBINET_TEST_DEADLINE_S", "20")));
   auto verifier =
-      warmup::Verifier::open(session.device, *session.compiler, session.cabinet_or_null(), {seed, deadline, stop_hung});
+      test::Verifier::open(session.device, *session.compiler, session.cabinet_or_null(), {seed, deadline, stop_hung});
   if (!verifier) give_up("opening the verifier", verifier.error());
   return std::move(*verifier);
 }
 
 }  // namespace
 
-Gpu::Gpu(warmup::GpuSession session, Service service, std::uint64_t seed)
+Gpu::Gpu(test::GpuSession session, Service service, std::uint64_t seed)
     : session_(std::move(session)),
       current_(*session_.device),
       service_(std::move(service)),
@@ -70,7 +70,7 @@ Gpu::Gpu(warmup::GpuSession session, Service service, std::uint64_t seed)
 
 std::unique_ptr<Gpu> Gpu::open(std::string& reason) {
   const std::string cache = cache_folder();
-  auto session = warmup::GpuSession::open(cache, {});
+  auto session = test::GpuSession::open(cache, {});
   if (!session && !is_absence(session.error())) give_up("opening the device", session.error());
   Expected<std::string> architecture = session ? jit::architecture_for(session->device->info()) : std::string();
   if (!session) architecture = propagate(session);
@@ -93,7 +93,7 @@ Gpu* Gpu::find(std::string& reason) {
   return gpu;
 }
 
-warmup::Verifier Gpu::make_verifier() { return open_verifier(session_, seed_ + 1000000); }
+test::Verifier Gpu::make_verifier() { return open_verifier(session_, seed_ + 1000000); }
 
 std::size_t Gpu::free_bytes() const {
   std::size_t free = 0;
@@ -162,8 +162,8 @@ Expected<void> outcome(const Status& status) {
   return {};
 }
 
-Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier, std::int64_t expected_m,
-                      CUstream stream, ScaleOrder order) {
+Expected<void> launch(const GroupedGemm& gemm, const test::Verifier& verifier, std::int64_t expected_m, CUstream stream,
+                      ScaleOrder order) {
   return outcome(gemm.problem().layout == Layout::contiguous
                      ? gemm.launch(verifier.contiguous_arguments(order), stream)
                      : gemm.launch(verifier.masked_arguments(expected_m, order), stream));

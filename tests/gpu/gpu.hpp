@@ -9,15 +9,15 @@
 #include "catch.hpp"
 #include "cubinet/cubinet.hpp"
 #include "jit/kernel_spec.hpp"
-#include "warmup/campaign/gpu_session.hpp"
-#include "warmup/execution/dice.hpp"
-#include "warmup/execution/verifier.hpp"
+#include "support/gpu_session.hpp"
+#include "support/test_problems.hpp"
+#include "support/verifier.hpp"
 
 namespace cubinet::tests {
 
-using warmup::contiguous_labels;
+using test::padded_m_indices;
+using test::Random;
 using warmup::contiguous_plan;
-using warmup::Dice;
 using warmup::masked_plan;
 using warmup::ScaleOrder;
 
@@ -30,16 +30,16 @@ class Gpu {
   static Gpu* find(std::string& reason);
 
   [[nodiscard]] Service& service() { return service_; }
-  [[nodiscard]] warmup::Verifier& verifier() { return verifier_; }
+  [[nodiscard]] test::Verifier& verifier() { return verifier_; }
   [[nodiscard]] const jit::Driver& driver() const { return session_.device->driver(); }
   // Device, compiler and cabinet.
-  [[nodiscard]] warmup::GpuSession& session() { return session_; }
+  [[nodiscard]] test::GpuSession& session() { return session_; }
   // Fresh for every process unless the environment gives it; printed once.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   // Whether tests of this type are wanted.
   [[nodiscard]] bool wants(DataType type) const;
   // Another verifier, with buffers and a stream of its own.
-  warmup::Verifier make_verifier();
+  test::Verifier make_verifier();
   // Bytes of device memory that can still be had.
   [[nodiscard]] std::size_t free_bytes() const;
 
@@ -59,22 +59,22 @@ class Gpu {
  private:
   Expected<std::string> judge(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m);
   Expected<std::string> compare_orders(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m);
-  Gpu(warmup::GpuSession session, Service service, std::uint64_t seed);
+  Gpu(test::GpuSession session, Service service, std::uint64_t seed);
   static std::unique_ptr<Gpu> open(std::string& reason);
 
-  warmup::GpuSession session_;
+  test::GpuSession session_;
   jit::CurrentContext current_;
   Service service_;
   std::uint64_t seed_;
-  warmup::Verifier verifier_;
+  test::Verifier verifier_;
 };
 
 // The largest M for which the tests prepare problems, unless they say otherwise.
 constexpr std::int64_t kLargestM = 32768;
 
 // Puts a launch of the verifier's plan on a stream.
-Expected<void> launch(const GroupedGemm& gemm, const warmup::Verifier& verifier, std::int64_t expected_m,
-                      CUstream stream, ScaleOrder order = ScaleOrder::column_major);
+Expected<void> launch(const GroupedGemm& gemm, const test::Verifier& verifier, std::int64_t expected_m, CUstream stream,
+                      ScaleOrder order = ScaleOrder::column_major);
 
 // An outcome of the public interface as one of the library's own.
 Expected<void> outcome(const Status& status);

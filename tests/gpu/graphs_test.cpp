@@ -33,14 +33,14 @@ std::string replay(Gpu& gpu, const GraphExec& graph) {
 
 void check_contiguous(Gpu& gpu, const GroupedGemm& gemm, ScaleOrder order) {
   const Problem problem = gemm.problem();
-  std::vector<std::int32_t> labels = contiguous_labels({200, 0, 300});
-  REQUIRE(gpu.verifier().load(contiguous_plan(problem, labels)));
+  std::vector<std::int32_t> m_indices = padded_m_indices({200, 0, 300});
+  REQUIRE(gpu.verifier().load(contiguous_plan(problem, m_indices)));
   const auto graph = capture(gpu, gemm, 1, order);
   CHECK(replay(gpu, graph) == "");
   CHECK(replay(gpu, graph) == "");
-  std::fill(labels.begin(), labels.begin() + 128, 1);
-  std::fill(labels.begin() + 300, labels.end(), -1);
-  REQUIRE(gpu.verifier().change_rows(contiguous_plan(problem, labels)));
+  std::fill(m_indices.begin(), m_indices.begin() + 128, 1);
+  std::fill(m_indices.begin() + 300, m_indices.end(), -1);
+  REQUIRE(gpu.verifier().change_rows(contiguous_plan(problem, m_indices)));
   CHECK(replay(gpu, graph) == "");
 }
 
@@ -57,7 +57,7 @@ void check_masked(Gpu& gpu, const GroupedGemm& gemm, std::int64_t expected_m, Sc
 
 }  // namespace
 
-TEST_CASE("a captured contiguous launch replays right, also with other labels", "[graphs]") {
+TEST_CASE("a captured contiguous launch replays right, also with other m_indices", "[graphs]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto gemm = gpu.prepare({type, Layout::contiguous, 1032, 512, 3}, {1, 8192});
   for (const ScaleOrder order : orders(type)) {

@@ -14,16 +14,16 @@ std::string refusal(const Status& status) { return status ? "" : status.error().
 TEST_CASE("check_labels names the first row that breaks a rule", "[interface]") {
   CUBINET_GPU(gpu);
   const auto gemm = gpu.prepare(kContiguous, {1, 1024});
-  auto labels = contiguous_labels({100, 200, 50, 128});
+  auto m_indices = padded_m_indices({100, 200, 50, 128});
   auto& verifier = gpu.verifier();
   const auto check = [&] {
-    REQUIRE(verifier.load(contiguous_plan(kContiguous, labels)));
-    REQUIRE(verifier.wait("labels"));
-    return gemm.check_labels(verifier.contiguous_arguments().m_indices, static_cast<std::int64_t>(labels.size()));
+    REQUIRE(verifier.load(contiguous_plan(kContiguous, m_indices)));
+    REQUIRE(verifier.wait("m_indices"));
+    return gemm.check_labels(verifier.contiguous_arguments().m_indices, static_cast<std::int64_t>(m_indices.size()));
   };
   CHECK(refusal(check()) == "");
-  labels[300] = 2;  // in a block of group 1
-  labels[420] = 3;
+  m_indices[300] = 2;  // in a block of group 1
+  m_indices[420] = 3;
   const auto refused = check();
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::invalid_argument);
@@ -50,7 +50,7 @@ TEST_CASE("a contiguous launch outside the prepared range makes its kernel, and 
   REQUIRE(verdict);
   CHECK(verdict->complaint == "");
   for (const std::int64_t rows : {1, 40, 250}) {
-    CHECK(gpu.complaint(gemm, contiguous_plan(kContiguous, contiguous_labels({rows, 90}))) == "");
+    CHECK(gpu.complaint(gemm, contiguous_plan(kContiguous, padded_m_indices({rows, 90}))) == "");
   }
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("arguments that break a rule are refused by name, and nothing is stick
   const auto contiguous = gpu.prepare(kContiguous, {1, 1024});
   const auto masked = gpu.prepare(kMasked, {1, 1024});
   auto& verifier = gpu.verifier();
-  const auto plan = contiguous_plan(kContiguous, contiguous_labels({100, 200, 50, 128}));
+  const auto plan = contiguous_plan(kContiguous, padded_m_indices({100, 200, 50, 128}));
   REQUIRE(verifier.load(plan));
   const auto good = verifier.contiguous_arguments();
   const auto refused = [&](ContiguousArguments arguments, const GroupedGemm& gemm) {

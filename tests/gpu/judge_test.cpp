@@ -37,7 +37,7 @@ std::string complaint_after_scale(Gpu& gpu, bool of_a, std::int64_t place) {
   const auto gemm = gpu.prepare(problem, {8, 8});
   const auto verdict = verifier.load(plan_of(problem)).and_then([&] {
     return verifier.run("a launch and another scale", [&](CUstream stream) {
-      const auto arguments = verifier.masked_arguments(8);
+      const auto arguments = verifier.masked_arguments(8, ScaleOrder::row_major);  // the order that the judge reads
       const auto base = reinterpret_cast<CUdeviceptr>(of_a ? arguments.a_scales.data : arguments.b_scales.data);
       const CUdeviceptr at = base + static_cast<CUdeviceptr>(4 * place);
       return launch(gemm, verifier, 8, stream).and_then([&] {

@@ -39,7 +39,7 @@ ServiceOptions options_with(const FreshRoot& root, MissPolicy miss) {
 
 // The kernels of the request in the root, as a warmup leaves it.
 void warm_root(const FreshRoot& root, const warmup::PlanRequest& request) {
-  auto session = warmup::GpuSession::open(root.path(), {});
+  auto session = test::GpuSession::open(root.path(), {});
   REQUIRE(session);
   const auto plan = warmup::make_plan(request);
   REQUIRE(plan);
@@ -61,7 +61,7 @@ std::string complaint_of_started(Gpu& gpu, const Started& started, const warmup:
 
 // Rows for a problem of 3 groups.
 warmup::RowPlan some_rows(const Problem& problem) {
-  if (problem.layout == Layout::contiguous) return contiguous_plan(problem, contiguous_labels({200, 0, 1300}));
+  if (problem.layout == Layout::contiguous) return contiguous_plan(problem, padded_m_indices({200, 0, 1300}));
   return masked_plan(problem, {10, 0, 333}, 333);
 }
 
@@ -69,13 +69,13 @@ warmup::RowPlan some_rows(const Problem& problem) {
 
 TEST_CASE("the generic kernel computes any shape of its type and layout", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
-  Dice dice(gpu.seed());
+  Random random(gpu.seed());
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     const FreshRoot root;
     warm_root(root, generic_of({type, layout, 128, 128, 1}));
     for (int i = 0; i < 12; ++i) {
-      const std::int64_t k = depth(type) * dice.between(1, 40);
-      const Problem problem{type, layout, 8 * dice.between(1, 300), k, 3};
+      const std::int64_t k = depth(type) * random.between(1, 40);
+      const Problem problem{type, layout, 8 * random.between(1, 300), k, 3};
       const auto started = start(options_with(root, MissPolicy::fallback), {{problem, {1, 8192}}});
       REQUIRE(started);
       INFO(describe(some_rows(problem)));
@@ -93,7 +93,7 @@ TEST_CASE("the generic kernel alone is right, with no other to take its place", 
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     const Problem problem{type, layout, 1032, 640, 3};
-    auto session = warmup::GpuSession::open("", {});
+    auto session = test::GpuSession::open("", {});
     REQUIRE(session);
     const auto spec = jit::generic_spec(problem, "sm_90a");
     const auto provided = jit::provide(spec, *session->compiler, nullptr);
@@ -172,7 +172,7 @@ TEST_CASE("a launch that would have to load is refused inside a capture, and the
   const auto& gemm = started.value().gemms.front();
   const auto& driver = gpu.driver();
   auto& verifier = gpu.verifier();
-  const auto many = contiguous_plan(problem, contiguous_labels({9000}));
+  const auto many = contiguous_plan(problem, padded_m_indices({9000}));
   for (const auto mode : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL}) {
     // A problem of its own, so that its kernel for many rows is not loaded yet.
     const auto again = start(options_with(root, MissPolicy::compile), {{problem, {1, 1024}}});
@@ -234,13 +234,12 @@ TEST_CASE("each device of a process has kernels of its own, whichever is current
   CHECK(second.value().report.missing == 0);
   CHECK(complaint_of_started(gpu, first.value(), some_rows(problem)) == "");
 
-  auto other = warmup::GpuSession::open(root.path(), {}, 1);
+  auto other = test::GpuSession::open(root.path(), {}, 1);
   REQUIRE(other);
   const auto on_second = [&] {
     const jit::CurrentContext current(*other->device);
-    auto verifier =
-        warmup::Verifier::open(other->device, *other->compiler, other->cabinet_or_null(),
-                               {gpu.seed(), std::chrono::seconds(20), [](const std::string&) { _exit(3); }});
+    auto verifier = test::Verifier::open(other->device, *other->compiler, other->cabinet_or_null(),
+                                         {gpu.seed(), std::chrono::seconds(20), [](const std::string&) { _exit(3); }});
     REQUIRE(verifier);
     REQUIRE(verifier->load(some_rows(problem)));
     const auto verdict = verifier->run("the second device", [&](CUstream stream) {

@@ -37,13 +37,13 @@ TEST_CASE("every model's shapes are computed right in the contiguous layout", "[
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto problems = problems_of_models(gpu, type, Layout::contiguous);
   REQUIRE(problems.size() >= (type == DataType::fp8 ? 14u : 16u));
-  Dice dice(gpu.seed());
+  Random random(gpu.seed());
   for (const Problem& problem : problems) {
     const auto gemm = gpu.prepare(problem, {1, 16384});
     for (const std::int64_t most : {40, 400}) {
       std::vector<std::int64_t> sizes;
-      for (int g = 0; g < problem.groups; ++g) sizes.push_back(dice.once_in(5) ? 0 : dice.between(1, most));
-      const auto plan = contiguous_plan(problem, contiguous_labels(sizes));
+      for (int g = 0; g < problem.groups; ++g) sizes.push_back(random.once_in(5) ? 0 : random.between(1, most));
+      const auto plan = contiguous_plan(problem, padded_m_indices(sizes));
       INFO(describe(plan) << " seed " << gpu.seed());
       CHECK(gpu.complaint(gemm, plan) == "");
     }
@@ -54,13 +54,13 @@ TEST_CASE("every model's shapes are computed right in the masked layout", "[mode
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto problems = problems_of_models(gpu, type, Layout::masked);
   REQUIRE(problems.size() >= (type == DataType::fp8 ? 14u : 16u));
-  Dice dice(gpu.seed());
+  Random random(gpu.seed());
   for (const Problem& problem : problems) {
     const auto gemm = gpu.prepare(problem, {1, 16384});
     for (const std::int64_t expected_m : {8, 128, 4096}) {
       std::vector<std::int32_t> counts;
       const std::int64_t most = std::min<std::int64_t>(2 * expected_m, 300);
-      for (int g = 0; g < problem.groups; ++g) counts.push_back(static_cast<std::int32_t>(dice.between(0, most)));
+      for (int g = 0; g < problem.groups; ++g) counts.push_back(static_cast<std::int32_t>(random.between(0, most)));
       const auto plan = masked_plan(problem, counts, 300);
       INFO(describe(plan) << " expected_m " << expected_m << " seed " << gpu.seed());
       CHECK(gpu.complaint(gemm, plan, expected_m) == "");

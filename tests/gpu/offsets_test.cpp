@@ -19,7 +19,7 @@ std::size_t bytes_of(const warmup::RowPlan& plan) {
 warmup::RowPlan contiguous_of(DataType type, std::int64_t n, std::int64_t k, std::int32_t groups,
                               std::int64_t rows_per_group) {
   const std::vector<std::int64_t> sizes(static_cast<std::size_t>(groups), rows_per_group);
-  return contiguous_plan({type, Layout::contiguous, n, k, groups}, contiguous_labels(sizes));
+  return contiguous_plan({type, Layout::contiguous, n, k, groups}, padded_m_indices(sizes));
 }
 
 warmup::RowPlan masked_of(DataType type, std::int64_t n, std::int64_t k, std::int32_t groups, std::int64_t capacity,

@@ -28,12 +28,12 @@ void check_padding(Gpu& gpu, const warmup::RowPlan& plan, ScaleOrder order) {
 
 TEST_CASE("NaN and huge values in padding rows change no bit of a valid row", "[padding]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
-  auto labels = contiguous_labels({1, 0, 100, 129, 64, 300});
-  labels.resize(labels.size() - 1);  // an M that leaves scales which only align
+  auto m_indices = padded_m_indices({1, 0, 100, 129, 64, 300});
+  m_indices.resize(m_indices.size() - 1);  // an M that leaves scales which only align
   const Problem problem{type, Layout::contiguous, 264, 5 * depth(type), 6};
   for (const ScaleOrder order : orders(type)) {
     INFO(name(order) << " scales");
-    check_padding(gpu, contiguous_plan(problem, labels), order);
+    check_padding(gpu, contiguous_plan(problem, m_indices), order);
   }
 }
 

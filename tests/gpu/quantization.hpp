@@ -15,6 +15,6 @@ using warmup::quantize_weights_on_host;
 
 // BF16 numbers of widely varying size: the size of a row and block of 128 columns is drawn, some are zero, some too
 // small for a scale of their own.
-std::vector<std::uint16_t> draw_tensor(Dice& dice, std::int64_t rows, std::int64_t k);
+std::vector<std::uint16_t> draw_tensor(Random& random, std::int64_t rows, std::int64_t k);
 
 }  // namespace cubinet::tests

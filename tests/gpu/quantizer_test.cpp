@@ -64,8 +64,8 @@ bool same_bits(const std::vector<float>& one, const std::vector<float>& other) {
 // Quantises rows of a random tensor, `groups` 0 for scales of rank 2.
 void check_rows(Gpu& gpu, std::int64_t rows, std::int64_t k, std::int64_t groups, ScaleOrder order) {
   const auto quantizer = gpu.prepare_quantizer();
-  Dice dice(gpu.seed());
-  const auto x = draw_tensor(dice, rows, k);
+  Random random(gpu.seed());
+  const auto x = draw_tensor(random, rows, k);
   const auto host = quantize_rows_on_host(x, rows, k);
   const auto input = upload(gpu, x);
   const auto q = untouched(gpu, x.size());
@@ -76,7 +76,7 @@ void check_rows(Gpu& gpu, std::int64_t rows, std::int64_t k, std::int64_t groups
   const ScaleTensor tensor = order == ScaleOrder::row_major
                                  ? row_major_scales(floats(scales), group_rows, k, groups)
                                  : column_major_scales(floats(scales), group_rows, k, groups);
-  const auto& verifier = gpu.verifier();
+  auto& verifier = gpu.verifier();
   REQUIRE(outcome(quantizer.quantize_rows(pointer(input), rows, k, pointer(q), tensor, verifier.stream())));
   REQUIRE(verifier.wait("quantising rows"));
   CHECK(download<std::uint8_t>(gpu, q, x.size()) == host.q);
@@ -85,13 +85,13 @@ void check_rows(Gpu& gpu, std::int64_t rows, std::int64_t k, std::int64_t groups
 
 void check_weights(Gpu& gpu, std::int64_t groups, std::int64_t n, std::int64_t k) {
   const auto quantizer = gpu.prepare_quantizer();
-  Dice dice(gpu.seed() + 1);
-  const auto w = draw_tensor(dice, groups * n, k);
+  Random random(gpu.seed() + 1);
+  const auto w = draw_tensor(random, groups * n, k);
   const auto host = quantize_weights_on_host(w, groups, n, k);
   const auto input = upload(gpu, w);
   const auto q = untouched(gpu, w.size());
   const auto scales = untouched(gpu, host.scales.size() * sizeof(float));
-  const auto& verifier = gpu.verifier();
+  auto& verifier = gpu.verifier();
   REQUIRE(outcome(quantizer.quantize_weights(pointer(input), groups, n, k, pointer(q),
                                              weight_scales(floats(scales), groups, n, k), verifier.stream())));
   REQUIRE(verifier.wait("quantising weights"));
@@ -204,7 +204,7 @@ TEST_CASE("no rows and no weights to quantise are no error", "[quantizer]") {
   if (!gpu.wants(DataType::fp8)) return;
   const auto quantizer = gpu.prepare_quantizer();
   const auto memory = untouched(gpu, 1024);
-  const auto& verifier = gpu.verifier();
+  auto& verifier = gpu.verifier();
   CHECK(quantizer.quantize_rows(pointer(memory), 0, 128, pointer(memory), row_major_scales(floats(memory), 0, 128),
                                 verifier.stream()));
   REQUIRE(verifier.wait("nothing"));
@@ -215,7 +215,7 @@ TEST_CASE("quantised operands give the BF16 product within FP8's error", "[quant
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   check_product(gpu,
-                contiguous_plan({DataType::bf16, Layout::contiguous, 576, 1024, 3}, contiguous_labels({200, 0, 77})));
+                contiguous_plan({DataType::bf16, Layout::contiguous, 576, 1024, 3}, padded_m_indices({200, 0, 77})));
   check_product(gpu, masked_plan({DataType::bf16, Layout::masked, 1600, 512, 4}, {64, 0, 201, 130}, 201));
 }
 

@@ -20,20 +20,20 @@ struct Shape {
 constexpr std::array<std::int64_t, 5> kStraddling{576, 2112, 1600, 192, 24};
 
 // Some small, some at the edges of tiles, some large.
-Shape draw_shape(Dice& dice, DataType type) {
+Shape draw_shape(Random& random, DataType type) {
   const std::int64_t step = depth(type);
-  const std::int64_t k = step * dice.between(1, 4096 / step);
-  if (dice.once_in(4)) return {8 * dice.between(1, 40), step * dice.between(1, 8)};
-  if (dice.once_in(4)) return {128 * dice.between(1, 40) + 8 * dice.between(-1, 1), k};
-  return {8 * dice.between(1, 640), k};
+  const std::int64_t k = step * random.between(1, 4096 / step);
+  if (random.once_in(4)) return {8 * random.between(1, 40), step * random.between(1, 8)};
+  if (random.once_in(4)) return {128 * random.between(1, 40) + 8 * random.between(-1, 1), k};
+  return {8 * random.between(1, 640), k};
 }
 
 // The shapes of a run, their kernels compiled.
-std::vector<Shape> draw_shapes(Gpu& gpu, Dice& dice, DataType type, Layout layout) {
+std::vector<Shape> draw_shapes(Gpu& gpu, Random& random, DataType type, Layout layout) {
   std::vector<Shape> shapes;
   std::vector<Problem> problems;
   for (std::size_t s = 0; s < kShapes; ++s) {
-    Shape shape = draw_shape(dice, type);
+    Shape shape = draw_shape(random, type);
     if (s < kStraddling.size()) shape.n = kStraddling[s];
     shapes.push_back(shape);
     problems.push_back({type, layout, shape.n, shape.k, 1});
@@ -42,65 +42,66 @@ std::vector<Shape> draw_shapes(Gpu& gpu, Dice& dice, DataType type, Layout layou
   return shapes;
 }
 
-std::int32_t draw_groups(Dice& dice) {
-  return static_cast<std::int32_t>(dice.once_in(3) ? dice.between(1, 3) : dice.between(1, 80));
+std::int32_t draw_groups(Random& random) {
+  return static_cast<std::int32_t>(random.once_in(3) ? random.between(1, 3) : random.between(1, 80));
 }
 
 // Shares of at most `rows` for the groups; about one group in four is empty.
-std::vector<std::int64_t> draw_sizes(Dice& dice, std::int32_t groups, std::int64_t rows) {
+std::vector<std::int64_t> draw_sizes(Random& random, std::int32_t groups, std::int64_t rows) {
   std::vector<std::int64_t> sizes;
   for (std::int32_t g = 0; g < groups; ++g) {
-    sizes.push_back(dice.once_in(4) ? 0 : dice.between(0, 2 * rows / groups));
+    sizes.push_back(random.once_in(4) ? 0 : random.between(0, 2 * rows / groups));
   }
   return sizes;
 }
 
 // Segments as engines make them, sometimes with -1 sprinkled over them, whole blocks of -1, an M that is no multiple of
 // the alignment, or a long tail of -1 (which also brings the configurations for many rows into play).
-std::vector<std::int32_t> draw_labels(Dice& dice, std::int32_t groups) {
-  auto labels = contiguous_labels(draw_sizes(dice, groups, dice.between(0, 6000)));
-  if (dice.once_in(3)) {
-    for (auto& label : labels) label = dice.once_in(7) ? -1 : label;
+std::vector<std::int32_t> draw_m_indices(Random& random, std::int32_t groups) {
+  auto m_indices = padded_m_indices(draw_sizes(random, groups, random.between(0, 6000)));
+  if (random.once_in(3)) {
+    for (auto& group : m_indices) group = random.once_in(7) ? -1 : group;
   }
-  const auto blocks = static_cast<std::int64_t>(labels.size()) / contiguous_alignment();
-  if (dice.once_in(3) && blocks > 0) {
-    const auto first = labels.begin() + dice.between(0, blocks - 1) * contiguous_alignment();
+  const auto blocks = static_cast<std::int64_t>(m_indices.size()) / contiguous_alignment();
+  if (random.once_in(3) && blocks > 0) {
+    const auto first = m_indices.begin() + random.between(0, blocks - 1) * contiguous_alignment();
     std::fill(first, first + contiguous_alignment(), -1);
   }
-  if (dice.once_in(3))
-    labels.resize(static_cast<std::size_t>(dice.between(0, static_cast<std::int64_t>(labels.size()))));
-  if (dice.once_in(4)) {
-    labels.resize(static_cast<std::size_t>(dice.between(static_cast<std::int64_t>(labels.size()), kLargestM / 2)), -1);
+  if (random.once_in(3))
+    m_indices.resize(static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(m_indices.size()))));
+  if (random.once_in(4)) {
+    m_indices.resize(
+        static_cast<std::size_t>(random.between(static_cast<std::int64_t>(m_indices.size()), kLargestM / 2)), -1);
   }
-  return labels;
+  return m_indices;
 }
 
-std::string complaint_about_contiguous(Gpu& gpu, Dice& dice, const Problem& problem) {
-  const auto plan = contiguous_plan(problem, draw_labels(dice, problem.groups));
+std::string complaint_about_contiguous(Gpu& gpu, Random& random, const Problem& problem) {
+  const auto plan = contiguous_plan(problem, draw_m_indices(random, problem.groups));
   const std::string complaint = gpu.complaint(gpu.prepare(problem, {1, kLargestM}), plan);
   return complaint.empty() ? complaint : describe(plan) + ": " + complaint;
 }
 
-std::string complaint_about_masked(Gpu& gpu, Dice& dice, const Problem& problem) {
-  const std::int64_t capacity = dice.once_in(3) ? dice.between(1, 40) : dice.between(1, 1500);
+std::string complaint_about_masked(Gpu& gpu, Random& random, const Problem& problem) {
+  const std::int64_t capacity = random.once_in(3) ? random.between(1, 40) : random.between(1, 1500);
   std::vector<std::int32_t> counts;
-  for (const std::int64_t size : draw_sizes(dice, problem.groups, dice.between(0, 6000))) {
-    counts.push_back(static_cast<std::int32_t>(dice.once_in(10) ? capacity : std::min(size, capacity)));
+  for (const std::int64_t size : draw_sizes(random, problem.groups, random.between(0, 6000))) {
+    counts.push_back(static_cast<std::int32_t>(random.once_in(10) ? capacity : std::min(size, capacity)));
   }
   const auto plan = masked_plan(problem, counts, capacity);
-  const std::int64_t expected_m = dice.once_in(2) ? dice.between(1, 64) : dice.between(1, 8192);
+  const std::int64_t expected_m = random.once_in(2) ? random.between(1, 64) : random.between(1, 8192);
   const std::string complaint = gpu.complaint(gpu.prepare(problem, {1, kLargestM}), plan, expected_m);
   return complaint.empty() ? complaint
                            : describe(plan) + " expected_m=" + std::to_string(expected_m) + ": " + complaint;
 }
 
 template <class Complaint>
-void check_problems(Gpu& gpu, Dice dice, DataType type, Layout layout, const Complaint& complaint_about) {
+void check_problems(Gpu& gpu, Random random, DataType type, Layout layout, const Complaint& complaint_about) {
   INFO("seed " << gpu.seed());
   int failures = 0;
-  for (const Shape& shape : draw_shapes(gpu, dice, type, layout)) {
+  for (const Shape& shape : draw_shapes(gpu, random, type, layout)) {
     for (int i = 0; i < kProblemsPerShape && failures < kMostFailures; ++i) {
-      const std::string complaint = complaint_about(gpu, dice, {type, layout, shape.n, shape.k, draw_groups(dice)});
+      const std::string complaint = complaint_about(gpu, random, {type, layout, shape.n, shape.k, draw_groups(random)});
       CHECK(complaint == "");
       failures += complaint.empty() ? 0 : 1;
     }
@@ -111,12 +112,12 @@ void check_problems(Gpu& gpu, Dice dice, DataType type, Layout layout, const Com
 
 TEST_CASE("random contiguous problems are computed right", "[random]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
-  check_problems(gpu, Dice(gpu.seed()), type, Layout::contiguous, complaint_about_contiguous);
+  check_problems(gpu, Random(gpu.seed()), type, Layout::contiguous, complaint_about_contiguous);
 }
 
 TEST_CASE("random masked problems are computed right", "[random]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
-  check_problems(gpu, Dice(gpu.seed() + 1), type, Layout::masked, complaint_about_masked);
+  check_problems(gpu, Random(gpu.seed() + 1), type, Layout::masked, complaint_about_masked);
 }
 
 }  // namespace cubinet::tests

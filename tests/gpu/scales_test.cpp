@@ -74,7 +74,7 @@ TEST_CASE("a valid row of zeros with scales of 0 gives exact zeros", "[scales][s
   if (!gpu.wants(DataType::fp8)) return;
   const auto gemm = gpu.prepare(kContiguous, {1, kLargestM});
   auto& verifier = gpu.verifier();
-  REQUIRE(verifier.load(contiguous_plan(kContiguous, contiguous_labels({100, 0, 200}))));
+  REQUIRE(verifier.load(contiguous_plan(kContiguous, padded_m_indices({100, 0, 200}))));
   for (const std::int64_t row : {0, 99, 131}) clear_row(gpu, row);
   for (const ScaleOrder order : orders(DataType::fp8)) {
     INFO(name(order) << " scales");

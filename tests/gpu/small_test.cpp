@@ -27,7 +27,7 @@ jit::LoadedKernel load(Gpu& gpu, const Problem& problem, std::int64_t m) {
 
 std::string complaint_of_few_ctas(Gpu& gpu, const warmup::RowPlan& plan, std::int64_t m) {
   const auto kernel = load(gpu, plan.problem, m);
-  const auto& verifier = gpu.verifier();
+  auto& verifier = gpu.verifier();
   const auto launch = [&](CUstream stream) {
     return plan.problem.layout == Layout::contiguous ? jit::launch(gpu.driver(), kernel.launchable, plan.problem,
                                                                    kFewCtas, verifier.contiguous_arguments(), stream)
@@ -45,11 +45,11 @@ TEST_CASE("small contiguous problems are computed right by every configuration",
   const Problem problem{type, Layout::contiguous, 392, 3 * depth(type), 2};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
   for (const std::int64_t m : selecting_ms(problem)) {
-    auto labels = contiguous_labels({65, 130});
+    auto m_indices = padded_m_indices({65, 130});
     // Rows of -1 count for the selection and are no work.
-    labels.resize(std::max(labels.size(), static_cast<std::size_t>(m)), -1);
-    INFO("M " << labels.size());
-    CHECK(gpu.complaint(gemm, contiguous_plan(problem, labels)) == "");
+    m_indices.resize(std::max(m_indices.size(), static_cast<std::size_t>(m)), -1);
+    INFO("M " << m_indices.size());
+    CHECK(gpu.complaint(gemm, contiguous_plan(problem, m_indices)) == "");
   }
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("stages and slots that CTAs use again hold what the next tile needs", 
   const Problem contiguous{type, Layout::contiguous, 1160, 3 * depth(type), 2};
   for (const std::int64_t m : selecting_ms(contiguous)) {
     INFO("M " << m);
-    CHECK(complaint_of_few_ctas(gpu, contiguous_plan(contiguous, contiguous_labels({65, 130})), m) == "");
+    CHECK(complaint_of_few_ctas(gpu, contiguous_plan(contiguous, padded_m_indices({65, 130})), m) == "");
   }
   const Problem masked{type, Layout::masked, 1160, 3 * depth(type), 3};
   for (const std::int64_t expected_m : selecting_ms(masked)) {

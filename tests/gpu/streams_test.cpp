@@ -6,8 +6,8 @@ namespace {
 
 // Poisons both outputs, puts `launches` launches on each stream in turn, waits once, judges both. The second stream's
 // scales, if there are any, are row-major.
-void check_together(warmup::Verifier& one, const GroupedGemm& gemm_one, warmup::Verifier& two,
-                    const GroupedGemm& gemm_two, int launches) {
+void check_together(test::Verifier& one, const GroupedGemm& gemm_one, test::Verifier& two, const GroupedGemm& gemm_two,
+                    int launches) {
   REQUIRE(one.poison());
   REQUIRE(two.poison());
   for (int i = 0; i < launches; ++i) {
@@ -32,8 +32,8 @@ TEST_CASE("one prepared problem runs on two streams at once", "[streams]") {
   const Problem problem{type, Layout::contiguous, 1536, 1024, 4};
   const auto gemm = gpu.prepare(problem, {1, 8192});
   for (const std::int64_t rows : {90, 500}) {
-    REQUIRE(gpu.verifier().load(contiguous_plan(problem, contiguous_labels({rows, 1, 0, 2 * rows}))));
-    REQUIRE(other.load(contiguous_plan(problem, contiguous_labels({rows, rows, rows, 77}))));
+    REQUIRE(gpu.verifier().load(contiguous_plan(problem, padded_m_indices({rows, 1, 0, 2 * rows}))));
+    REQUIRE(other.load(contiguous_plan(problem, padded_m_indices({rows, rows, rows, 77}))));
     check_together(gpu.verifier(), gemm, other, gemm, 20);
   }
 }
@@ -43,7 +43,7 @@ TEST_CASE("problems of both layouts run on two streams at once", "[streams]") {
   auto other = gpu.make_verifier();
   const Problem contiguous{type, Layout::contiguous, 2048, 768, 4};
   const Problem masked{type, Layout::masked, 2048, 768, 4};
-  REQUIRE(gpu.verifier().load(contiguous_plan(contiguous, contiguous_labels({300, 1, 0, 222}))));
+  REQUIRE(gpu.verifier().load(contiguous_plan(contiguous, padded_m_indices({300, 1, 0, 222}))));
   REQUIRE(other.load(masked_plan(masked, {5, 0, 300, 129}, 301)));
   check_together(gpu.verifier(), gpu.prepare(contiguous, {1, 8192}), other, gpu.prepare(masked, {1, 4096}), 20);
 }

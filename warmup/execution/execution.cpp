@@ -1,10 +1,7 @@
 #include "warmup/execution/execution.hpp"
 
-#include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,314 +9,227 @@
 #include "jit/provide.hpp"
 #include "jit/quantization_kernels.hpp"
 #include "util/clock.hpp"
-#include "util/text.hpp"
+#include "warmup/execution/execution_setup.hpp"
 #include "warmup/execution/execution_size.hpp"
 #include "warmup/execution/executor.hpp"
+#include "warmup/execution/memory_budget.hpp"
 #include "warmup/execution/quantization_executor.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
-// What stream and verification kernels took on an H200 (bench/results). A budget that has no room for them beside the
-// tensors must not see them loaded.
-constexpr std::int64_t kWorkshopBytes = 2 * device_granule();
+// Between the seeds of two kernels: more than the executions of one kernel use up.
+constexpr std::uint64_t kSeedsPerKernel = 16;
 
-constexpr std::uint64_t kSeedsApart = 16;  // more than the executions of a kernel take
-
-// What became of one kernel; the reason is empty where it was executed.
-struct Fate {
+struct KernelResult {
   ExecutionOutcome outcome = ExecutionOutcome::executed;
-  std::string reason;
+  std::string reason;  // empty if the kernel was executed
 };
 
-Fate failed(std::string reason) { return {ExecutionOutcome::failed, std::move(reason)}; }
-Fate not_executed(std::string reason) { return {ExecutionOutcome::not_executed, std::move(reason)}; }
-
-bool is_quantization(const jit::KernelSpec& spec) { return spec == jit::quantization_spec(spec.architecture); }
+KernelResult failed(std::string reason) { return {ExecutionOutcome::failed, std::move(reason)}; }
+KernelResult not_executed(std::string reason) { return {ExecutionOutcome::not_executed, std::move(reason)}; }
 
 bool is_scaled(const PlannedKernel& kernel) { return kernel.uses.front().problem.data_type == DataType::fp8; }
 
-// The fewest bytes of memory in which the kernel can be executed, without its code.
-std::int64_t least_charge(const PlannedKernel& kernel) {
-  if (is_quantization(kernel.spec)) return charged_bytes(QuantizationExecutor::required_bytes());
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const PlannedUse& use : kernel.uses) least = std::min(least, smallest_charge(use.problem));
-  return least;
-}
-
-// Of the first use that fits.
-std::optional<ExecutionSize> size_for(const PlannedKernel& kernel, std::int64_t available, const jit::Target& target) {
-  for (const PlannedUse& use : kernel.uses) {
-    auto size = choose_size(use, kernel.spec.config, available, target);
-    if (size) return size;
-  }
-  return std::nullopt;
-}
-
-// The cubins that an execution loads; empty where it needs none.
-struct Code {
+// The cubins that the execution of a kernel loads; empty where it needs none.
+struct Cubins {
   std::string kernel;
   std::string quantization;
 };
 
-// Keeps what a hanging device may still use for the rest of the process: to give it back would wait for ever.
-template <class T>
-void leave_behind(std::unique_ptr<T> owned) {
-  static auto& kept = *new std::vector<std::shared_ptr<void>>;
-  kept.push_back(std::move(owned));
-}
-
-// What stays on the device for the whole run.
-struct Workshop {
-  std::shared_ptr<const jit::DeviceContext> device;
-  DeviceStream stream;
-  VerificationKernels verification;
-};
-
-// What the rehearsal of a workshop has on the device.
-struct Rehearsal {
-  std::shared_ptr<const jit::DeviceContext> device;
-  DeviceStream stream;
-  DeviceBuffer buffer;
-};
-
-// What is on the device for one kernel. Members go in reverse order: tensors before code.
-struct Guest {
+// What is on the device for one kernel. Destroyed in reverse order: tensors before code.
+struct KernelOnDevice {
   std::optional<jit::LoadedKernel> kernel;
   std::optional<jit::QuantizationKernels> quantization;
-  std::optional<ExecutorBench> bench;
+  std::optional<ExecutorContext> context;
   std::optional<QuantizationExecutor> quantizer;
-  std::unique_ptr<GroupedExecutor> executor;
+  std::optional<GroupedExecutor> executor;
 };
 
-// One run over a plan.
-class Run {
+// One execution of a plan.
+class PlanExecution {
  public:
-  Run(const Plan& plan, const ExecutionParts& parts, const ExecutionOptions& options, const ExecutionProgress& progress,
-      const std::atomic<bool>* stop)
+  PlanExecution(const Plan& plan, const ExecutionParts& parts, const ExecutionOptions& options,
+                const ExecutionProgress& progress, const std::atomic<bool>* stop)
       : plan_(plan), parts_(parts), options_(options), progress_(progress), stop_(stop), seed_(options.seed) {}
 
-  ExecutionReport go() {
+  ExecutionReport run() {
     const jit::CurrentContext current(*parts_.device);
     report_.device = parts_.device->info().name;
     report_.budget = options_.budget.value_or(0);
-    if (const auto ready = current.status().and_then([&] { return start(); }); !ready) lost_ = ready.error().message;
-    for (const PlannedKernel& kernel : plan_.kernels) tell(kernel.spec, book(kernel.spec, visit(kernel)));
+    if (const auto ready = current.status().and_then([&] { return start(); }); !ready) {
+      device_lost_ = ready.error().message;
+    }
+    for (const PlannedKernel& kernel : plan_.kernels) show(kernel.spec, record(kernel.spec, execute(kernel)));
     finish();
     return std::move(report_);
   }
 
  private:
-  [[nodiscard]] const jit::Driver& driver() const { return parts_.device->driver(); }
-
   Expected<void> start() {
-    auto watch = DeviceWatch::start(driver(), options_.deadline);
+    auto watch = DeviceWatch::start(parts_.device->driver(), options_.deadline);
     if (!watch) return propagate(watch);
     watch_ = *watch;
     report_.budget = options_.budget.value_or(default_budget(watch_->free_at_start()));
+    budget_.emplace(*watch_, report_.budget);
     return {};
   }
 
-  Fate visit(const PlannedKernel& kernel) {
+  KernelResult execute(const PlannedKernel& kernel) {
     if (stop_ != nullptr && stop_->load()) {
       report_.interrupted = true;
       return not_executed("interrupted");
     }
-    if (!lost_.empty()) return not_executed(lost_);
+    if (!device_lost_.empty()) return not_executed(device_lost_);
     if (const auto runs = jit::check_device(kernel.spec.architecture, parts_.device->info()); !runs) {
       return not_executed(runs.error().message);
     }
-    // Nothing is loaded for a kernel that will not fit: that would take memory, too.
-    if (auto short_of = shortage(kernel)) return *std::move(short_of);
-    if (const auto open = open_workshop(); !open) {
-      // The device is of the right architecture: wrong_device is a driver that loads no kernel of the plan either.
-      const bool obstacle = watch_->hung() || open.error().code == ErrorCode::wrong_device;
-      return lose(obstacle ? failed(open.error().message) : not_executed(open.error().message));
+    // Checked before anything is loaded for the kernel, because that takes memory too.
+    if (auto obstacle = check_budget(kernel)) return *std::move(obstacle);
+    if (!setup_) {
+      if (auto obstacle = set_up()) return *std::move(obstacle);
+      if (auto obstacle = check_budget(kernel)) return *std::move(obstacle);
     }
-    if (auto short_of = shortage(kernel)) return *std::move(short_of);
-    const auto code = code_for(kernel);
-    if (!code) return not_executed(code.error().message);
-    return host(kernel, *code);
+    const auto cubins = cubins_for(kernel);
+    if (!cubins) return not_executed(cubins.error().message);
+    return load_and_run(kernel, *cubins);
   }
 
-  // FP8 kernels need those of the quantisation beside their own.
-  Expected<Code> code_for(const PlannedKernel& kernel) {
-    Code code;
+  // The result if not even the smallest execution of the kernel is within the budget; none if it is.
+  std::optional<KernelResult> check_budget(const PlannedKernel& kernel) {
+    auto shortage = budget_->shortage(saturating_sum(smallest_charge(kernel), setup_ ? 0 : kSetupBytes));
+    if (!shortage) return lose_device(not_executed(shortage.error().message));
+    if (shortage->empty()) return std::nullopt;
+    return not_executed(*std::move(shortage));
+  }
+
+  // The result if the setup fails; none if it succeeds.
+  std::optional<KernelResult> set_up() {
+    auto setup = open_setup(parts_, *watch_);
+    if (setup) {
+      setup_ = *std::move(setup);
+      return std::nullopt;
+    }
+    // The architecture has been checked. So wrong_device comes from the driver, which would not load the plan's kernels
+    // either.
+    const bool device_failed = watch_->hung() || setup.error().code == ErrorCode::wrong_device;
+    const std::string& reason = setup.error().message;
+    return lose_device(device_failed ? failed(reason) : not_executed(reason));
+  }
+
+  // FP8 kernels need the quantization kernels too, for the transposition of scales.
+  Expected<Cubins> cubins_for(const PlannedKernel& kernel) {
+    Cubins cubins;
     const auto provide = [&](const jit::KernelSpec& spec, std::string& cubin) {
       return jit::provide(spec, parts_.compiler, parts_.cabinet).map([&](jit::Provided provided) {
         cubin = std::move(provided.object.payload);
       });
     };
     Expected<void> done;
-    if (!is_quantization(kernel.spec)) done = provide(kernel.spec, code.kernel);
+    if (!is_quantization(kernel.spec)) done = provide(kernel.spec, cubins.kernel);
     if (done && is_scaled(kernel)) {
-      done = provide(jit::quantization_spec(kernel.spec.architecture), code.quantization);
+      done = provide(jit::quantization_spec(kernel.spec.architecture), cubins.quantization);
     }
-    return done.map([&] { return std::move(code); });
+    return done.map([&] { return std::move(cubins); });
   }
 
-  // Why not even the smallest execution is within the budget; none where it is.
-  std::optional<Fate> shortage(const PlannedKernel& kernel) {
-    const auto used = watch_->used();
-    if (!used) return lose(not_executed(used.error().message));
-    const std::int64_t smallest = sum(least_charge(kernel), workshop_ ? 0 : kWorkshopBytes);
-    if (smallest <= available(*used)) return std::nullopt;
-    return not_executed(fmt::format("needs at least {} of device memory, the budget is {}{}",
-                                    util::format_byte_size(sum(*used, smallest)),
-                                    util::format_byte_size(report_.budget), remark_on_free(smallest, *used)));
+  // Loads the kernel, runs it, and frees everything that it took on the device.
+  KernelResult load_and_run(const PlannedKernel& kernel, const Cubins& cubins) {
+    auto loaded = std::make_unique<KernelOnDevice>();
+    auto obstacle = load(kernel, cubins, *loaded);
+    KernelResult result = obstacle ? *std::move(obstacle) : run_loaded(kernel, *loaded);
+    if (loaded->context) report_.launches += loaded->context->launches;
+    if (result.outcome == ExecutionOutcome::failed) result = check_device_after(std::move(result));
+    if (watch_->hung()) abandon(std::move(loaded));
+    return result;
   }
 
-  [[nodiscard]] static std::int64_t sum(std::int64_t used, std::int64_t smallest) {
-    return smallest + std::clamp<std::int64_t>(used, 0, std::numeric_limits<std::int64_t>::max() - smallest);
-  }
-
-  [[nodiscard]] std::string remark_on_free(std::int64_t smallest, std::int64_t used) const {
-    const std::int64_t free = watch_->free_at_start() - used;
-    return smallest <= free ? std::string() : fmt::format(", and {} are free", util::format_byte_size(free));
-  }
-
-  [[nodiscard]] std::int64_t available(std::int64_t used) const {
-    return std::min(report_.budget - std::max<std::int64_t>(used, 0), watch_->free_at_start() - used);
-  }
-
-  // Stream and verification kernels.
-  Expected<void> open_workshop() {
-    if (workshop_) return {};
-    auto stream = rehearsed_stream();
-    if (!stream) return propagate(stream);
-    auto verification = VerificationKernels::open(parts_.device, parts_.compiler, parts_.cabinet);
-    if (!verification) return propagate(verification);
-    workshop_ = std::make_unique<Workshop>(Workshop{parts_.device, std::move(*stream), std::move(*verification)});
-    return workshop_->verification.empty(1, workshop_->stream.get()).and_then([&] {
-      return watch_->wait("an empty kernel", workshop_->stream.get());
-    });
-  }
-
-  Expected<DeviceStream> rehearsed_stream() {
-    auto stream = make_stream(driver());
-    if (!stream) return stream;
-    auto rehearsal = std::make_unique<Rehearsal>(Rehearsal{parts_.device, std::move(*stream), {}});
-    const auto rehearsed = rehearse(rehearsal->stream.get(), rehearsal->buffer);
-    if (rehearsed) return std::move(rehearsal->stream);
-    if (watch_->hung()) leave_behind(std::move(rehearsal));
-    return propagate(rehearsed);
-  }
-
-  // One of each thing that executions ask of the driver besides launches, so that what it takes for the first of a kind
-  // is taken, and counted, before the size of an execution is chosen. A whole granule goes back to the device for sure.
-  Expected<void> rehearse(CUstream stream, DeviceBuffer& buffer) {
-    std::uint32_t word = 0;
-    const auto done = [&](CUresult result) { return driver().check(result, "trying the device's memory"); };
-    return buffer.reserve(driver(), static_cast<std::size_t>(device_granule()))
-        .and_then([&] { return watch_->used(); })
-        .and_then([&](std::int64_t) { return done(driver().cuMemsetD8Async(buffer.address(), 0, 4, stream)); })
-        .and_then([&] { return done(driver().cuMemsetD16Async(buffer.address(), 0, 2, stream)); })
-        .and_then([&] { return done(driver().cuMemsetD32Async(buffer.address(), 0, 1, stream)); })
-        .and_then([&] { return done(driver().cuMemcpyHtoDAsync(buffer.address(), &word, sizeof word, stream)); })
-        .and_then([&] { return watch_->wait("trying the device's memory", stream); })
-        .and_then([&] { return done(driver().cuMemcpyDtoH(&word, buffer.address(), sizeof word)); });
-  }
-
-  // Loads the kernel, executes it, and takes everything off the device again.
-  Fate host(const PlannedKernel& kernel, const Code& code) {
-    auto guest = std::make_unique<Guest>();
-    auto obstacle = load(kernel, code, *guest);
-    Fate fate = obstacle ? *std::move(obstacle) : perform(kernel, *guest);
-    if (guest->bench) report_.launches += guest->bench->launches;
-    if (fate.outcome == ExecutionOutcome::failed) fate = after_failure(std::move(fate));
-    if (watch_->hung()) leave_behind(std::move(guest));
-    return fate;
-  }
-
-  // What keeps the kernel from being executed; none when it is loaded. Each module takes of what is left for tensors.
-  std::optional<Fate> load(const PlannedKernel& kernel, const Code& code, Guest& guest) {
-    if (!code.quantization.empty()) {
-      auto loaded = jit::QuantizationKernels::load(parts_.device, code.quantization, kernel.spec.architecture);
-      if (!loaded) return failed(loaded.error().message);
-      guest.quantization.emplace(std::move(*loaded));
-      if (auto short_of = shortage(kernel)) return short_of;
+  // The result if the kernel cannot be loaded; none if it is loaded. Each module leaves less memory for tensors.
+  std::optional<KernelResult> load(const PlannedKernel& kernel, const Cubins& cubins, KernelOnDevice& loaded) {
+    if (!cubins.quantization.empty()) {
+      auto module = jit::QuantizationKernels::load(parts_.device, cubins.quantization, kernel.spec.architecture);
+      if (!module) return failed(module.error().message);
+      loaded.quantization.emplace(std::move(*module));
+      if (auto obstacle = check_budget(kernel)) return obstacle;
     }
-    if (!code.kernel.empty()) {
-      auto loaded = jit::load_kernel(parts_.device, kernel.spec, code.kernel);
-      if (!loaded) return failed(loaded.error().message);
-      guest.kernel.emplace(std::move(*loaded));
-      if (auto short_of = shortage(kernel)) return short_of;
+    if (!cubins.kernel.empty()) {
+      auto module = jit::load_kernel(parts_.device, kernel.spec, cubins.kernel);
+      if (!module) return failed(module.error().message);
+      loaded.kernel.emplace(std::move(*module));
+      if (auto obstacle = check_budget(kernel)) return obstacle;
     }
-    const auto* quantization = guest.quantization ? &*guest.quantization : nullptr;
-    guest.bench.emplace(ExecutorBench{
-        *parts_.device, *watch_, workshop_->verification, quantization, workshop_->stream.get(), {}, seed_});
-    seed_ += kSeedsApart;
+    const auto* quantization = loaded.quantization ? &*loaded.quantization : nullptr;
+    loaded.context.emplace(
+        ExecutorContext{*parts_.device, *watch_, setup_->verification, quantization, setup_->stream.get(), seed_});
+    seed_ += kSeedsPerKernel;
     return std::nullopt;
   }
 
-  Fate perform(const PlannedKernel& kernel, Guest& guest) {
-    return is_quantization(kernel.spec) ? quantize(guest) : multiply(kernel, guest);
+  KernelResult run_loaded(const PlannedKernel& kernel, KernelOnDevice& loaded) {
+    return is_quantization(kernel.spec) ? run_quantization(loaded) : run_gemm(kernel, loaded);
   }
 
-  Fate multiply(const PlannedKernel& kernel, Guest& guest) {
-    const auto used = watch_->used();
-    if (!used) return failed(used.error().message);
-    const auto size = size_for(kernel, available(*used), {parts_.device->info().num_sms});
+  KernelResult run_gemm(const PlannedKernel& kernel, KernelOnDevice& loaded) {
+    const auto available = budget_->available();
+    if (!available) return failed(available.error().message);
+    const auto size = choose_size(kernel, *available, {parts_.device->info().num_sms});
     if (!size) return not_executed("no size of it fits the budget");
-    auto executor = make_executor(*guest.bench, size->problem, size->rows);
+    auto executor = GroupedExecutor::open(*loaded.context, size->problem, size->rows);
     if (!executor) return not_executed(executor.error().message);
-    guest.executor = std::move(*executor);
-    return judge(*size, guest);
-  }
-
-  Fate judge(const ExecutionSize& size, Guest& guest) {
-    for (const std::int64_t m : {size.m, size.first_m}) {
-      const auto verdict = guest.executor->execute(m, guest.kernel->launchable);
+    loaded.executor.emplace(std::move(*executor));
+    for (const std::int64_t m : {size->m, size->first_m}) {
+      const auto verdict = loaded.executor->execute(m, loaded.kernel->launchable);
       if (!verdict) return failed(verdict.error().message);
       if (!verdict->right()) {
-        return failed(fmt::format("wrong result at M={} with N={}, K={}, {} groups: {} (seed {})", m, size.problem.n,
-                                  size.problem.k, size.problem.groups, verdict->complaint, guest.bench->seed));
+        return failed(fmt::format("wrong result at M={} with N={}, K={}, {} groups: {} (seed {})", m, size->problem.n,
+                                  size->problem.k, size->problem.groups, verdict->complaint, loaded.context->seed));
       }
-      if (size.m == size.first_m) break;
+      if (size->m == size->first_m) break;
     }
     return {};
   }
 
-  Fate quantize(Guest& guest) {
-    auto quantizer = QuantizationExecutor::open(*guest.bench);
+  KernelResult run_quantization(KernelOnDevice& loaded) {
+    auto quantizer = QuantizationExecutor::open(*loaded.context);
     if (!quantizer) return not_executed(quantizer.error().message);
-    guest.quantizer.emplace(std::move(*quantizer));
-    const auto complaint = guest.quantizer->execute();
+    loaded.quantizer.emplace(std::move(*quantizer));
+    const auto complaint = loaded.quantizer->execute();
     if (!complaint) return failed(complaint.error().message);
     if (complaint->empty()) return {};
-    return failed(fmt::format("wrong result: {} (seed {})", *complaint, guest.bench->seed));
+    return failed(fmt::format("wrong result: {} (seed {})", *complaint, loaded.context->seed));
   }
 
-  // Whether the device can go on. Errors of a kernel, as an illegal address, stay with the context.
-  Fate after_failure(Fate fate) {
-    if (watch_->hung() || !watch_->wait("the device after a failure", workshop_->stream.get())) {
-      return lose(std::move(fate));
+  // Finds out whether the device can still be used. Some errors of a kernel, such as an illegal address, stay with the
+  // context.
+  KernelResult check_device_after(KernelResult failure) {
+    if (watch_->hung() || !watch_->wait("the device after a failure", setup_->stream.get())) {
+      return lose_device(std::move(failure));
     }
-    return fate;
+    return failure;
   }
 
-  // From here on nothing is launched.
-  Fate lose(Fate fate) {
-    lost_ = "not tried any more: " + fate.reason;
-    return fate;
+  // After this nothing is launched any more.
+  KernelResult lose_device(KernelResult result) {
+    device_lost_ = "not tried any more: " + result.reason;
+    return result;
   }
 
-  ExecutionOutcome book(const jit::KernelSpec& spec, Fate fate) {
-    if (fate.outcome == ExecutionOutcome::executed) {
+  ExecutionOutcome record(const jit::KernelSpec& spec, KernelResult result) {
+    if (result.outcome == ExecutionOutcome::executed) {
       ++report_.executed;
-      return fate.outcome;
+      return result.outcome;
     }
-    auto& notes = fate.outcome == ExecutionOutcome::failed ? report_.failed : report_.not_executed;
-    notes.push_back({jit::key_of(spec).hex(), spec, std::move(fate.reason)});
-    return fate.outcome;
+    auto& notes = result.outcome == ExecutionOutcome::failed ? report_.failed : report_.not_executed;
+    notes.push_back({jit::key_of(spec).hex(), spec, std::move(result.reason)});
+    return result.outcome;
   }
 
-  void tell(const jit::KernelSpec& spec, ExecutionOutcome outcome) noexcept {
+  void show(const jit::KernelSpec& spec, ExecutionOutcome outcome) noexcept {
     ++done_;
     if (!progress_) return;
     try {
       progress_({done_, static_cast<std::int64_t>(plan_.kernels.size()), spec, outcome});
-    } catch (...) {  // the caller's own trouble with showing it
+    } catch (...) {  // an exception of the caller's display does not end the execution
     }
   }
 
@@ -327,8 +237,8 @@ class Run {
     if (!watch_) return;
     report_.hung = watch_->hung();
     report_.peak_device_bytes = watch_->peak();
-    if (report_.hung) leave_behind(std::move(workshop_));
-    workshop_.reset();  // while the context is current
+    if (report_.hung) abandon(std::move(setup_));
+    setup_.reset();  // while the context is current
   }
 
   const Plan& plan_;
@@ -338,9 +248,10 @@ class Run {
   const std::atomic<bool>* stop_;
   std::uint64_t seed_;
   std::int64_t done_ = 0;
-  std::string lost_;  // why nothing can be launched any more; empty while it can
+  std::string device_lost_;  // why nothing can be launched any more; empty while kernels can be
   std::optional<DeviceWatch> watch_;
-  std::unique_ptr<Workshop> workshop_;
+  std::optional<MemoryBudget> budget_;
+  std::unique_ptr<ExecutionSetup> setup_;
   ExecutionReport report_;
 };
 
@@ -349,7 +260,7 @@ class Run {
 ExecutionReport execute(const Plan& plan, const ExecutionParts& parts, const ExecutionOptions& options,
                         const ExecutionProgress& progress, const std::atomic<bool>* stop) {
   const util::Moment begin = util::now();
-  ExecutionReport report = Run(plan, parts, options, progress, stop).go();
+  ExecutionReport report = PlanExecution(plan, parts, options, progress, stop).run();
   report.seconds = util::seconds_since(begin);
   return report;
 }

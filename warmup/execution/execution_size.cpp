@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "warmup/execution/executor_layout.hpp"
+#include "warmup/execution/quantization_executor.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
-// The largest number of [first, last] for which `holds`, which is true up to some number and false beyond; first - 1
-// where it is never true.
+// The largest number in [first, last] for which `holds` is true; first - 1 if it never is. Precondition: `holds` is
+// true up to some number and false after it.
 template <class Holds>
 std::int64_t last_that(std::int64_t first, std::int64_t last, const Holds& holds) {
   std::int64_t good = first - 1;
@@ -25,7 +26,7 @@ std::int64_t last_that(std::int64_t first, std::int64_t last, const Holds& holds
   return good;
 }
 
-// The M of the ranges that is nearest to `wanted`, not above it where there is one.
+// The largest M in the ranges that is not above `wanted`; the smallest M of all if there is none.
 std::int64_t nearest(const std::vector<MRange>& ranges, std::int64_t wanted) {
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
     if (range->first <= wanted) return std::min(range->last, wanted);
@@ -69,7 +70,7 @@ class Chooser {
     return {with(groups), rows, m.last, m.first, forced, executor_layout(with(groups), rows)->bytes};
   }
 
-  // Where M selects the configuration for that number of groups.
+  // The ranges of M that select the configuration for that number of groups.
   [[nodiscard]] std::vector<MRange> ranges_for(std::int64_t groups) const {
     if (groups == use_.problem.groups) return use_.m_ranges;
     std::vector<MRange> ranges;
@@ -112,6 +113,23 @@ std::int64_t smallest_charge(const Problem& problem) {
   smallest.groups = 1;
   const auto layout = executor_layout(smallest, 1);
   return layout ? charged_bytes(layout->bytes) : std::numeric_limits<std::int64_t>::max();
+}
+
+bool is_quantization(const jit::KernelSpec& spec) { return spec == jit::quantization_spec(spec.architecture); }
+
+std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available,
+                                         const jit::Target& target) {
+  for (const PlannedUse& use : kernel.uses) {
+    if (auto size = choose_size(use, kernel.spec.config, available, target)) return size;
+  }
+  return std::nullopt;
+}
+
+std::int64_t smallest_charge(const PlannedKernel& kernel) {
+  if (is_quantization(kernel.spec)) return charged_bytes(QuantizationExecutor::required_bytes());
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const PlannedUse& use : kernel.uses) least = std::min(least, smallest_charge(use.problem));
+  return least;
 }
 
 }  // namespace cubinet::warmup

@@ -1,7 +1,8 @@
-// How large an execution of a kernel may be within a budget: arithmetic, no device.
+// How large an execution of a kernel may be within a memory budget. Pure functions, no device.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "jit/selector.hpp"
@@ -9,36 +10,52 @@
 
 namespace cubinet::warmup {
 
-// In which steps the driver takes memory from the device.
+// The driver takes memory from the device in steps of this many bytes.
 constexpr std::int64_t device_granule() { return std::int64_t{2} << 20; }
 
-// What an allocation of `bytes` costs.
+// Bytes of device memory that an allocation of `bytes` takes.
 constexpr std::int64_t charged_bytes(std::int64_t bytes) {
   return (bytes + device_granule() - 1) / device_granule() * device_granule();
 }
 
+// The sum, or the largest number if it overflows. Neither is negative.
+constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  return b > most - a ? most : a + b;
+}
+
 struct ExecutionSize {
-  Problem problem;           // that of the use, perhaps with fewer groups
-  std::int64_t rows = 0;     // M of the contiguous layout, capacity of the masked one
-  std::int64_t m = 0;        // what the selector is asked with: the M, or the rows expected per group
+  Problem problem;           // the problem of the use, possibly with fewer groups
+  std::int64_t rows = 0;     // M in the contiguous layout, the capacity in the masked layout
+  std::int64_t m = 0;        // M, or the rows expected per group, for which the selector is asked
   std::int64_t first_m = 0;  // the smallest that selects the configuration too
-  bool forced = false;       // the selector would answer another configuration, for these two as well
-  std::int64_t bytes = 0;    // of the executor's allocation
+  bool forced = false;       // for m and first_m the selector would choose another configuration
+  std::int64_t bytes = 0;    // size of the executor's allocation
 
   friend bool operator==(const ExecutionSize&, const ExecutionSize&) = default;
 };
 
-// The largest execution of the configuration that `available` bytes pay for, in this order of preference:
-//   1. the use's own groups and an M that selects the configuration, the largest such M within the use's ranges. In the
-//      masked layout M only hints, so the capacity may be smaller;
-//   2. fewer groups, as many as fit, and likewise the largest M that selects it for that number of groups;
-//   3. the configuration forced: as many groups as fit with one row, then as many rows.
-// None where a single row of a single group does not fit. Searched by bisection: the cost grows with M and with the
-// groups. Precondition: the use has a range of M.
+// The largest execution of the configuration that fits in `available` bytes, in this order of preference:
+//   1. the problem's own number of groups and the largest M of the use's ranges. In the masked layout the kernel does
+//      not depend on the capacity, so only the capacity is reduced;
+//   2. fewer groups, as many as fit, and the largest M that selects the configuration for that number of groups;
+//   3. a configuration that the selector would not choose: as many groups as fit with one row, then as many rows.
+// None if one row of one group does not fit. The search is a bisection, since the size grows with M and with the number
+// of groups. Precondition: the use has a range of M.
 std::optional<ExecutionSize> choose_size(const PlannedUse& use, const jit::TileConfig& config, std::int64_t available,
                                          const jit::Target& target = {});
 
-// The fewest bytes for which choose_size has an answer; the largest number there is where no kernel can run.
+// The same for a kernel: that of its first use that fits.
+std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available,
+                                         const jit::Target& target);
+
+// The fewest bytes for which choose_size has a result; the largest number if no kernel can run.
 std::int64_t smallest_charge(const Problem& problem);
+
+// The fewest bytes of memory in which the kernel can be executed, without its code.
+std::int64_t smallest_charge(const PlannedKernel& kernel);
+
+// Whether the kernel is the one that quantizes to FP8, which has an executor of its own.
+bool is_quantization(const jit::KernelSpec& spec);
 
 }  // namespace cubinet::warmup

@@ -5,20 +5,21 @@
 
 #include "cubinet/scales.hpp"
 #include "jit/selector.hpp"
+#include "warmup/execution/operands.hpp"
 #include "warmup/execution/row_plan.hpp"
 #include "warmup/execution/verification_kernels.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
-// What keeps every tensor apart from its neighbours' cache lines, and aligned for any access.
+// Aligns every tensor for any access, and keeps it out of the cache lines of its neighbours.
 constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t kRowsPerTile = cubinet_verification::kTileRows;
-// The coordinates that TMA takes are signed 32-bit numbers.
+// TMA coordinates are signed 32-bit numbers.
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;
 
-// Puts one part behind the other; remembers when they are too large.
+// Places one part after the other, and remembers whether they were too large.
 class Placer {
  public:
   Extent place(std::initializer_list<std::int64_t> factors) {
@@ -41,26 +42,26 @@ class Placer {
 
 std::optional<ExecutorLayout> executor_layout(const Problem& problem, std::int64_t m) {
   const auto& [type, shape, n, k, groups] = problem;
-  const std::int64_t each = shape == Layout::masked ? groups : 1;  // how often M rows are there
-  if (m < 1 || m > kMostRows / each) return std::nullopt;
-  const std::int64_t rows = each * m;
+  const std::int64_t times = shape == Layout::masked ? groups : 1;
+  if (m < 1 || m > kMostRows / times) return std::nullopt;
+  const std::int64_t rows = times * m;
   const std::int64_t element = jit::element_bytes(type);
   Placer placer;
   ExecutorLayout layout;
   layout.a = placer.place({element, rows, k});
   layout.b = placer.place({element, groups, n, k});
   layout.d = placer.place({2, rows, n});
-  layout.selectors = placer.place({4, shape == Layout::masked ? groups : m});
-  if (type == DataType::fp8) {
-    layout.row_scales = placer.place({4, rows, scale_blocks(k)});
-    layout.scale_workspace = placer.place({4, each, aligned_scale_rows(m), scale_blocks(k)});
-    layout.weight_scales = placer.place({4, groups, scale_blocks(n), scale_blocks(k)});
+  layout.grouping = placer.place({4, shape == Layout::masked ? groups : m});
+  if (has_scales(problem)) {
+    layout.a_scales = placer.place({4, rows, scale_blocks(k)});
+    layout.scale_workspace = placer.place({4, times, aligned_scale_rows(m), scale_blocks(k)});
+    layout.b_scales = placer.place({4, groups, scale_blocks(n), scale_blocks(k)});
   }
   layout.valid = placer.place({rows});
   layout.row_list = placer.place({4, rows});
   layout.tiles = placer.place({sizeof(RowTile), (rows + kRowsPerTile - 1) / kRowsPerTile + groups});
   layout.sums = placer.place({sizeof(GroupSums), groups});
-  layout.writes = placer.place({sizeof(WriteCounts)});
+  layout.writes = placer.place({2 * sizeof(WriteCounts)});
   layout.bytes = placer.end();
   if (!placer.fits()) return std::nullopt;
   return layout;

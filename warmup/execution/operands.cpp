@@ -1,76 +1,84 @@
 #include "warmup/execution/operands.hpp"
 
-#include "jit/selector.hpp"
-
 namespace cubinet::warmup {
 namespace {
 
-bool scaled(const RowPlan& plan) { return plan.problem.data_type == DataType::fp8; }
-
 bool masked(const RowPlan& plan) { return plan.problem.layout == Layout::masked; }
+
+void* pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 float* floats(CUdeviceptr address) { return reinterpret_cast<float*>(address); }
 
+const std::int32_t* indices(CUdeviceptr address) { return reinterpret_cast<const std::int32_t*>(address); }
+
+ScaleTensor a_scale_tensor(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order) {
+  const std::int64_t groups = masked(plan) ? plan.problem.groups : 0;
+  if (order == ScaleOrder::row_major) {
+    return row_major_scales(floats(tensors.a_scales_rows), scale_rows(plan), plan.problem.k, groups);
+  }
+  return column_major_scales(floats(tensors.a_scales_columns), scale_rows(plan), plan.problem.k, groups);
+}
+
+// What both layouts have.
+template <class Arguments>
+Arguments common_arguments(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order) {
+  const Problem& p = plan.problem;
+  Arguments arguments;
+  arguments.a = pointer(tensors.a);
+  arguments.b = pointer(tensors.b);
+  arguments.d = pointer(tensors.d.data);
+  if (!has_scales(p)) return arguments;
+  arguments.a_scales = a_scale_tensor(tensors, plan, order);
+  arguments.b_scales = weight_scales(floats(tensors.b_scales), p.groups, p.n, p.k);
+  if (order == ScaleOrder::row_major) {
+    arguments.workspace = {pointer(tensors.workspace.data), tensors.workspace.bytes};
+  }
+  return arguments;
+}
+
 }  // namespace
+
+bool has_scales(const Problem& problem) { return problem.data_type == DataType::fp8; }
 
 std::int64_t scale_groups(const RowPlan& plan) { return masked(plan) ? plan.problem.groups : 1; }
 
 std::int64_t scale_rows(const RowPlan& plan) { return masked(plan) ? plan.capacity : plan.rows; }
 
-Expected<void> fill_operands(const Filler& filler, const RowPlan& plan, const OperandPlaces& places,
-                             std::uint64_t seed) {
-  const Problem& p = plan.problem;
-  return filler.kernels.fill_random(places.a, p.data_type, plan.rows * p.k, seed, filler.stream).and_then([&] {
-    return filler.kernels.fill_random(places.b, p.data_type, p.groups * p.n * p.k, seed + 1, filler.stream);
-  });
+std::int64_t workspace_bytes(const RowPlan& plan) {
+  if (!has_scales(plan.problem)) return 0;
+  return scale_workspace_bytes(scale_groups(plan), scale_rows(plan), plan.problem.k);
 }
 
-Expected<void> spoil_operands(const Filler& filler, const RowPlan& plan, const OperandPlaces& places, CUdeviceptr valid,
-                              Garbage garbage) {
-  const std::int64_t row_bytes = jit::element_bytes(plan.problem.data_type) * plan.problem.k;
-  return filler.kernels.spoil_rows(places.a, valid, plan.rows, row_bytes, garbage, filler.stream);
+ContiguousArguments contiguous_arguments(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order) {
+  auto arguments = common_arguments<ContiguousArguments>(tensors, plan, order);
+  arguments.m_indices = indices(tensors.grouping);
+  arguments.m = plan.rows;
+  return arguments;
 }
 
-Expected<void> fill_row_scales(const Filler& filler, const RowPlan& plan, const OperandPlaces& places, ScaleOrder order,
-                               CUdeviceptr valid, std::uint64_t seed, Garbage garbage) {
-  return filler.kernels.fill_scales(row_scale_view(plan, places, order), scale_groups(plan),
-                                    scale_blocks(plan.problem.k), valid, seed, garbage, filler.stream);
+MaskedArguments masked_arguments(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order,
+                                 std::int64_t expected_m) {
+  auto arguments = common_arguments<MaskedArguments>(tensors, plan, order);
+  arguments.masked_m = indices(tensors.grouping);
+  arguments.capacity = plan.capacity;
+  arguments.expected_m = expected_m;
+  return arguments;
 }
 
-Expected<void> fill_weight_scales(const Filler& filler, const RowPlan& plan, const OperandPlaces& places,
-                                  std::uint64_t seed) {
-  return filler.kernels.fill_scales(weight_scale_view(plan, places), plan.problem.groups, scale_blocks(plan.problem.k),
-                                    0, seed, Garbage::zeros, filler.stream);  // every row is valid: no garbage
-}
-
-ScaleTensor row_scale_tensor(const RowPlan& plan, const OperandPlaces& places, ScaleOrder order) {
-  if (!scaled(plan)) return {};
-  const std::int64_t groups = masked(plan) ? plan.problem.groups : 0;
-  if (order == ScaleOrder::row_major) {
-    return row_major_scales(floats(places.a_rows), scale_rows(plan), plan.problem.k, groups);
-  }
-  return column_major_scales(floats(places.a_columns), scale_rows(plan), plan.problem.k, groups);
-}
-
-ScaleTensor weight_scale_tensor(const RowPlan& plan, const OperandPlaces& places) {
-  if (!scaled(plan)) return {};
-  return weight_scales(floats(places.b_scales), plan.problem.groups, plan.problem.n, plan.problem.k);
-}
-
-ScaleView row_scale_view(const RowPlan& plan, const OperandPlaces& places, ScaleOrder order) {
-  if (!scaled(plan)) return {};
+ScaleView a_scale_view(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order) {
+  if (!has_scales(plan.problem)) return {};
   const std::int64_t rows = scale_rows(plan);
   const std::int64_t blocks = scale_blocks(plan.problem.k);
-  if (order == ScaleOrder::row_major) return {floats(places.a_rows), rows, rows, rows * blocks, blocks, 1};
+  if (order == ScaleOrder::row_major) return {floats(tensors.a_scales_rows), rows, rows, rows * blocks, blocks, 1};
   const std::int64_t stored = aligned_scale_rows(rows);
-  return {floats(places.a_columns), rows, stored, stored * blocks, 1, stored};
+  return {floats(tensors.a_scales_columns), rows, stored, stored * blocks, 1, stored};
 }
 
-ScaleView weight_scale_view(const RowPlan& plan, const OperandPlaces& places) {
-  if (!scaled(plan)) return {};
+ScaleView b_scale_view(const GemmTensors& tensors, const RowPlan& plan) {
+  if (!has_scales(plan.problem)) return {};
   const std::int64_t rows = scale_blocks(plan.problem.n);
   const std::int64_t blocks = scale_blocks(plan.problem.k);
-  return {floats(places.b_scales), rows, rows, rows * blocks, blocks, 1};
+  return {floats(tensors.b_scales), rows, rows, rows * blocks, blocks, 1};
 }
 
 }  // namespace cubinet::warmup

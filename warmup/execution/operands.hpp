@@ -1,63 +1,65 @@
-// The operands of a problem, wherever in device memory they lie: how they are filled, and how launches and the
-// reference see them.
+// The tensors of one grouped GEMM in device memory, and the views of them that launches and the reference take.
 #pragma once
 
 #include <cstdint>
 
+#include "cubinet/cubinet.hpp"
 #include "cubinet/scales.hpp"
 #include "jit/driver.hpp"
-#include "util/expected.hpp"
 #include "warmup/execution/row_plan.hpp"
 #include "warmup/execution/verification_kernels.hpp"
 
 namespace cubinet::warmup {
 
-// How the scales of activations lie; see cubinet/scales.hpp.
+// Memory order of the scales of A; see cubinet/scales.hpp.
 enum class ScaleOrder { column_major, row_major };
 
-// What fills device memory.
-struct Filler {
-  const jit::Driver& driver;
-  const VerificationKernels& kernels;
-  CUstream stream;
+// A tensor that kernels write, between two guard bands of `band` bytes each that they must not write. Without guard
+// bands `band` is 0. All sizes are even.
+struct GuardedTensor {
+  CUdeviceptr data = 0;
+  std::int64_t bytes = 0;
+  std::int64_t band = 0;
 };
 
-// A, B and, for fp8, their scales; those of A in either order. 0 where there are none.
-struct OperandPlaces {
+// Addresses in device memory. Does not own it. Addresses of scales are 0 where the operands have none.
+struct GemmTensors {
   CUdeviceptr a = 0;
   CUdeviceptr b = 0;
-  CUdeviceptr a_columns = 0;  // scales of A, column-major
-  CUdeviceptr a_rows = 0;     // and row-major
+  CUdeviceptr a_scales_columns = 0;  // scales of A, column-major, each column aligned to 4 rows
+  CUdeviceptr a_scales_rows = 0;     // the same scales, row-major
   CUdeviceptr b_scales = 0;
+  CUdeviceptr grouping = 0;  // m_indices or masked_m, int32
+  GuardedTensor d;
+  GuardedTensor workspace;  // what a launch or a transposition writes the column-major scales to; 0 bytes for bf16
+  // What the check reads:
+  CUdeviceptr valid = 0;     // RowPlan::valid
+  CUdeviceptr row_list = 0;  // RowTiles::rows, room for all rows
+  CUdeviceptr tiles = 0;     // RowTiles::tiles
+  // What the check writes:
+  CUdeviceptr sums = 0;    // GroupSums per group
+  CUdeviceptr writes = 0;  // WriteCounts[2]: in D, and in guard bands
 };
 
-// Random numbers in all of A and B, of the streams `seed` and `seed + 1`.
-Expected<void> fill_operands(const Filler& filler, const RowPlan& plan, const OperandPlaces& places,
-                             std::uint64_t seed);
+// Whether A and B have scales.
+bool has_scales(const Problem& problem);
 
-// Garbage in the rows of A that are not valid.
-Expected<void> spoil_operands(const Filler& filler, const RowPlan& plan, const OperandPlaces& places, CUdeviceptr valid,
-                              Garbage garbage);
-
-// Random scales of A of the stream `seed`, the same in either order; garbage for rows that are not valid, and in those
-// that only align. The plan's type is fp8.
-Expected<void> fill_row_scales(const Filler& filler, const RowPlan& plan, const OperandPlaces& places, ScaleOrder order,
-                               CUdeviceptr valid, std::uint64_t seed, Garbage garbage);
-
-// Random scales of B of the stream `seed`. The plan's type is fp8.
-Expected<void> fill_weight_scales(const Filler& filler, const RowPlan& plan, const OperandPlaces& places,
-                                  std::uint64_t seed);
-
-// As a launch takes them; none for bf16.
-ScaleTensor row_scale_tensor(const RowPlan& plan, const OperandPlaces& places, ScaleOrder order);
-ScaleTensor weight_scale_tensor(const RowPlan& plan, const OperandPlaces& places);
-
-// As the reference takes them; none for bf16.
-ScaleView row_scale_view(const RowPlan& plan, const OperandPlaces& places, ScaleOrder order);
-ScaleView weight_scale_view(const RowPlan& plan, const OperandPlaces& places);
-
-// The scales of A are (groups, rows, blocks of K), with one group in the contiguous layout.
+// The scales of A have the shape (groups, rows, K / 128). The contiguous layout has one such group.
 std::int64_t scale_groups(const RowPlan& plan);
 std::int64_t scale_rows(const RowPlan& plan);
+
+// Bytes of the column-major scales of A, which is also the size of the workspace that a launch with row-major scales
+// needs. 0 for bf16.
+std::int64_t workspace_bytes(const RowPlan& plan);
+
+// Arguments of a launch, with scales of A in the order asked for; row-major ones come with the workspace.
+// Precondition: the function is that of the plan's layout.
+ContiguousArguments contiguous_arguments(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order);
+MaskedArguments masked_arguments(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order,
+                                 std::int64_t expected_m);
+
+// Scales as the verification kernels take them; empty for bf16.
+ScaleView a_scale_view(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order);
+ScaleView b_scale_view(const GemmTensors& tensors, const RowPlan& plan);
 
 }  // namespace cubinet::warmup

@@ -17,7 +17,7 @@ constexpr std::int64_t kK = 384;
 constexpr std::int64_t kBlocks = scale_blocks(kK);
 constexpr std::int64_t kWeightScales = kGroups * scale_blocks(kN) * kBlocks;
 
-// Byte offsets in the one allocation; every size is a multiple of 16 or is followed by what needs less.
+// Byte offsets in the allocation. Each offset has the alignment that its tensor needs.
 struct Offsets {
   std::int64_t x = 0;
   std::int64_t w = x + 2 * kRows * kK;
@@ -31,7 +31,7 @@ struct Offsets {
 constexpr Offsets kAt;
 static_assert(kAt.w % 16 == 0 && kAt.x_q % 16 == 0 && kAt.w_q % 16 == 0 && kAt.columns % 16 == 0);
 
-// BF16 numbers of either sign between 2^-20 and 2^20.
+// Random BF16 numbers of either sign, with magnitudes between 2^-20 and 2^20.
 std::vector<std::uint16_t> draw(std::int64_t count, std::uint64_t seed) {
   std::mt19937_64 engine(seed);
   std::uniform_int_distribution<unsigned> exponent(127 - 20, 127 + 19);
@@ -42,7 +42,7 @@ std::vector<std::uint16_t> draw(std::int64_t count, std::uint64_t seed) {
   return numbers;
 }
 
-// Row-major scales of kRows rows, column-major and aligned; the rows that only align are 0.
+// Brings row-major scales of kRows rows into column-major order. Rows that exist for alignment only are 0.
 std::vector<float> transposed_on_host(const std::vector<float>& scales) {
   const auto column = static_cast<std::size_t>(aligned_scale_rows(kRows));
   constexpr auto blocks = static_cast<std::size_t>(kBlocks);
@@ -51,15 +51,16 @@ std::vector<float> transposed_on_host(const std::vector<float>& scales) {
   return columns;
 }
 
-// One execution, with its operands on the host.
-class Run {
+// One execution. Holds the inputs on the host.
+class QuantizationExecution {
  public:
-  Run(ExecutorBench& bench, CUdeviceptr memory) : bench_(bench), driver_(bench.device.driver()), memory_(memory) {}
+  QuantizationExecution(ExecutorContext& context, CUdeviceptr memory)
+      : context_(context), driver_(context.device.driver()), memory_(memory) {}
 
-  Expected<std::string> go() {
+  Expected<std::string> run() {
     return launch()
-        .and_then([&] { return bench_.watch.wait("fp8_quantization", bench_.stream); })
-        .and_then([&] { return bench_.watch.used(); })
+        .and_then([&] { return context_.watch.wait("fp8_quantization", context_.stream); })
+        .and_then([&] { return context_.watch.used(); })
         .and_then([&](std::int64_t) { return compare(); });
   }
 
@@ -67,27 +68,27 @@ class Run {
   [[nodiscard]] CUdeviceptr at(std::int64_t offset) const { return memory_ + static_cast<CUdeviceptr>(offset); }
 
   Expected<void> upload(std::int64_t offset, const std::vector<std::uint16_t>& numbers) {
-    return driver_.check(driver_.cuMemcpyHtoDAsync(at(offset), numbers.data(), 2 * numbers.size(), bench_.stream),
+    return driver_.check(driver_.cuMemcpyHtoDAsync(at(offset), numbers.data(), 2 * numbers.size(), context_.stream),
                          "copying to the device");
   }
 
-  // The outputs are poisoned with NaN first: bytes of 0xff.
+  // The outputs are first filled with bytes of 0xff, which are NaN in every type.
   Expected<void> launch() {
-    const jit::QuantizationKernels& kernels = *bench_.quantization;
+    const jit::QuantizationKernels& kernels = *context_.quantization;
     const jit::ScalePlaces scales{at(kAt.x_scales), kRows, 0, kBlocks, 1};
     const auto outputs = static_cast<std::size_t>(kAt.end - kAt.x_q);
-    bench_.launches += 3;
+    context_.launches += 3;
     return upload(kAt.x, x_)
         .and_then([&] { return upload(kAt.w, w_); })
         .and_then([&] {
-          return driver_.check(driver_.cuMemsetD8Async(at(kAt.x_q), 0xff, outputs, bench_.stream), "poisoning");
+          return driver_.check(driver_.cuMemsetD8Async(at(kAt.x_q), 0xff, outputs, context_.stream), "poisoning");
         })
-        .and_then([&] { return kernels.quantize_rows(at(kAt.x), at(kAt.x_q), scales, kRows, kK, bench_.stream); })
+        .and_then([&] { return kernels.quantize_rows(at(kAt.x), at(kAt.x_q), scales, kRows, kK, context_.stream); })
         .and_then([&] {
-          return kernels.quantize_weights(at(kAt.w), at(kAt.w_q), at(kAt.w_scales), kGroups, kN, kK, bench_.stream);
+          return kernels.quantize_weights(at(kAt.w), at(kAt.w_q), at(kAt.w_scales), kGroups, kN, kK, context_.stream);
         })
         .and_then([&] {
-          return kernels.transpose_scales(at(kAt.x_scales), at(kAt.columns), 0, 1, kRows, kBlocks, bench_.stream);
+          return kernels.transpose_scales(at(kAt.x_scales), at(kAt.columns), 0, 1, kRows, kBlocks, context_.stream);
         });
   }
 
@@ -102,7 +103,7 @@ class Run {
         .map([&] { return std::move(complaint_); });
   }
 
-  // Complains where the device holds other bytes.
+  // Sets complaint_, if it is empty, when the device holds other bits than `wanted`.
   template <class T>
   Expected<void> expect(const char* what, std::int64_t offset, const std::vector<T>& wanted) {
     std::vector<T> found(wanted.size());
@@ -119,28 +120,30 @@ class Run {
   static bool same_bits(std::uint8_t one, std::uint8_t other) { return one == other; }
   static bool same_bits(float one, float other) { return bits_of(one) == bits_of(other); }
 
-  ExecutorBench& bench_;
+  ExecutorContext& context_;
   const jit::Driver& driver_;
   CUdeviceptr memory_;
-  std::vector<std::uint16_t> x_ = draw(kRows * kK, bench_.seed);
-  std::vector<std::uint16_t> w_ = draw(kGroups * kN * kK, bench_.seed + 1);
+  std::vector<std::uint16_t> x_ = draw(kRows * kK, context_.seed);
+  std::vector<std::uint16_t> w_ = draw(kGroups * kN * kK, context_.seed + 1);
   std::string complaint_;
 };
 
 }  // namespace
 
-QuantizationExecutor::QuantizationExecutor(ExecutorBench& bench, DeviceBuffer memory)
-    : bench_(&bench), memory_(std::move(memory)) {}
+QuantizationExecutor::QuantizationExecutor(ExecutorContext& context, DeviceBuffer memory)
+    : context_(&context), memory_(std::move(memory)) {}
 
 std::int64_t QuantizationExecutor::required_bytes() { return kAt.end; }
 
-Expected<QuantizationExecutor> QuantizationExecutor::open(ExecutorBench& bench) {
+Expected<QuantizationExecutor> QuantizationExecutor::open(ExecutorContext& context) {
   DeviceBuffer memory;
-  return memory.reserve(bench.device.driver(), static_cast<std::size_t>(required_bytes()))
-      .and_then([&] { return bench.watch.used(); })
-      .map([&](std::int64_t) { return QuantizationExecutor(bench, std::move(memory)); });
+  return memory.reserve(context.device.driver(), static_cast<std::size_t>(required_bytes()))
+      .and_then([&] { return context.watch.used(); })
+      .map([&](std::int64_t) { return QuantizationExecutor(context, std::move(memory)); });
 }
 
-Expected<std::string> QuantizationExecutor::execute() { return Run(*bench_, memory_.address()).go(); }
+Expected<std::string> QuantizationExecutor::execute() {
+  return QuantizationExecution(*context_, memory_.address()).run();
+}
 
 }  // namespace cubinet::warmup

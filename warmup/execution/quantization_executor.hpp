@@ -1,5 +1,5 @@
-// Runs the kernels that quantise to FP8 and bring scales into the order of the GEMMs, and compares every bit with the
-// same arithmetic on the host.
+// Runs the kernels that quantize to FP8 and that transpose scales, and compares every bit with the same arithmetic on
+// the host.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,24 @@
 
 namespace cubinet::warmup {
 
-// Owns small tensors whose sizes are no multiples of what a CTA takes; the kernels' sizes are run-time values. Movable;
-// one thread at a time; not to be destroyed while the device hangs.
+// Owns small tensors with sizes that are not multiples of what a thread block takes; the kernels take all sizes at run
+// time. Movable; one thread at a time; must not be destroyed while the device hangs.
 class QuantizationExecutor {
  public:
-  // Exactly the bytes of device memory that it allocates.
+  // Bytes of device memory that it allocates.
   static std::int64_t required_bytes();
 
-  // Allocates. `bench` is borrowed, its quantization kernels are those under test. Errors: driver_failed.
-  static Expected<QuantizationExecutor> open(ExecutorBench& bench);
+  // Allocates. `context` is borrowed; its quantization kernels are under test. Errors: driver_failed.
+  static Expected<QuantizationExecutor> open(ExecutorContext& context);
 
-  // Runs each kernel on fresh random operands. What is wrong; empty when nothing is. Errors: driver_failed.
+  // Runs each kernel on new random operands. The result describes the first difference; it is empty if there is none.
+  // Errors: driver_failed.
   Expected<std::string> execute();
 
  private:
-  QuantizationExecutor(ExecutorBench& bench, DeviceBuffer memory);
+  QuantizationExecutor(ExecutorContext& context, DeviceBuffer memory);
 
-  ExecutorBench* bench_;
+  ExecutorContext* context_;
   DeviceBuffer memory_;
 };
 

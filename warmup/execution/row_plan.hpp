@@ -1,4 +1,4 @@
-// Which rows of a problem are valid and to which group they belong: arithmetic on the host, no device.
+// The rows of a grouped GEMM: which of them are valid, and to which group each belongs. Pure functions, no device.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,39 @@ using cubinet_verification::RowTile;
 
 struct RowPlan {
   Problem problem;
-  std::int64_t rows = 0;                // of A and D: M, or groups * capacity
-  std::int64_t capacity = 0;            // masked layout only
-  std::vector<std::int32_t> selectors;  // m_indices or masked_m, as the layout wants it
-  std::vector<std::uint8_t> valid;      // per row of A: 1 when a kernel must write it
+  std::int64_t rows = 0;      // rows of A and D: M in the contiguous layout, groups * capacity in the masked one
+  std::int64_t capacity = 0;  // rows per group; masked layout only
+  std::vector<std::int32_t> grouping;  // m_indices (contiguous layout) or masked_m (masked layout)
+  std::vector<std::uint8_t> valid;     // one byte per row of A: 1 if a kernel must write the row of D, else 0
 
   [[nodiscard]] std::int64_t valid_rows() const;
-  // 2 * valid rows * N * K.
+  // Floating-point operations of the product: 2 * valid_rows() * N * K.
   [[nodiscard]] double flop() const;
-  // What has to cross the memory bus at least once: the weights of every group, the valid rows of A and of D,
-  // and the scales of both operands where there are any.
-  [[nodiscard]] double bytes() const;
 };
 
-// The row list and its tiles: every valid row under its group, at most 64 rows to a tile. With `step` > 1 only every
-// step-th valid row of a group and its last one are listed.
+// The rows that the reference kernel compares. `rows` lists valid rows, group by group; `tiles` cuts the list into
+// pieces of one group with at most 64 rows each.
 struct RowTiles {
   std::vector<std::int32_t> rows;
   std::vector<RowTile> tiles;
 };
 
-// Labels of segments of `sizes` rows, each padded with -1 to contiguous_alignment().
-std::vector<std::int32_t> contiguous_labels(const std::vector<std::int64_t>& sizes);
+// Preconditions: the layout is contiguous; every entry of m_indices is -1 or a group, [0, groups).
+RowPlan contiguous_plan(const Problem& problem, std::vector<std::int32_t> m_indices);
 
-// Any labels: -1 or a group. Precondition: each label is in [-1, groups).
-RowPlan contiguous_plan(const Problem& problem, std::vector<std::int32_t> labels);
-
-// Precondition: masked_m has one entry per group, each in [0, capacity].
+// Preconditions: the layout is masked; masked_m has one entry per group, each in [0, capacity].
 RowPlan masked_plan(const Problem& problem, std::vector<std::int32_t> masked_m, std::int64_t capacity);
 
+// Random m_indices of `rows` rows. Groups ascend in segments of whole blocks of contiguous_alignment() rows, the last
+// block of a segment is padded with -1, and about one block in eight holds -1 alone. At least one row is valid. The
+// same seed gives the same plan. Preconditions: the layout is contiguous, rows >= 1.
+RowPlan random_contiguous_plan(const Problem& problem, std::int64_t rows, std::uint64_t seed);
+
+// Random masked_m with entries in [0, capacity]; at least one entry equals the capacity. The same seed gives the same
+// plan. Preconditions: the layout is masked, capacity >= 1.
+RowPlan random_masked_plan(const Problem& problem, std::int64_t capacity, std::uint64_t seed);
+
+// Every valid row of the plan. With `step` > 1, only every step-th valid row of each group, and the last one of each.
 RowTiles tiles_of(const RowPlan& plan, std::int64_t step = 1);
 
 }  // namespace cubinet::warmup

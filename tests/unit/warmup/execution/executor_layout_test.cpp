@@ -1,4 +1,4 @@
-// What an executor allocates: arithmetic against CONTRACTS' formula written out anew, in 128 bits.
+// What an executor allocates: arithmetic against the documented formula written out anew, in 128 bits.
 #include "warmup/execution/executor_layout.hpp"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ using warmup::Extent;
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 std::vector<Extent> parts_of(const ExecutorLayout& l) {
-  return {l.a,     l.b,        l.d,     l.selectors, l.row_scales, l.scale_workspace, l.weight_scales,
-          l.valid, l.row_list, l.tiles, l.sums,      l.writes};
+  return {l.a,        l.b,     l.d,        l.grouping, l.a_scales, l.scale_workspace,
+          l.b_scales, l.valid, l.row_list, l.tiles,    l.sums,     l.writes};
 }
 
-// Operands, output, selectors and scales of a problem at M rows.
+// Operands, output, m_indices or masked_m, and scales of a problem at M rows.
 std::int64_t documented_bytes(const Problem& problem, std::int64_t m) {
   const std::int64_t n = problem.n, k = problem.k, g = problem.groups;
   const bool masked = problem.layout == Layout::masked;
@@ -55,15 +55,15 @@ TEST_CASE("An executor's memory holds what is documented to the byte, and what t
     const auto layout = executor_layout(problem, m);
     REQUIRE(layout);
     const ExecutorLayout& l = *layout;
-    CHECK(l.a.bytes + l.b.bytes + l.d.bytes + l.selectors.bytes + l.row_scales.bytes + l.scale_workspace.bytes +
-              l.weight_scales.bytes ==
+    CHECK(l.a.bytes + l.b.bytes + l.d.bytes + l.grouping.bytes + l.a_scales.bytes + l.scale_workspace.bytes +
+              l.b_scales.bytes ==
           documented_bytes(problem, m));
     const std::int64_t rows = problem.layout == Layout::masked ? problem.groups * m : m;
     CHECK(l.valid.bytes == rows);
     CHECK(l.row_list.bytes == 4 * rows);
     CHECK(l.tiles.bytes == 16 * (ceil_div(rows, 64) + problem.groups));
     CHECK(l.sums.bytes == 56 * problem.groups);
-    CHECK(l.writes.bytes == 16);
+    CHECK(l.writes.bytes == 2 * 16);
   }
 }
 

@@ -1,6 +1,7 @@
 // The executors, on a fake GPU whose kernels agree with the reference unless a test says otherwise.
 #include "warmup/execution/executor.hpp"
 
+#include <algorithm>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -10,6 +11,7 @@
 #include "fake_gpu.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/loader.hpp"
+#include "jit/selector.hpp"
 #include "unit/jit/fake_compiler.hpp"
 #include "unit/jit/fake_driver.hpp"
 
@@ -17,19 +19,14 @@ namespace {
 
 using namespace cubinet;
 using test::fake_gpu;
-using warmup::Bf16GroupedContiguousExecutor;
-using warmup::Bf16GroupedMaskedExecutor;
-using warmup::Fp8GroupedContiguousExecutor;
-using warmup::Fp8GroupedMaskedExecutor;
-
 template <class T>
 T must(Expected<T> value) {
   if (!value) throw std::runtime_error(value.error().message);
   return std::move(*value);
 }
 
-// A fake GPU with all that executors work with.
-struct Shop {
+// A fake GPU with all that executors need.
+struct Fixture {
   std::shared_ptr<const jit::DeviceContext> device = test::make_fake_gpu();
   jit::CurrentContext current{*device};
   test::FakeCompiler compiler;
@@ -37,51 +34,54 @@ struct Shop {
   warmup::VerificationKernels verification = must(warmup::VerificationKernels::open(device, compiler, nullptr));
   jit::QuantizationKernels quantization = must(jit::QuantizationKernels::load(device, "cubin", "sm_90a"));
   std::vector<jit::LoadedKernel> loaded;
-  std::vector<jit::TileConfig> asked_for;
-  warmup::ExecutorBench bench{
-      *device,
-      watch,
-      verification,
-      &quantization,
-      nullptr,
-      [this](const Problem& problem, const jit::TileConfig& config) -> Expected<jit::LaunchableKernel> {
-        asked_for.push_back(config);
-        auto kernel = jit::load_kernel(device, jit::spec_for(problem, config, "sm_90a"), "cubin");
-        if (!kernel) return propagate(kernel);
-        loaded.push_back(std::move(*kernel));
-        return loaded.back().launchable;
-      }};
+  warmup::ExecutorContext context{*device, watch, verification, &quantization};
+
+  // Executes the kernel that m selects.
+  Expected<warmup::Verdict> execute(warmup::GroupedExecutor& executor, std::int64_t m) {
+    const Problem& problem = executor.problem();
+    const auto spec = jit::spec_for(problem, jit::select(problem, std::max<std::int64_t>(m, 1), {}), "sm_90a");
+    loaded.push_back(must(jit::load_kernel(device, spec, "cubin")));
+    return executor.execute(m, loaded.back().launchable);
+  }
+};
+
+struct Shape {
+  std::int64_t n;
+  std::int64_t k;
+  std::int32_t groups;
+  std::int64_t largest_m;
 };
 
 // Opens an executor of each family in turn.
 template <class Body>
-void for_each_family(const warmup::ExecutorShape& shape, const Body& body) {
-  const auto with = [&](auto open) {
-    Shop shop;
-    auto executor = open(shop.bench, shape);
-    REQUIRE(executor);
-    body(shop, *executor);
-  };
-  with(Bf16GroupedContiguousExecutor::open);
-  with(Bf16GroupedMaskedExecutor::open);
-  with(Fp8GroupedContiguousExecutor::open);
-  with(Fp8GroupedMaskedExecutor::open);
+void for_each_family(const Shape& shape, const Body& body) {
+  for (const DataType type : {DataType::bf16, DataType::fp8}) {
+    for (const Layout layout : {Layout::contiguous, Layout::masked}) {
+      Fixture fixture;
+      const Problem problem{type, layout, shape.n, shape.k, shape.groups};
+      auto executor = warmup::GroupedExecutor::open(fixture.context, problem, shape.largest_m);
+      REQUIRE(executor);
+      body(fixture, *executor);
+    }
+  }
 }
 
-constexpr warmup::ExecutorShape small{200, 256, 3, 300};
+constexpr Shape small{200, 256, 3, 300};
 
 }  // namespace
 
-TEST_CASE("The bytes that an executor requires are the bytes that it allocates, whatever its sizes") {
+TEST_CASE("An executor allocates the bytes of its layout, whatever its sizes") {
   std::mt19937_64 engine(5);
   for (int i = 0; i < 100; ++i) {
-    const warmup::ExecutorShape shape{
-        static_cast<std::int64_t>(8 * (engine() % 2000 + 1)), static_cast<std::int64_t>(128 * (engine() % 64 + 1)),
-        static_cast<std::int32_t>(engine() % 64 + 1), static_cast<std::int64_t>(engine() % 20000 + 1)};
-    for_each_family(shape, [&](Shop&, const warmup::GroupedExecutor& executor) {
+    const Shape shape{static_cast<std::int64_t>(8 * (engine() % 2000 + 1)),
+                      static_cast<std::int64_t>(128 * (engine() % 64 + 1)),
+                      static_cast<std::int32_t>(engine() % 64 + 1), static_cast<std::int64_t>(engine() % 20000 + 1)};
+    for_each_family(shape, [&](Fixture&, const warmup::GroupedExecutor& executor) {
       std::size_t sum = 0;
       for (const std::size_t bytes : fake_gpu().allocated) sum += bytes;
-      CHECK(executor.required_bytes(shape.largest_m) == static_cast<std::int64_t>(sum));
+      const auto layout = warmup::executor_layout(executor.problem(), shape.largest_m);
+      REQUIRE(layout);
+      CHECK(layout->bytes == static_cast<std::int64_t>(sum));
       CHECK(fake_gpu().allocations.size() == 1);
     });
     CHECK(fake_gpu().allocations.empty());
@@ -89,9 +89,9 @@ TEST_CASE("The bytes that an executor requires are the bytes that it allocates, 
 }
 
 TEST_CASE("An executor allocates nothing more while it executes") {
-  for_each_family(small, [](Shop&, warmup::GroupedExecutor& executor) {
+  for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     for (const std::int64_t m : {1, 64, 300}) {
-      const auto verdict = executor.execute(m);
+      const auto verdict = fixture.execute(executor, m);
       REQUIRE(verdict);
       CHECK(verdict->complaint == "");
     }
@@ -99,36 +99,34 @@ TEST_CASE("An executor allocates nothing more while it executes") {
   });
 }
 
-TEST_CASE("Executing m launches the kernel that m selects, once, after the transposition of FP8 scales") {
-  for_each_family(small, [](Shop& shop, warmup::GroupedExecutor& executor) {
+TEST_CASE("An execution launches its kernel once, after the transposition of FP8 scales") {
+  for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     const bool fp8 = executor.problem().data_type == DataType::fp8;
     const std::string family = jit::family_of(executor.problem());
     for (const std::int64_t m : {1, 50, 300}) {
       const int before = test::launches_of(family);
-      REQUIRE(executor.execute(m));
-      CHECK((shop.asked_for.back() == jit::select(executor.problem(), m, {})));
+      REQUIRE(fixture.execute(executor, m));
       CHECK(test::launches_of(family) == before + 1);
     }
     CHECK(test::launches_of("fp8_transpose_scales") == (fp8 ? 3 : 0));
-    CHECK(shop.bench.launches == (fp8 ? 6 : 3));
+    CHECK(fixture.context.launches == (fp8 ? 6 : 3));
   });
 }
 
 TEST_CASE("In the masked layout m hints and may exceed the capacity, which in the contiguous one it may not") {
-  for_each_family(small, [](Shop& shop, warmup::GroupedExecutor& executor) {
+  for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     const bool masked = executor.problem().layout == Layout::masked;
-    const auto verdict = executor.execute(4096);
+    const auto verdict = fixture.execute(executor, 4096);
     CHECK(verdict.has_value() == masked);
-    if (masked) CHECK((shop.asked_for.back() == jit::select(executor.problem(), 4096, {})));
-    CHECK_FALSE(executor.execute(0));
-    CHECK_FALSE(executor.execute(-5));
+    CHECK_FALSE(fixture.execute(executor, 0));
+    CHECK_FALSE(fixture.execute(executor, -5));
   });
 }
 
 TEST_CASE("Every execution has operands of its own, and compares rows of them") {
-  for_each_family(small, [](Shop&, warmup::GroupedExecutor& executor) {
-    const auto one = executor.execute(300);
-    const auto other = executor.execute(300);
+  for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
+    const auto one = fixture.execute(executor, 300);
+    const auto other = fixture.execute(executor, 300);
     REQUIRE(one);
     REQUIRE(other);
     const auto compared = [](const warmup::Verdict& verdict) {
@@ -142,37 +140,40 @@ TEST_CASE("Every execution has operands of its own, and compares rows of them") 
 }
 
 TEST_CASE("A product that differs from the reference, and a write where no row is valid, are complained of") {
-  for_each_family(small, [](Shop&, warmup::GroupedExecutor& executor) {
+  for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     fake_gpu().wrong = jit::family_of(executor.problem());
-    const auto differs = executor.execute(300);
+    const auto differs = fixture.execute(executor, 300);
     REQUIRE(differs);
     CHECK(differs->complaint.find("differs from the reference") != std::string::npos);
     fake_gpu().wrong.clear();
     fake_gpu().strays = true;
-    const auto strays = executor.execute(300);
+    const auto strays = fixture.execute(executor, 300);
     REQUIRE(strays);
     CHECK(strays->complaint == "3 elements written in rows not valid");
   });
 }
 
 TEST_CASE("A kernel that does not end is an error after the deadline, not a wait") {
-  for_each_family(small, [](Shop& shop, warmup::GroupedExecutor& executor) {
+  for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     fake_gpu().hangs = true;
-    const auto verdict = executor.execute(1);
+    const auto verdict = fixture.execute(executor, 1);
     REQUIRE_FALSE(verdict);
     CHECK(verdict.error().message.find("did not end within 50 ms") != std::string::npos);
-    CHECK(shop.watch.hung());
+    CHECK(fixture.watch.hung());
     fake_gpu().hangs = false;  // so that the test can give back what it holds
   });
 }
 
 TEST_CASE("An executor that no memory is left for is an error, and so is one that no kernel can serve") {
-  Shop shop;
+  Fixture fixture;
   fake_gpu().total_bytes = std::size_t{8} << 20;
-  const auto large = Bf16GroupedMaskedExecutor::open(shop.bench, {4096, 4096, 8, 1});
-  REQUIRE_FALSE(large);
-  CHECK(large.error().code == ErrorCode::driver_failed);
-  CHECK(Fp8GroupedMaskedExecutor::open(shop.bench, {4096, 64, 8, 1}).error().code == ErrorCode::unsupported);
-  CHECK(Bf16GroupedMaskedExecutor::open(shop.bench, {128, 64, 8, 0}).error().code == ErrorCode::invalid_argument);
+  const auto error_of = [&](DataType type, std::int64_t n, std::int64_t k, std::int64_t largest_m) {
+    const auto executor = warmup::GroupedExecutor::open(fixture.context, {type, Layout::masked, n, k, 8}, largest_m);
+    REQUIRE_FALSE(executor);
+    return executor.error().code;
+  };
+  CHECK(error_of(DataType::bf16, 4096, 4096, 1) == ErrorCode::driver_failed);
+  CHECK(error_of(DataType::fp8, 4096, 64, 1) == ErrorCode::unsupported);
+  CHECK(error_of(DataType::bf16, 128, 64, 0) == ErrorCode::invalid_argument);
   CHECK(fake_gpu().allocations.empty());
 }

@@ -1,38 +1,46 @@
 #include "warmup/execution/row_plan.hpp"
+
+#include <algorithm>
+#include <set>
+
 #include "catch.hpp"
+#include "jit/labels.hpp"
+#include "support/test_problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
 constexpr Problem kContiguous{DataType::bf16, Layout::contiguous, 16, 64, 3};
 constexpr Problem kMasked{DataType::bf16, Layout::masked, 16, 64, 3};
+constexpr Problem kRandomContiguous{DataType::bf16, Layout::contiguous, 128, 128, 5};
+constexpr Problem kRandomMasked{DataType::bf16, Layout::masked, 128, 128, 5};
 
 }  // namespace
 
 TEST_CASE("segments start at multiples of the alignment and are padded with -1") {
-  const auto labels = contiguous_labels({1, 0, 130});
-  REQUIRE(labels.size() == 128 + 256);
-  CHECK(labels[0] == 0);
-  CHECK(labels[1] == -1);
-  CHECK(labels[127] == -1);
-  CHECK(labels[128] == 2);
-  CHECK(labels[128 + 129] == 2);
-  CHECK(labels[128 + 130] == -1);
+  const auto m_indices = test::padded_m_indices({1, 0, 130});
+  REQUIRE(m_indices.size() == 128 + 256);
+  CHECK(m_indices[0] == 0);
+  CHECK(m_indices[1] == -1);
+  CHECK(m_indices[127] == -1);
+  CHECK(m_indices[128] == 2);
+  CHECK(m_indices[128 + 129] == 2);
+  CHECK(m_indices[128 + 130] == -1);
 }
 
-TEST_CASE("exactly the labelled rows of a contiguous plan are valid") {
+TEST_CASE("exactly the valid rows of a contiguous plan are valid") {
   const auto plan = contiguous_plan(kContiguous, {0, -1, 2, 2, -1});
   CHECK(plan.rows == 5);
   CHECK(plan.valid == std::vector<std::uint8_t>{1, 0, 1, 1, 0});
   CHECK(plan.valid_rows() == 3);
   CHECK(plan.flop() == 2.0 * 3 * 16 * 64);
-  CHECK(plan.bytes() == 2.0 * (3 * 16 * 64 + 3 * (16 + 64)));
+  CHECK(test::least_bytes_moved(plan) == 2.0 * (3 * 16 * 64 + 3 * (16 + 64)));
 }
 
 TEST_CASE("an FP8 plan counts one byte per operand element, and the scales") {
   const auto plan = contiguous_plan({DataType::fp8, Layout::contiguous, 136, 256, 3}, {0, -1, 2, 2, -1});
   CHECK(plan.flop() == 2.0 * 3 * 136 * 256);
-  CHECK(plan.bytes() == 3 * 136 * 256 + 3 * 256 + 2 * 3 * 136 + 4 * (3 * 2 * 2 + 3 * 2));
+  CHECK(test::least_bytes_moved(plan) == 3 * 136 * 256 + 3 * 256 + 2 * 3 * 136 + 4 * (3 * 2 * 2 + 3 * 2));
 }
 
 TEST_CASE("exactly the heads of a masked plan's groups are valid") {
@@ -41,7 +49,7 @@ TEST_CASE("exactly the heads of a masked plan's groups are valid") {
   CHECK(plan.valid == std::vector<std::uint8_t>{1, 1, 0, 0, 1, 0});
 }
 
-TEST_CASE("a plan refuses labels and counts that name nothing") {
+TEST_CASE("a plan refuses m_indices and masked_m that are out of range") {
   CHECK_THROWS(contiguous_plan(kContiguous, {3}));
   CHECK_THROWS(contiguous_plan(kContiguous, {-2}));
   CHECK_THROWS(masked_plan(kMasked, {0, 3, 0}, 2));
@@ -69,6 +77,45 @@ TEST_CASE("every valid row is listed once under its group, in tiles of at most 6
 TEST_CASE("a sample keeps the first and the last row of every group") {
   const auto tiles = tiles_of(masked_plan(kMasked, {65, 0, 3}, 65), 16);
   CHECK(tiles.rows == std::vector<std::int32_t>{0, 16, 32, 48, 64, 130, 132});
+}
+
+TEST_CASE("Random m_indices are sound, ascend, contain a valid row in every plan, and padding in most") {
+  int padded = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (const std::int64_t rows : {1, 127, 128, 129, 1000, 4096}) {
+      const auto plan = random_contiguous_plan(kRandomContiguous, rows, seed);
+      REQUIRE(plan.rows == rows);
+      CHECK(jit::check_label_rows(plan.grouping, kRandomContiguous.groups));
+      CHECK(plan.valid_rows() > 0);
+      std::vector<std::int32_t> m_indices = plan.grouping;
+      std::erase(m_indices, -1);
+      CHECK(std::is_sorted(m_indices.begin(), m_indices.end()));
+      padded += rows == 1000 && plan.valid_rows() < rows;
+    }
+  }
+  CHECK(padded > 250);
+}
+
+TEST_CASE("Random masked_m lie within the capacity, and one group is full") {
+  std::set<std::int64_t> seen;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (const std::int64_t capacity : {1, 7, 300}) {
+      const auto plan = random_masked_plan(kRandomMasked, capacity, seed);
+      CHECK(plan.rows == 5 * capacity);
+      CHECK(plan.capacity == capacity);
+      CHECK(*std::max_element(plan.grouping.begin(), plan.grouping.end()) == capacity);
+      if (capacity == 7) seen.insert(plan.grouping.begin(), plan.grouping.end());
+    }
+  }
+  CHECK(seen.size() == 8);
+}
+
+TEST_CASE("Another seed gives other rows, the same seed the same ones") {
+  const auto m_indices = [](std::uint64_t seed) {
+    return random_contiguous_plan(kRandomContiguous, 1000, seed).grouping;
+  };
+  CHECK(m_indices(1) == m_indices(1));
+  CHECK(m_indices(1) != m_indices(2));
 }
 
 }  // namespace cubinet::warmup

@@ -1,4 +1,4 @@
-// Compiler, cabinet and device together: what anything that executes kernels starts from.
+// Compiler, cabinet and device: what the GPU tests and the benchmarks start from.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 #include "jit/driver.hpp"
 #include "util/expected.hpp"
 
-namespace cubinet::warmup {
+namespace cubinet::test {
 
 struct GpuSession {
   std::shared_ptr<const jit::DeviceContext> device;  // never null
-  std::unique_ptr<jit::Compiler> compiler;           // never null; without NVRTC one that only finds
+  std::unique_ptr<jit::Compiler> compiler;           // never null; compiles nothing if there is no NVRTC
   std::optional<cache::Cabinet> cabinet;
 
   [[nodiscard]] cache::Cabinet* cabinet_or_null() { return cabinet ? &*cabinet : nullptr; }
 
-  // `cache_root` may be empty: no cabinet. Errors: driver_missing, cache_unusable.
+  // An empty `cache_root` means no cabinet. Errors: driver_missing, cache_unusable.
   static Expected<GpuSession> open(const std::string& cache_root, const std::vector<std::string>& nvrtc_folders,
                                    int ordinal = 0);
 };
 
-}  // namespace cubinet::warmup
+}  // namespace cubinet::test
