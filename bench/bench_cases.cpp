@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "jit/kernel_spec.hpp"
+#include "support/test_problems.hpp"
 
 namespace cubinet::bench {
 namespace {

@@ -41,7 +41,7 @@ Expected<StartReport> start_once(const EngineOptions& options) {
   ServiceOptions service;
   service.cache_root = options.cache;
   auto started = start(service, problems());
-  if (!started) return propagate(started);
+  if (!started) return fail(started.error());
   return started.value().report;
 }
 
@@ -133,7 +133,7 @@ class LaunchTimer {
     if (!stream) return propagate(stream);
     stream_ = std::move(*stream);
     auto gemm = service.prepare(kProblem, {1, 64});
-    if (!gemm) return propagate(gemm);
+    if (!gemm) return fail(gemm.error());
     gemm_.push_back(std::move(gemm).value());
     return driver.check(driver.cuCtxSynchronize(), "clearing");
   }
@@ -151,7 +151,7 @@ class LaunchTimer {
       MaskedArguments ready = arguments(layer++);
       if (fresh) ready.capacity = 64 + layer;
       auto status = gemm_.front().launch(ready, stream());
-      if (!status) return propagate(status);
+      if (!status) return fail(status.error());
       return {};
     });
   }
@@ -208,7 +208,7 @@ Expected<void> time_launches(const EngineOptions& options, test::GpuSession& ses
   ServiceOptions service_options;
   service_options.cache_root = options.cache;
   auto service = Service::open(service_options);
-  if (!service) return propagate(service);
+  if (!service) return fail(service.error());
   LaunchTimer timer;
   if (auto ready = timer.prepare(driver, service.value()); !ready) return ready;
   const auto spec = jit::spec_for(LaunchTimer::kProblem, jit::select(LaunchTimer::kProblem, 8, {132}), "sm_90a");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "jit/selector.hpp"
+#include "support/test_problems.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::bench {

@@ -158,7 +158,7 @@ Expected<std::string> Gpu::compare_orders(const GroupedGemm& gemm, const warmup:
 }
 
 Expected<void> outcome(const Status& status) {
-  if (!status) return propagate(status);
+  if (!status) return fail(status.error());
   return {};
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("m_indices need no more than the alignment of an int", "[m_indices]") 
       auto arguments = verifier.contiguous_arguments();
       arguments.m_indices = reinterpret_cast<const std::int32_t*>(address);
       const auto status = gemm.launch(arguments, stream);
-      if (!status) return propagate(status);
+      if (!status) return fail(status.error());
       return {};
     });
     REQUIRE(verdict);
