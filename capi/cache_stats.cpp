@@ -2,7 +2,7 @@
 #include "cache/cabinet.hpp"
 #include "capi/request.hpp"
 #include "capi/support.hpp"
-#include "warmup/campaign/cabinet_root.hpp"
+#include "warmup/campaign/setup.hpp"
 
 namespace cubinet::capi {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "capi/support.hpp"
-#include "warmup/campaign/cabinet_root.hpp"
+#include "warmup/campaign/setup.hpp"
 
 namespace cubinet::capi {
 namespace {

@@ -10,9 +10,8 @@
 #include "capi/request.hpp"
 #include "capi/support.hpp"
 #include "util/machine.hpp"
-#include "warmup/campaign/cabinet_root.hpp"
 #include "warmup/campaign/campaign.hpp"
-#include "warmup/campaign/campaign_json.hpp"
+#include "warmup/campaign/setup.hpp"
 
 namespace cubinet::capi {
 namespace {

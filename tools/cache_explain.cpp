@@ -17,8 +17,8 @@
 #include "tools/output.hpp"
 #include "tools/request.hpp"
 #include "tools/toolchain.hpp"
-#include "warmup/campaign/driver_here.hpp"
 #include "warmup/campaign/explain.hpp"
+#include "warmup/campaign/local_device.hpp"
 
 namespace cubinet::tools {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cubinet/cubinet.hpp"
-#include "warmup/campaign/cabinet_root.hpp"
+#include "warmup/campaign/setup.hpp"
 
 namespace cubinet::tools {
 namespace {

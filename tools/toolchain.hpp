@@ -8,7 +8,7 @@
 #include "cache/cabinet.hpp"
 #include "tools/command_line.hpp"
 #include "util/expected.hpp"
-#include "warmup/campaign/toolchain.hpp"
+#include "warmup/campaign/setup.hpp"
 
 namespace cubinet::tools {
 

@@ -18,7 +18,6 @@
 #include "util/machine.hpp"
 #include "util/text.hpp"
 #include "warmup/campaign/campaign.hpp"
-#include "warmup/campaign/campaign_json.hpp"
 
 namespace cubinet::tools {
 namespace {

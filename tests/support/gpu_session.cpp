@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "jit/accepted_compilers.hpp"
-#include "warmup/campaign/toolchain.hpp"
+#include "warmup/campaign/setup.hpp"
 
 namespace cubinet::test {
 

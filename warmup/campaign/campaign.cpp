@@ -14,8 +14,7 @@
 #include "util/clock.hpp"
 #include "util/text.hpp"
 #include "warmup/campaign/coverage.hpp"
-#include "warmup/campaign/device_identity.hpp"
-#include "warmup/campaign/driver_here.hpp"
+#include "warmup/campaign/local_device.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -235,7 +234,7 @@ class CampaignRun {
   const Campaign& campaign_;
   Observer& observer_;
   const std::atomic<bool>& stop_;
-  const int driver_ = driver_here();
+  const int driver_ = local_driver_limit();
   Expected<Executed> device_;  // where kernels are to be executed
   Expected<cache::Cabinet> cabinet_;
   CampaignReport report_;

@@ -1,4 +1,4 @@
-#include "warmup/campaign/campaign_json.hpp"
+#include "warmup/campaign/campaign.hpp"
 
 #include <iterator>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Why a look-up for a kernel hits or misses.
+// Explains why a look-up for a kernel hits or misses.
 #pragma once
 
 #include <optional>
@@ -13,18 +13,20 @@ namespace cubinet::warmup {
 
 enum class Presence {
   hit,
-  unusable,    // it is there, and the driver does not load what its compiler made
-  damaged,     // it is there, and a look-up would set it aside
-  unreadable,  // it is there, and cannot be read
-  set_aside,   // it was there, damaged, and has not been made again, or was removed since
-  evicted,     // it was there, and a collection removed it
-  stale,       // there is one of this family, N, K and configuration, made of other templates or by an earlier build
-  absent,      // never made, or removed
+  unusable,    // present, but the driver does not load cubins of its compiler
+  damaged,     // present, but damaged: a look-up would move it to quarantine
+  unreadable,  // present, but cannot be read
+  set_aside,   // was damaged and is in quarantine; it has not been compiled again, or was removed later
+  evicted,     // was present, and was evicted
+  stale,       // the same family, N, K and configuration is present, but of other templates or an earlier build
+  absent,      // never compiled, or removed
 };
 
+// "hit", "unusable" and so on; "set aside" has a space.
 const char* name(Presence presence);
 
-// An entry beside what is asked for: `first` of a difference is the entry's, `second` what is asked for.
+// The entry that is most like the kernel asked for. In each difference, `first` is the entry's value and `second` the
+// value asked for.
 struct Neighbour {
   cache::Entry entry;
   std::vector<jit::Difference> differences;
@@ -33,18 +35,18 @@ struct Neighbour {
 struct Explanation {
   cache::Key key;
   Presence presence = Presence::absent;
-  std::string where;                 // the root or layer that has it; empty where none has
-  std::string compiler;              // what made it, "NVRTC 13.0.88"; empty where it is not there, or not known
-  bool accepted = false;             // that compiler is among jit::accepted_compilers()
-  std::string why;                   // a line for people, for all but a hit
-  std::optional<Neighbour> nearest;  // where it is stale or absent, of the first root that has any of the family
+  std::string where;                 // the root or layer that has the entry; empty if none has
+  std::string compiler;              // of the entry, "NVRTC 13.0.88"; empty if there is no entry or it is unknown
+  bool accepted = false;             // the compiler is one of jit::accepted_compilers()
+  std::string why;                   // one line for the user; empty for a hit
+  std::optional<Neighbour> nearest;  // for stale and absent, from the first root that has an entry of the family
 };
 
-// Looks for kernels in cabinets as a look-up does, and changes nothing in them. The cabinets must outlive it.
+// Searches cabinets as a look-up does, without changing them. The cabinets must outlive it.
 class Explainer {
  public:
-  // Reads the listings and what was evicted, as far as they can be read; `damaged` files are no entries. `driver`: as
-  // cuDriverGetVersion answers, 0: no limit.
+  // Reads the lists of entries and of evicted keys, as far as they can be read; damaged files are not entries.
+  // `driver`: the version that cuDriverGetVersion reports; 0 means no limit.
   explicit Explainer(const std::vector<cache::Cabinet*>& cabinets, int driver = 0);
 
   [[nodiscard]] Explanation explain(const jit::KernelSpec& spec) const;
@@ -54,12 +56,12 @@ class Explainer {
 
   std::vector<cache::Cabinet*> cabinets_;
   int driver_;
-  // Of each cabinet.
+  // One element per cabinet.
   std::vector<std::vector<cache::Entry>> entries_;
   std::vector<std::vector<cache::Key>> evicted_;
 };
 
-// What differs, in a line: "kN 4096, not 8192; templates differ: ptx/wgmma.cuh".
+// The differences in one line: "kN 4096, not 8192; templates differ: ptx/wgmma.cuh".
 std::string describe(const std::vector<jit::Difference>& differences);
 
 }  // namespace cubinet::warmup

@@ -4,7 +4,7 @@
 #include "catch.hpp"
 #include "jit/accepted_compilers.hpp"
 #include "unit/util/failing_memory.hpp"
-#include "warmup/campaign/campaign_json.hpp"
+#include "warmup/campaign/campaign.hpp"
 #include "warmup/planning/plan_json.hpp"
 
 namespace {

@@ -1,7 +1,8 @@
-#include "warmup/campaign/cabinet_root.hpp"
+#include "warmup/campaign/setup.hpp"
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,9 +18,19 @@ Expected<std::string> cabinet_root(const std::string& folder, const OptionNames&
                             names.cache_value));
   }
   if (folder.starts_with('~')) return fail(ErrorCode::invalid_argument, cache::unexpanded_home(folder));
-  std::error_code trouble;  // where the current folder is gone, the name stays as it is
+  std::error_code trouble;  // if the current folder was removed, the name stays relative
   const std::filesystem::path absolute = std::filesystem::absolute(folder, trouble);
   return trouble ? folder : absolute.string();
+}
+
+Toolchain open_toolchain(const std::vector<std::string>& folders, const Expected<void>& room) {
+  auto nvrtc = room.and_then([&] { return jit::NvrtcCompiler::open(folders); });
+  if (nvrtc) return {*std::move(nvrtc), std::nullopt};
+  return {std::make_unique<jit::AbsentCompiler>(nvrtc.error()), nvrtc.error()};
+}
+
+const jit::NvrtcLocation& location_of(const Toolchain& toolchain) {
+  return static_cast<const jit::NvrtcCompiler&>(*toolchain.compiler).location();
 }
 
 }  // namespace cubinet::warmup

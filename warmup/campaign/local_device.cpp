@@ -1,17 +1,20 @@
-#include "warmup/campaign/device_identity.hpp"
+#include "warmup/campaign/local_device.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <set>
 #include <string>
 #include <system_error>
 
+#include "jit/accepted_compilers.hpp"
 #include "jit/driver.hpp"
 #include "jit/driver_limit.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
-// "Model: \t\t NVIDIA H200" in a GPU's information; empty when it is not there.
+// "NVIDIA H200" from the line "Model: \t\t NVIDIA H200" of a GPU's information file; empty if there is no such line.
 std::string model_in(const std::filesystem::path& information) {
   std::ifstream in(information);
   for (std::string line; std::getline(in, line);) {
@@ -23,7 +26,7 @@ std::string model_in(const std::filesystem::path& information) {
   return {};
 }
 
-// The first word of the module's first line that is a version, as "580.159.04".
+// The first word of the file that is a version, such as "580.159.04".
 std::string version_in(const std::filesystem::path& file) {
   std::ifstream in(file);
   for (std::string word; in >> word;) {
@@ -31,6 +34,27 @@ std::string version_in(const std::filesystem::path& file) {
     if (digits && word.find('.') != std::string::npos) return word;
   }
   return {};
+}
+
+// The number before the first dot: 580 for "580.95.05".
+int leading_number(const std::string& text) {
+  int number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// The CUDA major version of a driver branch; 0 for unknown branches. From NVIDIA, CUDA Compatibility, "Minor Version
+// Compatibility", table 1.
+int cuda_major_of_branch(int branch) {
+  if (branch >= 580) return 13;
+  if (branch >= 525) return 12;
+  return branch >= 450 ? 11 : 0;
+}
+
+int newest_accepted_major() {
+  int newest = 0;
+  for (const std::string& version : jit::accepted_compilers()) newest = std::max(newest, leading_number(version));
+  return newest;
 }
 
 }  // namespace
@@ -59,5 +83,18 @@ Expected<Executed> identify_device(int ordinal) {
   if (!told) return propagate(told);
   return Executed{device->name, "CUDA " + jit::cuda_version_text(version)};
 }
+
+int driver_version() {
+  const auto driver = jit::Driver::open();
+  return driver ? (*driver)->version() : 0;
+}
+
+int driver_limit(const std::optional<Executed>& module, const std::function<int()>& ask) {
+  if (!module) return 0;
+  const int major = cuda_major_of_branch(leading_number(module->driver));
+  return major >= newest_accepted_major() ? major * 1000 : ask();
+}
+
+int local_driver_limit() { return driver_limit(identity_from_module(), driver_version); }
 
 }  // namespace cubinet::warmup

@@ -1,4 +1,4 @@
-#include "warmup/campaign/device_identity.hpp"
+#include "warmup/campaign/local_device.hpp"
 
 #include <fstream>
 #include <string>
@@ -28,6 +28,15 @@ void add_gpu(const std::filesystem::path& folder, const std::string& name, const
 constexpr const char* kVersion =
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\nGCC version:  gcc 12.2.0\n";
 
+// The limit for a kernel module with that version, or for none, if libcuda reports CUDA 12.4.
+int limit(const char* module, int* asked) {
+  const auto read = module != nullptr ? std::optional(warmup::Executed{"NVIDIA H200", module}) : std::nullopt;
+  return warmup::driver_limit(read, [&] {
+    ++*asked;
+    return 12040;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("The module's files name the device and the driver where all devices are of one kind") {
@@ -54,4 +63,25 @@ TEST_CASE("Files of another form name no device") {
   write(folder.path() / "version", kVersion);
   write(folder.path() / "gpus" / "0" / "information", "Modell: H200\n");
   CHECK_FALSE(identity_from_module(folder.path()));
+}
+
+TEST_CASE("A driver for CUDA 13 is known by its kernel module, and the driver itself is not opened") {
+  int asked = 0;
+  CHECK(limit("580.95.05", &asked) == 13000);
+  CHECK(limit("590.44.01", &asked) == 13000);
+  CHECK(asked == 0);
+}
+
+TEST_CASE("An older driver is asked, since a newer libcuda may lie beside it") {
+  for (const char* module : {"550.54.15", "579.99", "450.80.02", "unknown"}) {
+    int asked = 0;
+    CHECK(limit(module, &asked) == 12040);
+    CHECK(asked == 1);
+  }
+}
+
+TEST_CASE("A machine without a driver limits nothing") {
+  int asked = 0;
+  CHECK(limit(nullptr, &asked) == 0);
+  CHECK(asked == 0);
 }
