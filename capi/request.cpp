@@ -14,7 +14,7 @@ namespace {
 // A text that is given is not empty.
 Expected<void> check_text(const char* text, const char* name) {
   if (text == nullptr || *text != '\0') return {};
-  return fail(ErrorCode::invalid_argument, fmt::format("{} is empty; NULL leaves it out", name));
+  return fail(ErrorCode::invalid_argument, fmt::format("{} is empty; pass NULL to leave it out", name));
 }
 
 Expected<void> check_texts(const cubinet_request& given) {
@@ -74,7 +74,7 @@ Expected<Request> request_of(const cubinet_request* given) { return taken(given,
 
 Expected<warmup::ResolvedRequest> resolve(Request request, const std::string& cache_root) {
   if (!request.recorded && !request.recorded_from.empty()) {
-    return fail(ErrorCode::invalid_argument, "request.recorded_from is nothing without request.recorded");
+    return fail(ErrorCode::invalid_argument, "request.recorded_from requires request.recorded");
   }
   if (request.recorded && request.recorded_from.empty()) {
     auto root = warmup::cabinet_root(cache_root, field_names);

@@ -1,4 +1,4 @@
-// Opening, starting and preparing.
+// Opens services, starts, and prepares problems.
 #include <memory>
 #include <vector>
 
@@ -21,7 +21,7 @@ void hand_over(Gemms handles, cubinet_gemm** gemms) noexcept {
 Expected<void> give_report(const StartReport& report, cubinet_start_report* given) {
   return give(given,
               {sizeof(cubinet_start_report), report.loaded, report.missing, report.compiled, report.milliseconds,
-               keep(Place::warning, report.warning), keep(Place::compilers, report.compilers)},
+               keep(ReportText::warning, report.warning), keep(ReportText::compilers, report.compilers)},
               "report");
 }
 
@@ -115,7 +115,7 @@ cubinet_status cubinet_background(const cubinet_service* service, cubinet_backgr
       cubinet::BackgroundReport own = service->service.background();
       return give(report,
                   {sizeof(cubinet_background_report), own.pending, own.ready, own.failed,
-                   keep(Place::failure, std::move(own.last_failure))},
+                   keep(ReportText::failure, std::move(own.last_failure))},
                   "report");
     });
   });

@@ -7,19 +7,20 @@
 #include <fmt/format.h>
 
 #include "cache/limits.hpp"
+#include "jit/kernel_spec.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::capi {
 namespace {
 
-// Of one thread.
-struct Said {
+// The texts that this thread's last calls returned.
+struct KeptTexts {
   Error error;
   std::string warning;
   std::string compilers;
   std::string failure;
 };
-thread_local Said said;
+thread_local KeptTexts kept_texts;
 
 static_assert(static_cast<int>(ErrorCode::invalid_argument) + 1 == CUBINET_INVALID_ARGUMENT);
 static_assert(static_cast<int>(ErrorCode::compile_failed) + 1 == CUBINET_COMPILE_FAILED);
@@ -29,7 +30,7 @@ static_assert(CUBINET_LARGEST_M == largest_m());
 
 cubinet_status status_of(ErrorCode code) { return static_cast<cubinet_status>(code) + 1; }
 
-// The size that a struct says of itself.
+// The size in the first field of a struct.
 std::size_t size_of(const void* given) {
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof(size));
@@ -46,7 +47,7 @@ Expected<void> check_list(const char* const* list, std::size_t count, std::strin
   return {};
 }
 
-// A limit that is given can be read; one of the environment is told in a warning instead.
+// Refuses a limit that is not one. For a limit of the environment the start's warning says so instead.
 Expected<void> check_limit(const char* text, std::string_view name, Expected<std::int64_t> (*parse)(std::string_view)) {
   const auto limit = parse(text_or(text, ""));
   if (limit) return {};
@@ -55,9 +56,9 @@ Expected<void> check_limit(const char* text, std::string_view name, Expected<std
 
 Expected<void> check_options(const cubinet_options& given) {
   if (given.miss < CUBINET_MISS_COMPILE || given.miss > CUBINET_MISS_ERROR) {
-    return fail(ErrorCode::invalid_argument, fmt::format("options.miss: {} is no cubinet_miss", given.miss));
+    return fail(ErrorCode::invalid_argument, fmt::format("options.miss: {} is not a valid cubinet_miss", given.miss));
   }
-  if (given.reserved != 0) return fail(ErrorCode::unsupported, "options.reserved: 0 is all that this library knows");
+  if (given.reserved != 0) return fail(ErrorCode::unsupported, "options.reserved must be 0");
   return check_list(given.layers, given.layer_count, "options.layers")
       .and_then([&] { return check_list(given.nvrtc_folders, given.nvrtc_folder_count, "options.nvrtc_folders"); })
       .and_then([&] { return check_limit(given.cache_max_size, "options.cache_max_size", cache::parse_size_limit); })
@@ -65,7 +66,7 @@ Expected<void> check_options(const cubinet_options& given) {
           [&] { return check_limit(given.cache_max_entries, "options.cache_max_entries", cache::parse_count_limit); });
 }
 
-// What is given overrules what `options` says.
+// Replaces the options that `given` sets.
 void overrule(ServiceOptions& options, const cubinet_options& given) {
   options.cache_root = text_or(given.cache_root, options.cache_root);
   if (given.layer_count > 0) options.layers = texts(given.layers, given.layer_count);
@@ -84,12 +85,12 @@ Expected<ProblemRange> problem_of(const cubinet_problem& given, const std::strin
     return fail(ErrorCode::invalid_argument, fmt::format("{}.{}: {} {}", name, field, value, rule));
   };
   if (given.dtype != CUBINET_BF16 && given.dtype != CUBINET_FP8)
-    return refuse("dtype", given.dtype, "is no cubinet_dtype");
+    return refuse("dtype", given.dtype, "is not a valid cubinet_dtype");
   if (given.layout != CUBINET_CONTIGUOUS && given.layout != CUBINET_MASKED)
-    return refuse("layout", given.layout, "is no cubinet_layout");
+    return refuse("layout", given.layout, "is not a valid cubinet_layout");
   if (given.groups < std::numeric_limits<std::int32_t>::min() ||
       given.groups > std::numeric_limits<std::int32_t>::max())
-    return refuse("groups", given.groups, "is beyond 32 bits");
+    return refuse("groups", given.groups, "does not fit into 32 bits");
   return ProblemRange{{static_cast<DataType>(given.dtype), static_cast<Layout>(given.layout), given.n, given.k,
                        static_cast<std::int32_t>(given.groups)},
                       {given.m_first, given.m_last}};
@@ -98,19 +99,19 @@ Expected<ProblemRange> problem_of(const cubinet_problem& given, const std::strin
 }  // namespace
 
 cubinet_status failed(Error error) noexcept {
-  said.error = std::move(error);
-  return status_of(said.error.code);
+  kept_texts.error = std::move(error);
+  return status_of(kept_texts.error.code);
 }
 
 cubinet_status failed(cubinet_status status, std::string message) noexcept {
-  said.error = Error{ErrorCode::invalid_argument, std::move(message), {}};
+  kept_texts.error = Error{ErrorCode::invalid_argument, std::move(message), {}};
   return status;
 }
 
-const char* keep(Place place, std::string text) {
-  std::string& kept = place == Place::warning     ? said.warning
-                      : place == Place::compilers ? said.compilers
-                                                  : said.failure;
+const char* keep(ReportText which, std::string text) {
+  std::string& kept = which == ReportText::warning     ? kept_texts.warning
+                      : which == ReportText::compilers ? kept_texts.compilers
+                                                       : kept_texts.failure;
   kept = std::move(text);
   return kept.c_str();
 }
@@ -180,14 +181,24 @@ ScaleTensor scales_of(const cubinet_scales& scales) {
 
 }  // namespace cubinet::capi
 
-using cubinet::capi::said;
+using cubinet::capi::kept_texts;
 
 const char* cubinet_version(void) { return CUBINET_VERSION; }
 
 void cubinet_free(char* text) { std::free(text); }
 
-const char* cubinet_last_error(void) { return said.error.message.c_str(); }
-const char* cubinet_last_error_detail(void) { return said.error.detail.c_str(); }
+const char* cubinet_last_error(void) { return kept_texts.error.message.c_str(); }
+const char* cubinet_last_error_detail(void) { return kept_texts.error.detail.c_str(); }
+
+const char* cubinet_dtype_name(int32_t dtype) {
+  const bool valid = dtype == CUBINET_BF16 || dtype == CUBINET_FP8;
+  return valid ? cubinet::jit::data_type_name(static_cast<cubinet::DataType>(dtype)) : nullptr;
+}
+
+const char* cubinet_layout_name(int32_t layout) {
+  const bool valid = layout == CUBINET_CONTIGUOUS || layout == CUBINET_MASKED;
+  return valid ? cubinet::jit::layout_name(static_cast<cubinet::Layout>(layout)) : nullptr;
+}
 
 const char* cubinet_status_name(cubinet_status status) {
   switch (status) {

@@ -1,4 +1,4 @@
-// What the functions of the C interface share: statuses, the last error, structs that carry their size, options.
+// Shared by the functions of the C interface: statuses and the last error, structs that begin with their size, options.
 #pragma once
 
 #include <algorithm>
@@ -15,18 +15,19 @@
 
 namespace cubinet::capi {
 
-// Keeps the error for cubinet_last_error() and answers with its status.
+// Keeps the error for this thread's cubinet_last_error(), and returns its status.
 cubinet_status failed(Error error) noexcept;
 cubinet_status failed(cubinet_status status, std::string message) noexcept;
 
-// A copy of the text that lives until this thread's next kept text of the same place, for reports.
-enum class Place : std::uint8_t { warning, compilers, failure };
-const char* keep(Place place, std::string text);
+// Keeps a text that a report points to: it is valid until this thread's next text of the same kind.
+enum class ReportText : std::uint8_t { warning, compilers, failure };
+const char* keep(ReportText which, std::string text);
 
-// A copy for the caller, whom cubinet_free() frees of it. out_of_memory.
+// A copy for the caller, who frees it with cubinet_free(). Errors: out_of_memory.
 Expected<char*> copy_for_caller(std::string_view text);
 
-// Runs what may throw; its errors and exceptions become a status.
+// Runs `work`, which returns an Expected<void> and may throw. An error becomes its status, an exception
+// CUBINET_INTERNAL (CUBINET_OUT_OF_MEMORY for want of memory). Keeps the message for cubinet_last_error().
 template <class Work>
 cubinet_status guarded(Work&& work) noexcept {
   bool returned = false;
@@ -40,17 +41,17 @@ cubinet_status guarded(Work&& work) noexcept {
   return is_fault ? failed(CUBINET_INTERNAL, std::move(done.error().message)) : failed(std::move(done.error()));
 }
 
-// From the C++ interface's results.
+// A result of the C++ interface as an Expected.
 template <class T>
 Expected<T> expected(Result<T>&& result) {
   if (result) return std::move(result).value();
   return fail(result.error());
 }
 
-// invalid_argument when a pointer that has to be given is null; `name` is the argument's.
+// invalid_argument if the pointer is null. `name` is that of the argument, for the message; likewise below.
 Expected<void> check_given(const void* pointer, std::string_view name);
 
-// The size that a struct had in the first version; later fields are taken as zero where the caller does not have them.
+// The size of a struct in the first version of the library. Later fields count as zero where the caller lacks them.
 template <class Struct>
 inline constexpr std::size_t first_size = sizeof(Struct);
 template <>
@@ -58,15 +59,16 @@ inline constexpr std::size_t first_size<cubinet_request> = offsetof(cubinet_requ
 template <>
 inline constexpr std::size_t first_size<cubinet_start_report> = offsetof(cubinet_start_report, compilers);
 
-// Whether the size that a struct `name` of the caller gives in its first field is one that this library can read: at
-// least `first`, and nothing but zeros beyond the `known` bytes.
+// Checks the size in the first field of a caller's struct: at least `first`, and beyond the `known` bytes only zeros.
+// Errors: invalid_argument; unsupported for fields that this library does not know.
 Expected<void> check_size(const void* given, std::size_t first, std::size_t known, std::string_view name);
-// The same for a struct that has not grown.
+// The same for a struct that has had no fields added.
 inline Expected<void> check_size(const void* given, std::size_t known, std::string_view name) {
   return check_size(given, known, known, name);
 }
 
-// A struct of the caller as this library knows it.
+// A copy of a caller's struct, with zero for the fields that the caller lacks. Errors: those of check_given() and
+// check_size().
 template <class Struct>
 Expected<Struct> taken(const Struct* given, std::string_view name) {
   const auto sized = [&] { return check_size(given, first_size<Struct>, sizeof(Struct), name); };
@@ -77,7 +79,7 @@ Expected<Struct> taken(const Struct* given, std::string_view name) {
   });
 }
 
-// Writes a struct for the caller, as far as he knows its fields; `report` may be null.
+// Writes a struct to the caller's, as far as that has the fields. `report` may be null. Errors: those of check_size().
 template <class Struct>
 Expected<void> give(Struct* report, Struct own, std::string_view name) {
   if (report == nullptr) return {};
@@ -87,16 +89,18 @@ Expected<void> give(Struct* report, Struct own, std::string_view name) {
   return {};
 }
 
-// A text of the caller as UTF-8, which this does not check; null is `otherwise`.
+// A caller's text; `otherwise` for null. Does not check that it is UTF-8.
 std::string text_or(const char* text, std::string_view otherwise);
 
-// Null is the environment's.
+// The options of the C++ interface; null: the environment's. Errors: invalid_argument and unsupported, which name the
+// field.
 Expected<ServiceOptions> options_of(const cubinet_options* options);
 
-// `count` problems, each of the first one's size. `name` is the argument's.
+// `count` problems, whose distance is the size of the first. Errors name the element and the field.
 Expected<std::vector<ProblemRange>> problems_of(const cubinet_problem* problems, std::size_t count,
                                                 std::string_view name);
 
+// Checks nothing: a launch does.
 ScaleTensor scales_of(const cubinet_scales& scales);
 
 }  // namespace cubinet::capi

@@ -1,4 +1,4 @@
-// Warming a cabinet.
+// Plans a request, and warms a cabinet for it.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -12,14 +12,26 @@
 #include "util/machine.hpp"
 #include "warmup/campaign/campaign.hpp"
 #include "warmup/campaign/setup.hpp"
+#include "warmup/planning/plan_json.hpp"
 
 namespace cubinet::capi {
 namespace {
 
-// Tells the caller of each kernel, and hears whether it is to go on.
-class Caller final : public warmup::Observer {
+Expected<void> plan(const cubinet_options* options, const cubinet_request* request, char** json) {
+  if (auto there = check_given(json, "json"); !there) return there;
+  const auto own = options_of(options);
+  if (!own) return propagate(own);
+  const auto planned = plan_of(request, own->cache_root);
+  if (!planned) return propagate(planned);
+  const std::string text = warmup::plan_json(planned->request, planned->plan);
+  return copy_for_caller(text).map([&](char* copy) { *json = copy; });
+}
+
+// Calls the caller's progress function for each kernel. It ends the warmup when the function returns another value than
+// 0.
+class ProgressCaller final : public warmup::Observer {
  public:
-  Caller(cubinet_progress progress, void* user) : progress_(progress), user_(user) {}
+  ProgressCaller(cubinet_progress progress, void* user) : progress_(progress), user_(user) {}
   void found(std::int64_t total) override { tell(warmup::Phase::compiling, total, total); }
   void compiled(const warmup::Step& step) override { tell(warmup::Phase::compiling, step.done, step.total); }
   void executed(const warmup::ExecutionStep& step) override { tell(warmup::Phase::executing, step.done, step.total); }
@@ -44,17 +56,16 @@ Expected<jit::Jobs> jobs_of(int jobs, const std::vector<util::MemoryRoom>& rooms
   return fail(ErrorCode::invalid_argument, fmt::format("options.jobs: {} is not from 0 to {}", jobs, most));
 }
 
-// That there is nothing beside `execute` that is for it alone.
+// Refuses fields that only apply with `execute`, where it is 0.
 Expected<void> check_executes(const cubinet_warmup_options& given) {
   if (given.execute != 0 || (given.strict == 0 && given.memory_budget == 0)) return {};
-  return fail(ErrorCode::invalid_argument, fmt::format("warmup.{}: nothing is executed without warmup.execute",
-                                                       given.strict != 0 ? "strict" : "memory_budget"));
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("warmup.{} requires warmup.execute", given.strict != 0 ? "strict" : "memory_budget"));
 }
 
 Expected<warmup::ExecutionRequest> execution_of(const cubinet_warmup_options& given, int device) {
   if (given.memory_budget < 0) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("warmup.memory_budget: {} is no number of bytes", given.memory_budget));
+    return fail(ErrorCode::invalid_argument, fmt::format("warmup.memory_budget: {} is negative", given.memory_budget));
   }
   if (const auto sound = check_executes(given); !sound) return propagate(sound);
   warmup::ExecutionRequest execution;
@@ -65,7 +76,7 @@ Expected<warmup::ExecutionRequest> execution_of(const cubinet_warmup_options& gi
   return execution;
 }
 
-// What the options say, apart from what is planned.
+// The campaign without its plan.
 Expected<warmup::Campaign> campaign_of(const ServiceOptions& options, const cubinet_warmup_options& given) {
   warmup::Campaign campaign;
   campaign.rooms = util::memory_rooms();
@@ -91,7 +102,7 @@ Expected<cubinet_warmup_options> taken_or_default(const cubinet_warmup_options* 
   return cubinet_warmup_options CUBINET_WARMUP_OPTIONS_INIT;
 }
 
-// What there is no room to tell in a status goes to `shortfall`.
+// `shortfall` is set if the warmup ran and a part of its work was not done.
 Expected<void> warm(const cubinet_options* options, const cubinet_request* request, const cubinet_warmup_options* given,
                     char** json, std::optional<warmup::Shortfall>& shortfall) {
   const auto own = options_of(options);
@@ -107,7 +118,7 @@ Expected<void> warm(const cubinet_options* options, const cubinet_request* reque
   campaign->notes = std::move(planned->request.notes);
   campaign->plan = std::move(planned->plan);
 
-  Caller caller(wanted->progress, wanted->user);
+  ProgressCaller caller(wanted->progress, wanted->user);
   const warmup::CampaignReport report = warmup::run(*campaign, caller, caller.stop_requested());
   if (report.refused) return fail(*report.refused);
   shortfall = warmup::shortfall_of(report);
@@ -117,6 +128,10 @@ Expected<void> warm(const cubinet_options* options, const cubinet_request* reque
 
 }  // namespace
 }  // namespace cubinet::capi
+
+cubinet_status cubinet_plan(const cubinet_options* options, const cubinet_request* request, char** json) {
+  return cubinet::capi::guarded([&] { return cubinet::capi::plan(options, request, json); });
+}
 
 cubinet_status cubinet_warmup(const cubinet_options* options, const cubinet_request* request,
                               const cubinet_warmup_options* warmup, char** json) {

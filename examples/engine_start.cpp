@@ -1,5 +1,5 @@
-// How an engine starts: every kernel that a layer can need is ready before the first request. The first run compiles
-// them (a second or two each); every later one, on any machine that has the cabinet, finds them.
+// How an engine starts: it loads every kernel that a layer can need before the first request. The first run compiles
+// the kernels, about a second each. Later runs, on any machine that has the cabinet, find them.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -14,7 +14,8 @@ static void check(cudaError_t result) {
 }
 
 int main() try {
-  // Engine start. value() throws where there is none; an engine may look at ok() and error() instead.
+  // The start. value() throws where the start failed; an engine can look at ok() and error() instead. A Request in
+  // place of the list of problems names the model and the server's launch command.
   const cubinet::Problem problem{.layout = cubinet::Layout::masked, .n = 1536, .k = 2048, .groups = 16};
   const cubinet::Started engine =
       cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 4096}}}).value();
@@ -24,7 +25,7 @@ int main() try {
               static_cast<long long>(report.loaded), static_cast<long long>(report.compiled), report.compilers.c_str(),
               report.milliseconds, report.warning.c_str());
 
-  // The engine's own memory: bf16 tokens (groups, capacity, K), weights (groups, N, K), result (groups, capacity, N).
+  // The engine's memory: bf16 tokens (groups, capacity, K), weights (groups, N, K), result (groups, capacity, N).
   constexpr std::int64_t kCapacity = 128;
   const std::vector<std::int32_t> valid_rows(16, 20);
   void *tokens = nullptr, *weights = nullptr, *result = nullptr, *masked_m = nullptr;
@@ -34,7 +35,7 @@ int main() try {
   check(cudaMalloc(&masked_m, valid_rows.size() * sizeof(std::int32_t)));
   check(cudaMemcpy(masked_m, valid_rows.data(), valid_rows.size() * sizeof(std::int32_t), cudaMemcpyHostToDevice));
 
-  // The forward pass: no lock, no allocation, no look-up by name; it may be captured into a CUDA graph.
+  // The forward pass: a launch takes no lock, allocates nothing and may be captured into a CUDA graph.
   const auto* counts = static_cast<const std::int32_t*>(masked_m);
   gemm.launch(cubinet::MaskedArguments{tokens, weights, result, counts, kCapacity, 20}, nullptr).value();
   check(cudaDeviceSynchronize());

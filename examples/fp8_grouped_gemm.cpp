@@ -1,5 +1,5 @@
-// A masked FP8 grouped GEMM from BF16 tensors: weights are quantised once, at load, tokens before each launch. The
-// quantiser writes the scales as the kernels read them, so that a launch has nothing to transpose.
+// A masked FP8 grouped GEMM of BF16 tensors: weights are quantized once, at load, and tokens before each launch. The
+// quantizer writes column-major scales, which the kernels read, so that a launch does not have to transpose them.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ static void check(cudaError_t result) {
   if (result != cudaSuccess) throw std::runtime_error(cudaGetErrorString(result));
 }
 
-// Zeroed device memory; it lives as long as the process.
+// Zeroed device memory, which is never freed.
 static void* reserve(std::int64_t bytes) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, static_cast<std::size_t>(bytes)));
@@ -29,7 +29,7 @@ int main() try {
   const cubinet::GroupedGemm gemm = service.prepare(problem, {1, 4096}).value();
   const cubinet::Quantizer quantizer = service.prepare_quantizer().value();
 
-  // At load: weights (groups, N, K), with a scale per 128 x 128 block.
+  // At load: weights (groups, N, K), with one scale per 128 x 128 block.
   const void* weights = reserve(kGroups * kN * kK * 2);
   void* fp8_weights = reserve(kGroups * kN * kK);
   const auto* weight_values =
@@ -37,7 +37,7 @@ int main() try {
   const cubinet::ScaleTensor weight_scales = cubinet::weight_scales(weight_values, kGroups, kN, kK);
   quantizer.quantize_weights(weights, kGroups, kN, kK, fp8_weights, weight_scales, nullptr).value();
 
-  // Before each launch: tokens (groups, capacity, K), with a scale per row and 128 of K.
+  // Before each launch: tokens (groups, capacity, K), with one scale per row and 128 of K.
   const void* tokens = reserve(kGroups * kCapacity * kK * 2);
   void* fp8_tokens = reserve(kGroups * kCapacity * kK);
   const auto* token_values = static_cast<const float*>(reserve(cubinet::scale_workspace_bytes(kGroups, kCapacity, kK)));
@@ -54,7 +54,7 @@ int main() try {
   arguments.masked_m = static_cast<const std::int32_t*>(masked_m);
   arguments.capacity = kCapacity;
   arguments.expected_m = 20;
-  arguments.a_scales = token_scales;  // row_major_scales() are taken too; arguments.workspace then lends memory
+  arguments.a_scales = token_scales;  // row_major_scales() work, too, with arguments.workspace
   arguments.b_scales = weight_scales;
   gemm.launch(arguments, nullptr).value();
   check(cudaDeviceSynchronize());

@@ -270,6 +270,11 @@ CUBINET_API const char* cubinet_last_error_detail(void);
  */
 CUBINET_API const char* cubinet_status_name(cubinet_status status);
 
+/* The names of types and layouts in requests, plans and reports: "bf16", "masked". NULL for a number that is no
+ * cubinet_dtype, or no cubinet_layout; the valid numbers are 0, 1 and so on. */
+CUBINET_API const char* cubinet_dtype_name(int32_t dtype);
+CUBINET_API const char* cubinet_layout_name(int32_t layout);
+
 /* The plan of a request, as the JSON object that `cubinet plan --json` prints. Needs no device and no NVRTC, and does
  * not depend on them. `options` (NULL: the environment's) are checked; of them only cache_root is used, and only by
  * `recorded`. The caller frees *json with cubinet_free(). */

@@ -40,8 +40,8 @@ __all__ = [
 
 __version__: str = _binding.version
 
-_DTYPES = ("bf16", "fp8")
-_LAYOUTS = ("contiguous", "masked")
+_DTYPES = _binding.dtypes
+_LAYOUTS = _binding.layouts
 _MISSES = ("compile", "fallback", "error")
 _SHAPES = "a list of tuples (n, k, groups)"
 _NOT_FOR_START = {"arch": None, "generic_only": False, "no_generic": False, "recorded": False, "recorded_from": None}

@@ -7,6 +7,8 @@ _Pair = tuple[Tensor, Tensor]
 _Recipe = tuple[int, ...] | None
 
 version: str
+dtypes: tuple[str, ...]
+layouts: tuple[str, ...]
 largest_m: int
 
 # Names of other versions of DeepGEMM are taken, too, each for its argument.

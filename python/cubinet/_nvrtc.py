@@ -1,4 +1,4 @@
-"""Where NVRTC lies, found without importing anything: PyTorch and `cubinet[nvrtc]` bring it as a package of its own."""
+"""Finds the folders of NVRTC without importing a package. PyTorch and `cubinet[nvrtc]` install it as a package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def packaged_folders() -> list[str]:
     """The folders of NVIDIA's NVRTC wheels, the newest CUDA first."""
     try:
         spec = importlib.util.find_spec("nvidia")
-    except (ImportError, ValueError):  # a module `nvidia` that is none
+    except (ImportError, ValueError):  # `nvidia` is a module and not a package
         return []
     roots = list(spec.submodule_search_locations or []) if spec is not None else []
     folders = [Path(root) / package / "lib" for package in _PACKAGES for root in roots]
@@ -22,6 +22,6 @@ def packaged_folders() -> list[str]:
 
 
 def folders() -> list[str]:
-    """All folders to look in: CUBINET_NVRTC_DIR, then the packages', then CUDA_HOME."""
+    """The folders to search, in order: CUBINET_NVRTC_DIR, those of the packages, CUDA_HOME."""
     before, after = os.environ.get("CUBINET_NVRTC_DIR"), os.environ.get("CUDA_HOME")
     return [*([before] if before else []), *packaged_folders(), *([after] if after else [])]

@@ -2,9 +2,9 @@
 
     from cubinet import deep_gemm
 
-The arguments and their meaning are DeepGEMM's. What would change the result and is not served (accumulation into c,
-other recipes, prefix-sum layouts, zeroed padding) is refused by name; what only tunes DeepGEMM is taken and does
-nothing. The functions that launch are compiled code; see their documentation for shapes.
+The arguments and their meaning are DeepGEMM's. An argument that changes the result and is not supported (accumulation
+into c, other recipes, prefix-sum layouts, zeroed padding) raises ValueError. An argument that only tunes DeepGEMM is
+accepted and has no effect. The functions that launch are compiled code; their docstrings give the shapes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
     "transform_sf_into_required_layout",
 ]
 
-# Names of other versions.
+# Names in other versions of DeepGEMM.
 bf16_m_grouped_gemm_nt_masked = m_grouped_bf16_gemm_nt_masked
 fp8_m_grouped_gemm_nt_masked = m_grouped_fp8_gemm_nt_masked
 m_grouped_gemm_fp8_fp8_bf16_nt_contiguous = m_grouped_fp8_gemm_nt_contiguous
@@ -66,7 +66,7 @@ def ceil_div(x: int, y: int) -> int:
 
 
 def get_mk_alignment_for_contiguous_layout() -> int:
-    """Rows at whose multiples the groups of the contiguous layout start."""
+    """The alignment of the contiguous layout: each group starts at a multiple of this many rows."""
     return _alignment
 
 
@@ -74,7 +74,8 @@ get_m_alignment_for_contiguous_layout = get_mk_alignment_for_contiguous_layout
 
 
 def set_mk_alignment_for_contiguous_layout(new_value: int) -> None:
-    """Promises a larger alignment, a multiple of the 128 that these kernels need. Raises ValueError, TypeError."""
+    """Sets the alignment for get_mk_alignment_for_contiguous_layout(): a multiple of 128, which these kernels need. Raises
+    ValueError, TypeError."""
     global _alignment
     value = _arguments.integer("new_value", new_value)
     if value <= 0 or value % _binding.alignment() != 0:
@@ -85,8 +86,8 @@ def set_mk_alignment_for_contiguous_layout(new_value: int) -> None:
 def get_theoretical_mk_alignment_for_contiguous_layout(
     expected_m: int | None = None, num_groups: int | None = None
 ) -> int:
-    """The least alignment that can be set. Here it is the same for every number of rows: DeepGEMM's newer kernels take
-    shorter blocks where groups are small, and these take short tiles in blocks of 128."""
+    """The smallest alignment that can be set, 128 for every number of rows. DeepGEMM's newer kernels have a smaller one
+    where groups are small; these use short tiles within blocks of 128 rows instead."""
     for name, value in (("expected_m", expected_m), ("num_groups", num_groups)):
         if value is not None:
             _arguments.integer(name, value)
@@ -109,7 +110,8 @@ def set_num_sms(num_sms: int) -> None:
 
 
 def get_tma_aligned_size(x: int, element_size: int) -> int:
-    """x elements, rounded up to a multiple of 16 bytes. element_size divides 16. Raises ValueError, TypeError."""
+    """The number of elements x, rounded up to a multiple of 16 bytes. element_size must divide 16. Raises ValueError,
+    TypeError."""
     size = _arguments.integer("element_size", element_size)
     if size <= 0 or 16 % size != 0:
         raise ValueError(f"element_size: expected a divisor of 16, got {size}")
@@ -127,9 +129,9 @@ def _check_scales(sf: Tensor) -> None:
 
 
 def get_mn_major_tma_aligned_tensor(sf: Tensor) -> Tensor:
-    """Scales (M, C) or (groups, M, C), float32, as the kernels read them: the same values and shape, column-major with
-    each column padded to 16 bytes. What lies so already is returned as it is, unless it has PyTorch's negative bit.
-    Raises ValueError, TypeError."""
+    """Scales (M, C) or (groups, M, C), float32, in the layout that the kernels read: the same values and shape,
+    column-major, with each column padded to a multiple of 16 bytes. A tensor that has that layout is returned itself,
+    unless it has PyTorch's negative bit. Raises ValueError, TypeError."""
     import torch
 
     _check_scales(sf)
@@ -141,7 +143,7 @@ def get_mn_major_tma_aligned_tensor(sf: Tensor) -> Tensor:
     sf = sf.resolve_neg()
     if sf.stride() == strides and sf.data_ptr() % 16 == 0:
         return sf
-    # empty_strided() would leave out the padding of the last column.
+    # empty_strided() would not allocate the padding of the last column.
     groups = sf.shape[0] if sf.dim() == 3 else 1
     memory = torch.empty(groups * aligned * columns, dtype=sf.dtype, device=sf.device)
     return memory.as_strided(tuple(sf.shape), strides).copy_(sf)
@@ -151,7 +153,7 @@ get_col_major_tma_aligned_tensor = get_mn_major_tma_aligned_tensor
 
 
 def _granularity(recipe: tuple[int, ...], is_sfa: bool | None) -> tuple[int, int]:
-    """Rows and columns that share a scale."""
+    """How many rows and columns share a scale, according to the recipe."""
     numbers = [_arguments.integer("recipe", one) for one in _arguments.items("recipe", recipe, "two or three ints")]
     if len(numbers) == 3:
         if is_sfa is None:
@@ -172,9 +174,10 @@ def transform_sf_into_required_layout(
     disable_ue8m0_cast: bool = False,
     psum_layout: Tensor | None = None,
 ) -> Tensor:
-    """Scales of an operand (mn, k), or (num_groups, mn, k), as the kernels read them, by recipe: (1, 128) per row and
-    128 columns, (128, 128) per block; or (1, 128, 128) for both, with is_sfa. Raises ValueError, TypeError."""
-    del disable_ue8m0_cast  # sm_90 has no UE8M0
+    """The scales of an operand (mn, k), or (num_groups, mn, k), in the layout that the kernels read. recipe: (1, 128) for
+    scales per row and 128 columns, (128, 128) for scales per block; or (1, 128, 128), of which is_sfa=True means the
+    first and is_sfa=False the second. Raises ValueError, TypeError."""
+    del disable_ue8m0_cast  # kernels of sm_90 have no UE8M0 scales
     _check_scales(sf)
     if is_sfa is not None:
         _arguments.flag("is_sfa", is_sfa)
@@ -192,7 +195,7 @@ def transform_sf_into_required_layout(
 
 
 def _workspace(device: int, count: int) -> Tensor:
-    """Bytes for the time of a launch. Called by the binding where a tensor type offers no allocator to C."""
+    """Device memory for one launch. Called by the binding where a tensor type has no allocator for C."""
     import torch
 
     return torch.empty(count, dtype=torch.uint8, device=f"cuda:{device}")

@@ -57,6 +57,13 @@ std::vector<cubinet_problem> problems_of(const std::vector<ProblemTuple>& tuples
   return problems;
 }
 
+// The names of an enumeration's numbers, in their order.
+nb::tuple names_of(const char* (*name)(std::int32_t)) {
+  nb::list names;
+  for (std::int32_t i = 0; name(i) != nullptr; ++i) names.append(name(i));
+  return nb::tuple(names);
+}
+
 // cubinet_request with what it points to.
 class Request {
  public:
@@ -327,6 +334,8 @@ NB_MODULE(_binding, module) {
   module.def("close", close);
   module.def("forget", forget);
   module.def("alignment", cubinet_contiguous_alignment);
+  module.attr("dtypes") = names_of(cubinet_dtype_name);
+  module.attr("layouts") = names_of(cubinet_layout_name);
   module.attr("largest_m") = largest_m();
   module.attr("version") = cubinet_version();
   if (!add_calls(module.ptr())) nb::raise_python_error();

@@ -36,6 +36,11 @@ int main(int argc, char** argv) {
   if (cubinet_cache_stats(&options, &figures) != CUBINET_OK) return complain("stats");
   if (figures.entries < 1) return complain("entries");
 
+  cubinet_problem_set set = CUBINET_PROBLEM_SET_INIT;
+  if (cubinet_resolve(&options, &request, &set) != CUBINET_OK) return complain("resolve");
+  if (set.count != 1 || set.problems[0].n != 256 || set.gemms != NULL) return complain("problems");
+  cubinet_problem_set_clear(&set);
+
   cubinet_service* service = NULL;
   cubinet_gemm* gemm = NULL;
   cubinet_start_report started = CUBINET_START_REPORT_INIT;

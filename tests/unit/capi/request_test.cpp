@@ -156,7 +156,7 @@ TEST_CASE("Problems have types and layouts of their own, each of which is checke
     request.problem_count = problems.size();
   };
   problems[1].dtype = 9;
-  CHECK(refusal_of(give) == "request.problems[1].dtype: 9 is no cubinet_dtype");
+  CHECK(refusal_of(give) == "request.problems[1].dtype: 9 is not a valid cubinet_dtype");
   problems[1] = small_problem();
   problems[1].k = 100;
   CHECK_THAT(refusal_of(give, CUBINET_UNSUPPORTED), Contains("K must be a multiple of 64"));
@@ -182,9 +182,9 @@ TEST_CASE("What does not go with recorded problems is refused by its field") {
   CHECK(refusal_with([](cubinet_request& request) { request.layout = "masked"; }) ==
         "request.layout is not for request.recorded: each has its own");
   CHECK(refusal_with([](cubinet_request& request) { request.recorded = 0; }) ==
-        "request.recorded_from is nothing without request.recorded");
+        "request.recorded_from requires request.recorded");
   CHECK(refusal_with([](cubinet_request& request) { request.recorded_from = ""; }) ==
-        "request.recorded_from is empty; NULL leaves it out");
+        "request.recorded_from is empty; pass NULL to leave it out");
   CHECK_THAT(refusal_with([](cubinet_request& request) { request.model = "config.json"; }),
              Contains("more than one thing to plan for"));
   CHECK_THAT(refusal_with([](cubinet_request& request) { request.expert_parallel = 2; }),

@@ -46,7 +46,7 @@ TEST_CASE("A number of groups beyond 32 bits is refused, not cut") {
   cubinet_service* service = nullptr;
   cubinet_gemm* gemm = nullptr;
   REQUIRE(cubinet_start(nullptr, &problem, 1, &service, &gemm, nullptr) == CUBINET_INVALID_ARGUMENT);
-  CHECK(std::string(cubinet_last_error()) == "problems[0].groups: 4294967300 is beyond 32 bits");
+  CHECK(std::string(cubinet_last_error()) == "problems[0].groups: 4294967300 does not fit into 32 bits");
 }
 
 TEST_CASE("A report that the caller did not initialize is refused before anything is done") {

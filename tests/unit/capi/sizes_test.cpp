@@ -35,6 +35,16 @@ TEST_CASE("A status has the name of its error code") {
   CHECK(std::string(cubinet_status_name(-1)) == "unknown");
 }
 
+TEST_CASE("Types and layouts have names, and other numbers have none") {
+  CHECK(std::string(cubinet_dtype_name(CUBINET_BF16)) == "bf16");
+  CHECK(std::string(cubinet_dtype_name(CUBINET_FP8)) == "fp8");
+  CHECK(std::string(cubinet_layout_name(CUBINET_CONTIGUOUS)) == "contiguous");
+  CHECK(std::string(cubinet_layout_name(CUBINET_MASKED)) == "masked");
+  CHECK(cubinet_dtype_name(2) == nullptr);
+  CHECK(cubinet_dtype_name(-1) == nullptr);
+  CHECK(cubinet_layout_name(2) == nullptr);
+}
+
 TEST_CASE("A struct without its size is refused by its name") {
   cubinet_options options{};
   cubinet_service* service = nullptr;

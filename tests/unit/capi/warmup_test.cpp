@@ -165,7 +165,7 @@ TEST_CASE("Options of a warmup that make no sense are refused by their names, an
   wanted.memory_budget = -1;
   CHECK_THAT(refused(&wanted), Contains("warmup.memory_budget: -1"));
   wanted.memory_budget = 1 << 30;
-  CHECK_THAT(refused(&wanted), StartsWith("warmup.memory_budget: nothing is executed"));
+  CHECK_THAT(refused(&wanted), StartsWith("warmup.memory_budget requires warmup.execute"));
   wanted.memory_budget = 0;
   wanted.strict = 1;
   CHECK_THAT(refused(&wanted), StartsWith("warmup.strict: nothing is executed"));
