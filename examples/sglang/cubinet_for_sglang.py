@@ -1,4 +1,4 @@
-"""Lets SGLang's DeepGEMM wrapper call Cubinet's kernels: see README.md beside this file."""
+"""Makes SGLang's DeepGEMM wrapper call Cubinet's kernels. README.md beside this file says how to use it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from cubinet import deep_gemm as cubinet_gemm
 
-# What the wrapper calls and Cubinet serves. Its bf16_gemm_nt has FP32 results, which stay DeepGEMM's, as does all else.
-# The alignment goes with the kernels: newer versions of DeepGEMM let groups start at fewer rows than these kernels do.
+# The functions that Cubinet replaces. The wrapper's bf16_gemm_nt is not among them: its results are FP32. The alignment
+# must be that of the kernels, since newer versions of DeepGEMM have a smaller one.
 SERVED = (
     "fp8_m_grouped_gemm_nt_masked",
     "m_grouped_fp8_gemm_nt_masked",
@@ -22,7 +22,7 @@ SERVED = (
     "get_theoretical_mk_alignment_for_contiguous_layout",
 )
 
-# The wrapper's names of these kernels (compile_utils.DeepGemmKernelType).
+# The wrapper's names for these kernels (compile_utils.DeepGemmKernelType).
 SERVED_KINDS = (
     "GROUPED_GEMM_NT_F8F8BF16_MASKED",
     "GROUPED_GEMM_NT_F8F8BF16_CONTIG",
@@ -33,7 +33,7 @@ SERVED_KINDS = (
 
 
 class _Both:
-    """DeepGEMM's module, with the names above from Cubinet."""
+    """DeepGEMM's module, with the functions above from Cubinet."""
 
     def __init__(self, deep_gemm: ModuleType) -> None:
         self._deep_gemm = deep_gemm
@@ -45,8 +45,8 @@ class _Both:
 
 
 def serve(deep_gemm: ModuleType, compile_utils: ModuleType) -> Any:
-    """What to call in the place of `deep_gemm`. SGLang's precompilation, which runs every M, is left to the kernels that
-    stay DeepGEMM's: Cubinet prepares a problem over all M at its first sight, from what `cubinet warmup` made."""
+    """Returns the module to use in place of `deep_gemm`. Also turns off SGLang's precompilation, which runs every M, for
+    the kernels above: Cubinet loads the kernels of a problem for all M at its first call, from the warmed cabinet."""
     precompile = compile_utils.deep_gemm_execution_hook
 
     def hook(m: int, n: int, k: int, num_groups: int, kernel_type: Any) -> contextlib.AbstractContextManager[Any]:

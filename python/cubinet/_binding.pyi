@@ -7,6 +7,7 @@ _Pair = tuple[Tensor, Tensor]
 _Recipe = tuple[int, ...] | None
 
 version: str
+request_fields: list[str]
 dtypes: tuple[str, ...]
 layouts: tuple[str, ...]
 largest_m: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cubinet import _binding
+
 
 class Error(RuntimeError):
     """An error of Cubinet's library.
@@ -34,11 +36,10 @@ class ArgumentError(Error, ValueError):
 
 
 # Fields of the C interface's structs, as its messages name them. A file name may look alike: "request.json".
+_OTHER_FIELDS = ["cache_max_entries", "cache_max_size", "cache_root", "device", "execute", "jobs", "layers"]
+_OTHER_FIELDS += ["memory_budget", "miss", "nvrtc_folders", "strict"]
 _FIELDS = re.compile(
-    r"(?<![\w./-])(?:options|request|warmup)\.(arch|cache_max_entries|cache_max_size|cache_root|device|dtype|execute|"
-    r"expert_parallel|generic_only|jobs|layers|layout|m_first|m_last|memory_budget|miss|model|no_generic|"
-    r"nvrtc_folders|problems|recorded|recorded_from|redundant_experts|sglang|strict|tensor_parallel|"
-    r"vllm)(?![\w/-]|\.\w)"
+    rf"(?<![\w./-])(?:options|request|warmup)\.({'|'.join([*_binding.request_fields, *_OTHER_FIELDS])})(?![\w/-]|\.\w)"
 )
 
 # The fields for which this package's arguments have another name.

@@ -87,6 +87,14 @@ class Request {
 
   [[nodiscard]] const cubinet_request& c_request() const { return request_; }
 
+  static std::vector<std::string> field_names() {
+    std::vector<std::string> names = {"problems"};
+    for (const auto& [name, field] : texts_by_name) names.push_back(name);
+    for (const auto& [name, field] : numbers_by_name) names.push_back(name);
+    for (const auto& [name, field] : flags_by_name) names.push_back(name);
+    return names;
+  }
+
  private:
   // Paths come as bytes, texts as str; None is NULL.
   const char* keep(nb::handle value) {
@@ -334,6 +342,7 @@ NB_MODULE(_binding, module) {
   module.def("close", close);
   module.def("forget", forget);
   module.def("alignment", cubinet_contiguous_alignment);
+  module.attr("request_fields") = nb::cast(Request::field_names());
   module.attr("dtypes") = names_of(cubinet_dtype_name);
   module.attr("layouts") = names_of(cubinet_layout_name);
   module.attr("largest_m") = largest_m();
