@@ -159,7 +159,7 @@ def test_wrong_arguments(
     assert str(refused.value) == text
 
 
-def test_what_the_library_refuses_is_a_value_error_with_its_status() -> None:
+def test_an_invalid_argument_of_the_library_is_a_value_error_with_its_status() -> None:
     with pytest.raises(cubinet.Error) as refused:
         cubinet.warmup(shapes=SHAPES, jobs=5000)
     assert isinstance(refused.value, ValueError) and refused.value.status == "invalid_argument"
@@ -227,7 +227,7 @@ def test_a_warmup_executes_on_the_current_device_unless_told_otherwise(monkeypat
     assert devices == [5, 2, 0]
 
 
-def test_the_library_s_names_of_arguments_are_this_package_s_in_every_error(qwen_config: Path) -> None:
+def test_messages_of_the_library_use_this_package_s_names_of_arguments(qwen_config: Path) -> None:
     with pytest.raises(cubinet.Error, match="^[^ ]*: expert width 512 over tp 64 gives K = 8: ") as refused:
         cubinet.plan(model=qwen_config, tp=64)
     assert refused.value.status == "unsupported"
@@ -235,7 +235,7 @@ def test_the_library_s_names_of_arguments_are_this_package_s_in_every_error(qwen
     assert str(error) == "name another folder with cache"
 
 
-def test_a_file_s_name_is_not_taken_for_an_argument_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_name_is_not_taken_for_an_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("request.json", "a/options.cache_root", "my-request.model", "request.model.json"):
         with pytest.raises(cubinet.Error) as refused:

@@ -66,7 +66,7 @@ def test_expected_m_is_a_hint_that_is_never_refused_for_its_value(engine: FakeEn
     assert (engine.record.launches, engine.record.expected_m) == (1, taken)
 
 
-def test_a_masked_fp8_call_hands_over_scales_as_they_lie(engine: FakeEngine) -> None:
+def test_a_masked_fp8_call_hands_over_scales_unchanged(engine: FakeEngine) -> None:
     deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(), 17)
     r = engine.record
     assert (r.launches, r.family) == (1, 3)
@@ -163,7 +163,7 @@ def test_arguments_go_by_either_name(engine: FakeEngine) -> None:
     assert engine.record.launches == 4
 
 
-def test_what_only_tunes_is_taken(engine: FakeEngine) -> None:
+def test_arguments_that_only_tune_are_accepted(engine: FakeEngine) -> None:
     call = deep_gemm.fp8_m_grouped_gemm_nt_masked
     call(*masked_fp8(), expected_m=4, recipe=(1, 128, 128), compiled_dims="mnk", disable_ue8m0_cast=True)
     call(*masked_fp8(), 4, None, (1, 128), [128, 128], "", False)
@@ -198,7 +198,7 @@ def test_many_problems_are_told_apart(engine: FakeEngine) -> None:
     assert engine.record.prepared == 200
 
 
-def test_a_start_names_problems_and_the_service_that_calls_use(engine: FakeEngine) -> None:
+def test_a_start_prepares_problems_and_opens_the_service_that_calls_use(engine: FakeEngine) -> None:
     report = cubinet.start([cubinet.Problem(88, 128, 2, m_max=99), cubinet.Problem(96, 128, 2)], cache="", miss="error")
     assert report == cubinet.StartReport(2, 0, 0, 1.5, "a layer was left out")
     assert (engine.record.opens, engine.record.miss) == (1, 2)
@@ -263,7 +263,7 @@ def test_a_pair_is_held_when_its_list_changes_meanwhile(engine: FakeEngine) -> N
     assert gone == [False] and engine.record.a_scales.data == SA
 
 
-def test_the_first_sight_in_a_capture_is_refused(engine: FakeEngine) -> None:
+def test_a_first_call_in_a_capture_is_refused(engine: FakeEngine) -> None:
     engine.record.capturing = 1
     with pytest.raises(cubinet.Error, match="captured into a CUDA graph: name it to cubinet.start") as refused:
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(n=1000))
@@ -286,7 +286,7 @@ def test_an_interrupt_during_a_preparation_comes_after_it(engine: FakeEngine) ->
 
 
 @pytest.mark.parametrize("field", ["prepare_status", "launch_status"])
-def test_what_the_engine_refuses_is_raised_with_its_reason(engine: FakeEngine, field: str) -> None:
+def test_errors_of_the_engine_are_raised_with_their_message(engine: FakeEngine, field: str) -> None:
     setattr(engine.record, field, 7)
     with pytest.raises(cubinet.Error, match="^the engine's reason$") as refused:
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(n=2000 if field == "prepare_status" else 64))
@@ -324,7 +324,7 @@ def test_a_view_is_read_where_it_begins(engine: FakeEngine) -> None:
 
 
 @needs_exchange
-def test_a_parameter_that_wants_gradients_is_a_tensor_like_others(engine: FakeEngine) -> None:
+def test_a_parameter_with_gradients_is_accepted(engine: FakeEngine) -> None:
     make = on_device(engine)
     b = make(2, 64, 64, dtype=torch.bfloat16).requires_grad_()
     deep_gemm.m_grouped_bf16_gemm_nt_contiguous(
@@ -370,7 +370,7 @@ def test_calls_keep_no_objects_and_no_memory(engine: FakeEngine) -> None:
 
 
 @needs_exchange
-def test_what_is_thrown_inside_a_call_is_raised(engine: FakeEngine) -> None:
+def test_a_c_plus_plus_exception_inside_a_call_is_raised(engine: FakeEngine) -> None:
     kind = engine.tensor_type(torch, -2)  # a framework that misleads: no table has a place for that device
     a, b, d = (torch.zeros(shape, dtype=torch.bfloat16).as_subclass(kind) for shape in ((4, 64), (8, 64), (4, 8)))
     with pytest.raises(RuntimeError, match="vector"):

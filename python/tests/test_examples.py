@@ -49,7 +49,7 @@ def test_groups_start_where_these_kernels_have_them_start() -> None:
     both.set_mk_alignment_for_contiguous_layout(both.get_mk_alignment_for_contiguous_layout())
 
 
-def test_only_what_stays_deep_gemm_s_is_precompiled() -> None:
+def test_only_kernels_of_deep_gemm_are_precompiled() -> None:
     theirs, compile_utils = modules()
     example["serve"](theirs, compile_utils)
     for name in (*example["SERVED_KINDS"], "GEMM_NT_BF16BF16F32"):

@@ -103,7 +103,7 @@ def test_a_captured_call_is_replayed_with_new_values(fp8: bool, layout: str) -> 
     problem.check()
 
 
-def test_the_first_sight_of_a_problem_in_a_capture_is_refused_and_spoils_nothing() -> None:
+def test_a_first_call_in_a_capture_is_refused_and_does_not_break_it() -> None:
     seen, unseen = make(False, "masked"), Masked(False, 256, 320, [5, 6], 64)
     seen.run()
     torch.cuda.synchronize()
@@ -160,7 +160,7 @@ def test_two_threads_on_two_streams_get_right_results(fp8: bool, layout: str) ->
     assert not failures
 
 
-def test_two_threads_that_see_a_problem_first_both_get_it() -> None:
+def test_two_threads_that_call_a_problem_first_both_get_it() -> None:
     problems = [Masked(False, 520, 704, [9, 20], 64), Masked(False, 520, 704, [1, 2], 64)]
     threads = [threading.Thread(target=problem.run) for problem in problems]
     for thread in threads:
@@ -215,7 +215,7 @@ def test_no_tokens_launch_nothing(fp8: bool, layout: str) -> None:
     torch.cuda.synchronize()
 
 
-def test_rows_that_are_all_padding_are_left_alone() -> None:
+def test_padding_rows_alone_are_not_written() -> None:
     problem = Contiguous(True, 384, 512, [100])
     problem.m_indices.fill_(-1)
     problem.run()
@@ -231,7 +231,7 @@ def test_parameters_serve_as_weights() -> None:
     problem.check()
 
 
-def test_the_attributes_way_gives_the_same_bits() -> None:
+def test_tensors_read_by_attributes_give_the_same_bits() -> None:
     problem = make(True, "masked")
     problem.run()
     first, problem.d = problem.d, torch.full_like(problem.d, float("nan"))

@@ -60,7 +60,7 @@ def test_scales_of_another_recipe_or_shape_are_refused() -> None:
         deep_gemm.get_mn_major_tma_aligned_tensor(torch.rand(6))
 
 
-def test_values_with_a_negative_bit_are_written_down() -> None:
+def test_a_negative_bit_is_resolved() -> None:
     scales = torch.rand(1, 4).t().contiguous()
     negative = torch._neg_view(scales)
     for result in (

@@ -22,7 +22,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_a_thread_that_works_for_us_lets_the_process_end() -> None:
+def test_a_thread_of_the_library_does_not_keep_the_process_alive() -> None:
     done = run(
         "-c",
         "import threading, time, cubinet\n"
@@ -34,7 +34,7 @@ def test_a_thread_that_works_for_us_lets_the_process_end() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_import_brings_no_torch_and_opens_no_driver() -> None:
+def test_an_import_does_not_import_torch_and_opens_no_driver() -> None:
     done = run(
         "-c",
         "import sys, cubinet, cubinet.deep_gemm; print('torch' in sys.modules); "
@@ -107,7 +107,7 @@ def test_an_error_survives_pickling() -> None:
     assert (str(copy), copy.status, copy.detail, copy.report) == ("why", "compile_failed", "a log", {"failed": 1})
 
 
-def test_a_problem_says_what_it_takes() -> None:
+def test_a_problem_checks_its_fields() -> None:
     with pytest.raises(ValueError, match="^dtype: expected one of 'bf16', 'fp8', got 'fp16'$"):
         cubinet.Problem(64, 64, 1, dtype="fp16")
     with pytest.raises(ValueError, match="^layout: expected one of 'contiguous', 'masked', got 'ragged'$"):

@@ -219,7 +219,7 @@ def test_a_device_that_no_machine_has_is_refused(index: int) -> None:
     assert str(refused.value) == f"b: expected a device index from 0 to 1023, got {index}"
 
 
-def test_a_host_s_index_is_nobody_s_concern() -> None:
+def test_the_index_of_a_host_device_is_ignored() -> None:
     a, b, d = (FakeTensor(shape, device=Device("cpu", -1)) for shape in ((4, 64), (8, 64), (4, 8)))
     with pytest.raises(ValueError, match="^a: expected a tensor on a CUDA device, got one on the host$"):
         deep_gemm.bf16_gemm_nt(a, b, d)
@@ -240,7 +240,7 @@ class Loud:
         raise AssertionError("asked for its address")
 
 
-def test_a_refused_value_is_not_asked_for_its_text(engine: FakeEngine) -> None:
+def test_a_refused_value_is_not_converted_to_text(engine: FakeEngine) -> None:
     with pytest.raises(ValueError, match="^c: expected None, got Loud$"):
         deep_gemm.bf16_gemm_nt(None, None, None, c=Loud())
     with pytest.raises(TypeError, match="^expected_m: expected an int, got Loud$"):

@@ -45,7 +45,7 @@ def held(engine: FakeEngine, function: Callable[..., Any], **arguments: Any) -> 
         thread.join()
 
 
-def test_a_start_beside_a_first_sight_has_the_last_word(engine: FakeEngine) -> None:
+def test_a_start_during_a_first_call_replaces_its_gemm(engine: FakeEngine) -> None:
     error = 2  # cubinet.h: CUBINET_MISS_ERROR
     for k in range(64, 64 * 21, 64):
         cubinet.start(miss="compile")
@@ -57,7 +57,7 @@ def test_a_start_beside_a_first_sight_has_the_last_word(engine: FakeEngine) -> N
         assert engine.record.launched_miss == error
 
 
-def test_a_first_sight_beside_a_start_finds_what_the_start_prepared(engine: FakeEngine) -> None:
+def test_a_first_call_during_a_start_uses_what_the_start_prepared(engine: FakeEngine) -> None:
     cubinet.start(miss="compile")
     wanted = cubinet.Problem(64, 128, 2, m_max=100_000)
     with held(engine, cubinet.start, problems=[wanted]):
@@ -67,7 +67,7 @@ def test_a_first_sight_beside_a_start_finds_what_the_start_prepared(engine: Fake
     assert (engine.record.prepared, engine.record.m_last, engine.record.launches) == (1, 100_000, 1)
 
 
-def test_the_background_is_told_while_a_start_works(engine: FakeEngine) -> None:
+def test_the_background_can_be_asked_during_a_start(engine: FakeEngine) -> None:
     cubinet.start(miss="fallback")
     engine.record.pending = 3
     with held(engine, cubinet.start, problems=[cubinet.Problem(64, 192, 2)]):

@@ -72,7 +72,7 @@ def test_a_launch_command_says_how_experts_are_divided(qwen_config: Path) -> Non
         cubinet.plan(model=qwen_config, sglang=[])
 
 
-def test_a_plan_is_the_command_s(qwen_config: Path) -> None:
+def test_a_plan_is_the_one_that_the_command_prints(qwen_config: Path) -> None:
     planned = cubinet.plan(model=str(qwen_config), ep=8, dtype="bf16,fp8", layout=["masked"], m_max=512)
     done = subprocess.run(
         [
@@ -115,7 +115,7 @@ def record(root: Path, groups: int, m_max: int) -> None:
     (problems / hashlib.sha256(subject.encode()).hexdigest()).write_text(text)
 
 
-def test_what_engines_asked_for_is_compiled_again(tmp_path: Path) -> None:
+def test_problems_that_engines_recorded_are_compiled_again(tmp_path: Path) -> None:
     root = tmp_path / "cabinet"
     made = cubinet.warmup(shapes=[SHAPE], layout="masked", m_max=8, no_generic=True, cache=root)
     record(root, 2, 8)
@@ -135,7 +135,7 @@ def test_what_engines_asked_for_is_compiled_again(tmp_path: Path) -> None:
     assert elsewhere["compiled"] == made["compiled"]
 
 
-def test_what_does_not_go_with_recorded_problems_is_refused(tmp_path: Path) -> None:
+def test_arguments_that_do_not_go_with_recorded_problems_are_refused(tmp_path: Path) -> None:
     for wrong in ({"dtype": "fp8"}, {"layout": "masked"}, {"m_max": 8}):
         with pytest.raises(ValueError, match="each recorded problem says its own"):
             cubinet.plan(recorded=True, cache=tmp_path, **wrong)  # type: ignore[arg-type]
@@ -186,14 +186,14 @@ def test_a_second_warmup_finds_what_the_first_compiled(tmp_path: Path) -> None:
     assert figures["entries"] == first["compiled"] and figures["compiles"] == first["compiled"]
 
 
-def test_a_cabinet_that_is_not_there_has_no_figures(tmp_path: Path) -> None:
+def test_a_cabinet_that_does_not_exist_has_no_figures(tmp_path: Path) -> None:
     with pytest.raises(cubinet.Error) as refused:
         cubinet.cache_stats(tmp_path / "none")
     assert refused.value.status == "not_found"
     assert not (tmp_path / "none").exists()
 
 
-def test_what_progress_raises_ends_the_warmup_and_is_raised(tmp_path: Path) -> None:
+def test_an_exception_in_progress_ends_the_warmup_and_is_raised(tmp_path: Path) -> None:
     class Enough(Exception):
         pass
 

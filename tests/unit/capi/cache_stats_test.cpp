@@ -20,7 +20,7 @@ void fill(const cubinet_options* options) {
 
 }  // namespace
 
-TEST_CASE("Figures tell what is there and what was asked for") {
+TEST_CASE("Figures tell the entries of the cabinet and the look-ups in it") {
   RootOptions options;
   fill(options.get());
   fill(options.get());
@@ -38,7 +38,7 @@ TEST_CASE("Figures tell what is there and what was asked for") {
   CHECK(figures.evictions == 0);
 }
 
-TEST_CASE("There are no figures of a cabinet that is not there, and none is made") {
+TEST_CASE("Figures of a cabinet that does not exist are refused, and no cabinet is created") {
   RootOptions options;
   cubinet_cache_figures figures = CUBINET_CACHE_FIGURES_INIT;
   figures.entries = 7;
@@ -48,7 +48,7 @@ TEST_CASE("There are no figures of a cabinet that is not there, and none is made
   CHECK_FALSE(std::filesystem::exists(options.root()));
 }
 
-TEST_CASE("Figures have to have a place, and options of the cabinet a folder") {
+TEST_CASE("A NULL for the figures is refused, and so are options without a cabinet") {
   RootOptions options;
   CHECK(cubinet_cache_stats(options.get(), nullptr) == CUBINET_INVALID_ARGUMENT);
   CHECK(last_error() == "figures is NULL");
@@ -61,7 +61,7 @@ TEST_CASE("Figures have to have a place, and options of the cabinet a folder") {
   CHECK_THAT(last_error(), Contains("give options.cache_root"));
 }
 
-TEST_CASE("Where the index cannot be read its figures are not known") {
+TEST_CASE("If the index cannot be read, its figures are unknown") {
   RootOptions options;
   REQUIRE(cubinet::cache::Cabinet::open(options.root(), true)->stats());  // which makes the index
   const IndexHolder holder(options.root() + "/index.db");

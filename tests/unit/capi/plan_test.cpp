@@ -27,7 +27,7 @@ nlohmann::json printed(const Arguments& arguments) {
 
 }  // namespace
 
-TEST_CASE("A model's plan is what the command prints of it") {
+TEST_CASE("The plan of a model is the one that the command prints") {
   const std::string model = example_model("deepseek-v3");
   cubinet_request request = CUBINET_REQUEST_INIT;
   request.model = model.c_str();
@@ -42,7 +42,7 @@ TEST_CASE("A model's plan is what the command prints of it") {
                                      "--m-min", "16", "--m-max", "4096", "--no-generic"}));
 }
 
-TEST_CASE("The plan of problems is what the command prints of their shapes") {
+TEST_CASE("The plan of problems is the one that the command prints for their shapes") {
   std::vector<cubinet_problem> problems{small_problem(), small_problem(256)};
   problems[0].m_first = 77;  // of no account: the request has a range
   cubinet_request request = CUBINET_REQUEST_INIT;
@@ -51,7 +51,7 @@ TEST_CASE("The plan of problems is what the command prints of their shapes") {
   CHECK(planned(request) == printed({"--shape", "128,128,2", "256,128,2", "--layout", "masked"}));
 }
 
-TEST_CASE("The plan of the generic kernels alone is what the command prints of them") {
+TEST_CASE("The plan of the generic kernels alone is the one that the command prints") {
   cubinet_request request = CUBINET_REQUEST_INIT;
   request.generic_only = 1;
   CHECK(planned(request) == printed({"--generic-only"}));
@@ -78,7 +78,7 @@ TEST_CASE(
   CHECK(last_error() == "there is no cabinet at " + options.root() + ", nor a file of recorded problems");
 }
 
-TEST_CASE("A plan without a place for its text is refused") {
+TEST_CASE("A NULL for the plan's text is refused") {
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
   REQUIRE(cubinet_plan(nullptr, &request, nullptr) == CUBINET_INVALID_ARGUMENT);
@@ -86,7 +86,7 @@ TEST_CASE("A plan without a place for its text is refused") {
 }
 
 // Of one that is refused in the end: to open NVRTC, libstdc++ lists folders, and ends the process without memory.
-TEST_CASE("A request that there is no memory to read is out_of_memory") {
+TEST_CASE("A plan without memory for its request returns out_of_memory") {
   cubinet_problem problem = small_problem();
   problem.k = 100;
   const cubinet_request request = small_request(&problem, 1);

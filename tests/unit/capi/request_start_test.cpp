@@ -102,7 +102,7 @@ TEST_CASE("The C interface names the same problems of a request as the C++ one")
   CHECK_THAT(std::string(set.derivation), Contains("GEMM2 K"));
 }
 
-TEST_CASE("Problems are written at the distance at which the caller reads them") {
+TEST_CASE("Problems are written with the size that the caller's struct has") {
   const ModelFile model;
   const cubinet_request request = request_of(model);
   ProblemSet set;
@@ -114,7 +114,7 @@ TEST_CASE("Problems are written at the distance at which the caller reads them")
   CHECK(second.k == 128);
 }
 
-TEST_CASE("A problem that a request names twice is one, over every M of both") {
+TEST_CASE("A problem that a request names twice becomes one, with a range that covers both") {
   const Problem problem{DataType::bf16, Layout::masked, 128, 128, 2};
   const Problem other{DataType::bf16, Layout::masked, 256, 128, 2};
   Request request;
@@ -125,7 +125,7 @@ TEST_CASE("A problem that a request names twice is one, over every M of both") {
   CHECK(resolved.value().derivation.empty());
 }
 
-TEST_CASE("A request that does not fit together is refused by its field") {
+TEST_CASE("A request whose fields do not go together is refused, and the field is named") {
   const auto refusal = [](const Request& request) {
     const auto resolved = resolve({}, request);
     REQUIRE_FALSE(resolved.ok());
@@ -168,7 +168,7 @@ TEST_CASE("A set that the caller did not initialize is refused, and one that fai
   cubinet_problem_set_clear(nullptr);
 }
 
-TEST_CASE("A start from a request that is refused comes before the driver") {
+TEST_CASE("A request that is wrong is refused before the driver is opened") {
   const ModelFile model;
   cubinet_request request = request_of(model);
   request.tensor_parallel = 7;

@@ -76,7 +76,7 @@ TEST_CASE("A request for nothing, or for more than one thing, is refused") {
              Contains("request.generic_only and request.no_generic"));
 }
 
-TEST_CASE("Ranks are for a model, and each has experts") {
+TEST_CASE("Ranks need a model, and each rank needs experts") {
   CHECK(refusal_of([](auto& request) { request.expert_parallel = 2; }) ==
         "request.expert_parallel, request.tensor_parallel and request.redundant_experts divide a request.model; a "
         "problem "
@@ -93,7 +93,7 @@ TEST_CASE("Ranks are for a model, and each has experts") {
              Contains("expert width 128 over request.tensor_parallel 8 gives K = 16"));
 }
 
-TEST_CASE("A launch command takes the place of ranks, and is refused by the field's name") {
+TEST_CASE("A launch command replaces the ranks, and its errors name the field") {
   const ModelFile model(small_model);
   cubinet_request request = CUBINET_REQUEST_INIT;
   request.model = model.name();
@@ -123,7 +123,7 @@ TEST_CASE("A launch command takes the place of ranks, and is refused by the fiel
              Contains("give the model's config.json with request.model"));
 }
 
-TEST_CASE("Errors of a model name the file, and the field that mends them") {
+TEST_CASE("Errors of a model name the file, and the field to change") {
   CHECK_THAT(refusal_of_model(ModelFile(R"("num_experts": -8)"), [](auto&) {}), Contains("config.json: "));
   CHECK_THAT(refusal_of_model(
                  ModelFile(R"("hidden_size": 256)"), [](auto&) {}, CUBINET_UNSUPPORTED),
@@ -132,7 +132,7 @@ TEST_CASE("Errors of a model name the file, and the field that mends them") {
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.model = ""; }), Contains("request.model is empty"));
 }
 
-TEST_CASE("Types and layouts of a model are refused by the field's name") {
+TEST_CASE("Errors of a model's types and layouts name the field") {
   const ModelFile model(small_model);
   CHECK(refusal_of_model(model, [](auto& request) { request.dtype = "bf16,fp16"; }) ==
         "request.dtype: 'fp16' is neither bf16 nor fp8");
@@ -162,12 +162,12 @@ TEST_CASE("Problems have types and layouts of their own, each of which is checke
   CHECK_THAT(refusal_of(give, CUBINET_UNSUPPORTED), Contains("K must be a multiple of 64"));
 }
 
-TEST_CASE("A range of M that is none is refused") {
+TEST_CASE("An invalid range of M is refused") {
   CHECK(refusal_of([](auto& request) { request.m_first = 9; }) == "request.m_first 9 is above request.m_last 8");
   CHECK_THAT(refusal_of([](auto& request) { request.m_first = 0; }), Contains("M from 0 to 8"));
 }
 
-TEST_CASE("What does not go with recorded problems is refused by its field") {
+TEST_CASE("Fields that do not go with recorded problems are refused by name") {
   const auto refusal_with = [](const std::function<void(cubinet_request&)>& change) {
     return refusal_of([&](cubinet_request& request) {
       request.problems = nullptr;

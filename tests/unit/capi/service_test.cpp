@@ -40,7 +40,7 @@ TEST_CASE("Without a CUDA driver a start answers driver_missing and hands out no
   CHECK_FALSE(std::filesystem::exists(root));
 }
 
-TEST_CASE("A number of groups beyond 32 bits is refused, not cut") {
+TEST_CASE("A number of groups that does not fit into 32 bits is refused") {
   cubinet_problem problem = CUBINET_PROBLEM_INIT;
   problem.groups = (std::int64_t{1} << 32) + 4;
   cubinet_service* service = nullptr;

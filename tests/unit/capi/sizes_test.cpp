@@ -53,7 +53,7 @@ TEST_CASE("A struct without its size is refused by its name") {
   CHECK(service == nullptr);
 }
 
-TEST_CASE("A struct that is longer than the library knows is taken where the rest is zero, and refused elsewhere") {
+TEST_CASE("A struct with fields that the library does not know is accepted only if they are zero") {
   cubinet_options known = CUBINET_OPTIONS_INIT;
   known.miss = 7;  // so that the struct itself is refused for this once it is read
   cubinet_service* service = nullptr;
@@ -65,7 +65,7 @@ TEST_CASE("A struct that is longer than the library knows is taken where the res
   CHECK_THAT(last_error(), Catch::Matchers::Contains("options has fields that this library"));
 }
 
-TEST_CASE("A request of a caller who does not know its latest fields is taken as if they were zero") {
+TEST_CASE("The latest fields of a request count as zero for a caller whose struct lacks them") {
   cubinet_request request = CUBINET_REQUEST_INIT;
   request.generic_only = 1;
   request.size = offsetof(cubinet_request, redundant_experts);
@@ -78,7 +78,7 @@ TEST_CASE("A request of a caller who does not know its latest fields is taken as
   CHECK_THAT(last_error(), Catch::Matchers::Contains("request.size is"));
 }
 
-TEST_CASE("Of an array of problems each is read at the size of the first, and the one that is wrong is named") {
+TEST_CASE("All elements of an array of problems have the size of the first, and errors name the element") {
   cubinet_problem good = CUBINET_PROBLEM_INIT;
   cubinet_problem bad = CUBINET_PROBLEM_INIT;
   bad.layout = 5;
@@ -92,7 +92,7 @@ TEST_CASE("Of an array of problems each is read at the size of the first, and th
   CHECK_THAT(last_error(), Catch::Matchers::Contains("problems[1].layout: 5"));
 }
 
-TEST_CASE("What may not be NULL is refused by its name") {
+TEST_CASE("A NULL for a required argument is refused by the argument's name") {
   cubinet_service* service = nullptr;
   cubinet_problem problem = CUBINET_PROBLEM_INIT;
   CHECK(cubinet_open(nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
@@ -115,7 +115,7 @@ TEST_CASE("What may not be NULL is refused by its name") {
   CHECK(last_error() == "options.layers[1] is NULL");
 }
 
-TEST_CASE("A limit of the cabinet that cannot be read is refused by its field") {
+TEST_CASE("A limit of the cabinet that is no limit is refused by its field") {
   cubinet_options options = CUBINET_OPTIONS_INIT;
   options.cache_max_size = "4 apples";
   cubinet_service* service = nullptr;
@@ -127,7 +127,7 @@ TEST_CASE("A limit of the cabinet that cannot be read is refused by its field") 
   CHECK_THAT(last_error(), Catch::Matchers::StartsWith("options.cache_max_entries: '-1'"));
 }
 
-TEST_CASE("NULL is nothing to release") {
+TEST_CASE("Releasing NULL does nothing") {
   cubinet_close(nullptr);
   cubinet_gemm_release(nullptr);
   cubinet_quantizer_release(nullptr);
@@ -147,7 +147,7 @@ TEST_CASE("The C interface has the constants of the C++ one") {
   CHECK(cubinet_scale_workspace_bytes(3, 5, 256) == cubinet::scale_workspace_bytes(3, 5, 256));
 }
 
-TEST_CASE("A workspace of no size that there is has -1 bytes") {
+TEST_CASE("The workspace of an invalid size has -1 bytes") {
   const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   CHECK(cubinet_scale_workspace_bytes(1, -1, 256) == -1);
   CHECK(cubinet_scale_workspace_bytes(1, largest, 256) == -1);
@@ -157,7 +157,7 @@ TEST_CASE("A workspace of no size that there is has -1 bytes") {
   CHECK(cubinet_scale_workspace_bytes(0, 4, 128) == 0);
 }
 
-TEST_CASE("A field that is kept for later versions is refused where it says something") {
+TEST_CASE("A reserved field that is not zero is refused") {
   cubinet_options options = CUBINET_OPTIONS_INIT;
   options.reserved = 5;
   cubinet_service* service = nullptr;

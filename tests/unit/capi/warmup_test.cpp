@@ -51,7 +51,7 @@ cubinet_request request_of_three() { return small_request(three.data(), three.si
 
 }  // namespace
 
-TEST_CASE("A warmup into an empty folder compiles, and a second one finds all of it") {
+TEST_CASE("A warmup into an empty folder compiles, and a second one finds every kernel") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -73,7 +73,7 @@ TEST_CASE("A warmup into an empty folder compiles, and a second one finds all of
   CHECK(listener.calls == std::vector<Listener::Call>{{"compiling", 1, 1}});
 }
 
-TEST_CASE("What a warmup made is what the command finds, and the reports have the same fields") {
+TEST_CASE("The command finds the kernels of a warmup, and the reports have the same fields") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -87,7 +87,7 @@ TEST_CASE("What a warmup made is what the command finds, and the reports have th
   CHECK(fields(printed) == fields(json.object()));
 }
 
-TEST_CASE("A report is not needed") {
+TEST_CASE("A warmup works without a place for its report") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -95,7 +95,7 @@ TEST_CASE("A report is not needed") {
   CHECK(std::filesystem::exists(options.root() + "/FORMAT"));
 }
 
-TEST_CASE("The caller is told of each kernel, and ends a warmup by his answer, and the next one does the rest") {
+TEST_CASE("The progress function is called for each kernel and can end the warmup, and the next warmup does the rest") {
   RootOptions options;
   (*options).jobs = 1;
   const cubinet_request request = request_of_three();
@@ -119,7 +119,7 @@ TEST_CASE("The caller is told of each kernel, and ends a warmup by his answer, a
   CHECK(whole.object().at("compiled") == 2);
 }
 
-TEST_CASE("An answer that comes after the last kernel ends nothing") {
+TEST_CASE("A progress function that ends the warmup at its last kernel changes nothing") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -129,7 +129,7 @@ TEST_CASE("An answer that comes after the last kernel ends nothing") {
   CHECK(cubinet_warmup(options.get(), &request, &told, nullptr) == CUBINET_OK);
 }
 
-TEST_CASE("What cannot be executed is listed, and makes a strict warmup incomplete") {
+TEST_CASE("Kernels that cannot be executed are listed, and make a strict warmup incomplete") {
   RootOptions options;
   (*options).device = 1000;  // no machine has so many
   const cubinet_problem problem = small_problem();
@@ -147,7 +147,7 @@ TEST_CASE("What cannot be executed is listed, and makes a strict warmup incomple
   CHECK(last_error() == strict.object().at("not_executed")[0].at("reason"));
 }
 
-TEST_CASE("Options of a warmup that make no sense are refused by their names, and nothing is made") {
+TEST_CASE("Invalid options of a warmup are refused by name, and nothing is created") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -168,7 +168,7 @@ TEST_CASE("Options of a warmup that make no sense are refused by their names, an
   CHECK_THAT(refused(&wanted), StartsWith("warmup.memory_budget requires warmup.execute"));
   wanted.memory_budget = 0;
   wanted.strict = 1;
-  CHECK_THAT(refused(&wanted), StartsWith("warmup.strict: nothing is executed"));
+  CHECK_THAT(refused(&wanted), StartsWith("warmup.strict requires warmup.execute"));
   (*options).jobs = -1;
   CHECK_THAT(refused(nullptr), Contains("options.jobs: -1"));
   (*options).jobs = 0;
@@ -179,7 +179,7 @@ TEST_CASE("Options of a warmup that make no sense are refused by their names, an
   CHECK_THAT(refused(nullptr), Contains("no cache folder: give options.cache_root"));
 }
 
-TEST_CASE("A folder that is no cabinet is refused and left alone") {
+TEST_CASE("A folder that is no cabinet is refused and not changed") {
   RootOptions options;
   std::filesystem::create_directory(options.root());
   write_file(options.root() + "/other", "text");
