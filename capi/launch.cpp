@@ -1,11 +1,11 @@
-// Launches. Nothing of theirs allocates where nothing is wrong.
+// Launches. A launch that succeeds allocates nothing.
 #include "capi/handles.hpp"
 #include "capi/support.hpp"
 
 namespace cubinet::capi {
 namespace {
 
-// The arguments of the C++ interface. `given` has been checked.
+// The arguments of the C++ interface.
 ContiguousArguments arguments_of(const cubinet_contiguous_args& given) {
   return {given.a,
           given.b,
@@ -14,7 +14,8 @@ ContiguousArguments arguments_of(const cubinet_contiguous_args& given) {
           given.m,
           scales_of(given.a_scales),
           scales_of(given.b_scales),
-          {given.workspace, given.workspace_bytes}};
+          {given.workspace, given.workspace_bytes},
+          given.num_sms};
 }
 
 MaskedArguments arguments_of(const cubinet_masked_args& given) {
@@ -26,7 +27,8 @@ MaskedArguments arguments_of(const cubinet_masked_args& given) {
           given.expected_m,
           scales_of(given.a_scales),
           scales_of(given.b_scales),
-          {given.workspace, given.workspace_bytes}};
+          {given.workspace, given.workspace_bytes},
+          given.num_sms};
 }
 
 Expected<void> check_type(const cubinet_gemm& gemm, DataType type) {
@@ -39,11 +41,12 @@ Expected<void> check_type(const cubinet_gemm& gemm, DataType type) {
 template <class Given>
 cubinet_status launch(const cubinet_gemm* gemm, const Given* given, DataType type, void* stream) noexcept {
   return guarded([&]() -> Expected<void> {
-    auto sound = check_given(gemm, "gemm").and_then([&] { return check_given(given, "args"); });
-    if (sound) sound = check_size(given, sizeof(Given), "args");
-    if (sound) sound = check_type(*gemm, type);
-    if (!sound) return sound;
-    Status launched = gemm->gemm.launch(arguments_of(*given), stream);
+    if (auto there = check_given(gemm, "gemm"); !there) return there;
+    const auto arguments = taken(given, "args");
+    if (!arguments) return propagate(arguments);
+    if (arguments->reserved != 0) return fail(ErrorCode::unsupported, "args.reserved must be 0");
+    if (auto same = check_type(*gemm, type); !same) return same;
+    Status launched = gemm->gemm.launch(arguments_of(*arguments), stream);
     if (launched.ok()) [[likely]]
       return {};
     return fail(launched.error());

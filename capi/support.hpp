@@ -58,6 +58,10 @@ template <>
 inline constexpr std::size_t first_size<cubinet_request> = offsetof(cubinet_request, redundant_experts);
 template <>
 inline constexpr std::size_t first_size<cubinet_start_report> = offsetof(cubinet_start_report, compilers);
+template <>
+inline constexpr std::size_t first_size<cubinet_contiguous_args> = offsetof(cubinet_contiguous_args, num_sms);
+template <>
+inline constexpr std::size_t first_size<cubinet_masked_args> = offsetof(cubinet_masked_args, num_sms);
 
 // Checks the size in the first field of a caller's struct: at least `first`, and beyond the `known` bytes only zeros.
 // Errors: invalid_argument; unsupported for fields that this library does not know.

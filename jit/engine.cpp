@@ -66,8 +66,7 @@ std::vector<KernelSpec> specs_of(const std::vector<ProblemRange>& problems, cons
 // A row for every M that a launch may have, though only those of the prepared range are loaded.
 std::shared_ptr<KernelTable> table_of(const Problem& problem, const Target& target, const Registry& families) {
   std::vector<KernelTable::Row> rows;
-  for (Selection& selection :
-       families.selections(problem, {1, std::numeric_limits<std::int64_t>::max()}, target)) {
+  for (Selection& selection : families.selections(problem, {1, std::numeric_limits<std::int64_t>::max()}, target)) {
     rows.push_back({selection.range, std::move(selection.spec)});
   }
   return std::make_shared<KernelTable>(problem, std::move(rows));
@@ -122,6 +121,17 @@ std::string with_remarks(std::string warning, const KernelStore::Loaded& loaded,
   return warning;
 }
 
+StartReport report_of(KernelStore::Loaded loaded, util::Moment start, const Driver& driver) {
+  StartReport report;
+  report.loaded = loaded.found + loaded.compiled;
+  report.missing = loaded.compiled + static_cast<std::int64_t>(loaded.missing.size());
+  report.compiled = loaded.compiled;
+  report.milliseconds = util::milliseconds_since(start);
+  report.warning = with_remarks(std::move(loaded.warning), loaded, driver);
+  report.compilers = makers_text(loaded.compilers);
+  return report;
+}
+
 }  // namespace
 
 Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& problems, const Target& target) {
@@ -137,8 +147,8 @@ Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& prob
   return loaded;
 }
 
-// Loads the generic kernels that the cabinet has; they stand in for missing ones. A problem without any kernel then, and
-// a companion, for which nothing can stand in, are compiled after all.
+// Loads the generic kernels that the cabinet has; they stand in for missing ones. A problem without any kernel then,
+// and a companion, for which nothing can stand in, are compiled after all.
 Expected<void> Engine::load_stand_ins(const std::vector<ProblemRange>& problems, const Target& target,
                                       KernelStore::Loaded& loaded) {
   std::vector<KernelSpec> generic;
@@ -187,7 +197,7 @@ void Engine::compile_companions(const std::vector<ProblemRange>& problems, const
 
 // The companion that transposes scales; null where the problem has none, or it could not be loaded.
 std::shared_ptr<const QuantizationKernels> Engine::quantization_for(const Problem& problem,
-                                                                   const Target& target) const {
+                                                                    const Target& target) const {
   for (const KernelSpec& spec : store_->families().companions(problem, target)) {
     if (auto kernels = store_->find_loaded<QuantizationKernels>(spec)) return kernels;
   }
@@ -216,28 +226,17 @@ Expected<std::vector<PreparedGemm>> Engine::prepare(const std::vector<ProblemRan
 
   std::vector<PreparedGemm> prepared;
   for (const ProblemRange& wanted : problems) prepared.push_back(prepare_one(wanted, *target));
-  if (report != nullptr) {
-    report->loaded = loaded->found + loaded->compiled;
-    report->missing = loaded->compiled + static_cast<std::int64_t>(loaded->missing.size());
-    report->compiled = loaded->compiled;
-    report->milliseconds = util::milliseconds_since(start);
-    report->warning = with_remarks(std::move(loaded->warning), *loaded, store_->device()->driver());
-    report->compilers = makers_text(loaded->compilers);
-  }
+  if (report != nullptr) *report = report_of(*std::move(loaded), start, store_->device()->driver());
   return prepared;
 }
 
-Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, PrepareReport* report) {
-  StartReport facts;
-  auto prepared = prepare({{problem, range}}, &facts);
+Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, StartReport* report) {
+  auto prepared = prepare({{problem, range}}, report);
   if (!prepared) return propagate(prepared);
-  if (report != nullptr) {
-    *report = {facts.loaded - facts.compiled, facts.compiled, facts.milliseconds, std::move(facts.warning)};
-  }
   return std::move(prepared->front());
 }
 
-Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
+Expected<PreparedQuantizer> Engine::prepare_quantizer(StartReport* report) {
   const util::Moment start = util::now();
   const auto target = this->target();
   if (!target) return propagate(target);
@@ -250,9 +249,7 @@ Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
     const Problem any{DataType::fp8, Layout::masked, scale_block(), scale_block(), 1};  // every FP8 plan holds it
     return fail(store_->refusal(spec, any, {1, 1}));
   }
-  if (report != nullptr) {
-    *report = {loaded->found, loaded->compiled, util::milliseconds_since(start), std::move(loaded->warning)};
-  }
+  if (report != nullptr) *report = report_of(*std::move(loaded), start, store_->device()->driver());
   return PreparedQuantizer(store_->device(), store_->find_loaded<QuantizationKernels>(spec));
 }
 

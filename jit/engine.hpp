@@ -20,10 +20,10 @@ class Engine {
 
   // See Service::prepare.
   Expected<std::vector<PreparedGemm>> prepare(const std::vector<ProblemRange>& problems, StartReport* report);
-  Expected<PreparedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report);
+  Expected<PreparedGemm> prepare(const Problem& problem, MRange range, StartReport* report);
 
   // See Service::prepare_quantizer.
-  Expected<PreparedQuantizer> prepare_quantizer(PrepareReport* report);
+  Expected<PreparedQuantizer> prepare_quantizer(StartReport* report);
 
   [[nodiscard]] const KernelStore& kernels() const { return *store_; }
 
@@ -35,10 +35,9 @@ class Engine {
                                 KernelStore::Loaded& loaded);
   Expected<void> compile_unserved(const std::vector<ProblemRange>& problems, const Target& target,
                                   KernelStore::Loaded& loaded);
-  void compile_companions(const std::vector<ProblemRange>& problems, const Target& target,
-                          KernelStore::Loaded& loaded);
+  void compile_companions(const std::vector<ProblemRange>& problems, const Target& target, KernelStore::Loaded& loaded);
   [[nodiscard]] std::shared_ptr<const QuantizationKernels> quantization_for(const Problem& problem,
-                                                                           const Target& target) const;
+                                                                            const Target& target) const;
   PreparedGemm prepare_one(const ProblemRange& wanted, const Target& target);
 
   std::shared_ptr<KernelStore> store_;

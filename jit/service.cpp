@@ -85,7 +85,7 @@ Result<Service> Service::open(const ServiceOptions& options) {
   });
 }
 
-Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, PrepareReport* report) {
+Result<GroupedGemm> Service::prepare(const Problem& problem, MRange range, StartReport* report) {
   return without_exceptions(ErrorCode::compile_failed, [&]() -> Result<GroupedGemm> {
     auto gemm = state_->engine.prepare(problem, range, report);
     if (!gemm) return std::move(gemm.error());
@@ -113,7 +113,7 @@ bool Service::wait_for_background(double seconds) const {
   return state_->engine.kernels().wait_for_background(std::chrono::duration_cast<std::chrono::milliseconds>(patience));
 }
 
-Result<Quantizer> Service::prepare_quantizer(PrepareReport* report) {
+Result<Quantizer> Service::prepare_quantizer(StartReport* report) {
   return without_exceptions(ErrorCode::compile_failed, [&]() -> Result<Quantizer> {
     auto quantizer = state_->engine.prepare_quantizer(report);
     if (!quantizer) return std::move(quantizer.error());

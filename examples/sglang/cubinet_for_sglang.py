@@ -40,6 +40,11 @@ class _Both:
         for name in SERVED:
             setattr(self, name, getattr(cubinet_gemm, name))
 
+    def set_num_sms(self, num_sms: int) -> None:
+        """Limits the kernels of both."""
+        self._deep_gemm.set_num_sms(num_sms)
+        cubinet_gemm.set_num_sms(num_sms)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._deep_gemm, name)
 

@@ -133,9 +133,14 @@ typedef struct cubinet_contiguous_args {
   cubinet_scales b_scales;
   void* workspace; /* FP8 with row-major a_scales only: cubinet_scale_workspace_bytes() bytes */
   int64_t workspace_bytes;
+  int32_t num_sms;  /* the most SMs that the launch may occupy; 0: all of the device */
+  int32_t reserved; /* 0 */
 } cubinet_contiguous_args;
-#define CUBINET_CONTIGUOUS_ARGS_INIT \
-  { sizeof(cubinet_contiguous_args), NULL, NULL, NULL, NULL, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
+#define CUBINET_CONTIGUOUS_ARGS_INIT                                                                                  \
+  {                                                                                                                   \
+    sizeof(cubinet_contiguous_args), NULL, NULL, NULL, NULL, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0, 0, \
+        0                                                                                                             \
+  }
 
 typedef struct cubinet_masked_args {
   size_t size;
@@ -149,9 +154,11 @@ typedef struct cubinet_masked_args {
   cubinet_scales b_scales;
   void* workspace; /* FP8 with row-major a_scales only */
   int64_t workspace_bytes;
+  int32_t num_sms;  /* the most SMs that the launch may occupy; 0: all of the device */
+  int32_t reserved; /* 0 */
 } cubinet_masked_args;
 #define CUBINET_MASKED_ARGS_INIT \
-  { sizeof(cubinet_masked_args), NULL, NULL, NULL, NULL, 0, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0 }
+  { sizeof(cubinet_masked_args), NULL, NULL, NULL, NULL, 0, 0, CUBINET_SCALES_INIT, CUBINET_SCALES_INIT, NULL, 0, 0, 0 }
 
 /* What a start or a preparation did; cubinet.hpp: StartReport. `warning` and `compilers` are never NULL. They are valid
  * until this thread's next call of a function that returns a status. */

@@ -159,14 +159,6 @@ class CUBINET_API Quantizer {
   std::shared_ptr<const State> state_;
 };
 
-// What the preparation of one problem did, for logs.
-struct PrepareReport {
-  std::int64_t found = 0;     // kernels that the cabinet or a layer held, or that were loaded before
-  std::int64_t compiled = 0;  // kernels that were compiled
-  double milliseconds = 0;
-  std::string warning;  // as in StartReport
-};
-
 // What a start or a preparation did, for logs.
 struct StartReport {
   std::int64_t loaded = 0;    // kernels of the problems that are on the device now
@@ -207,7 +199,7 @@ class CUBINET_API Service {
   // treated as the MissPolicy says. Fails as a whole if one of them is not to be had. `report`, if given, is written on
   // success. Errors: unsupported (names the rule that the problem breaks), invalid_argument (an empty range),
   // wrong_device, compiler_missing, compile_failed, out_of_memory, not_prepared, driver_failed.
-  Result<GroupedGemm> prepare(const Problem& problem, MRange range, PrepareReport* report = nullptr);
+  Result<GroupedGemm> prepare(const Problem& problem, MRange range, StartReport* report = nullptr);
 
   // The same for several problems, whose missing kernels are compiled in parallel. One GroupedGemm for each problem, in
   // their order.
@@ -220,7 +212,7 @@ class CUBINET_API Service {
   bool wait_for_background(double seconds) const;
 
   // Loads the quantization kernel, which every plan of FP8 problems holds. Errors as for prepare().
-  Result<Quantizer> prepare_quantizer(PrepareReport* report = nullptr);
+  Result<Quantizer> prepare_quantizer(StartReport* report = nullptr);
 
  private:
   friend CUBINET_API Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRange>& problems);

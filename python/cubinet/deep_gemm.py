@@ -95,7 +95,7 @@ def get_theoretical_mk_alignment_for_contiguous_layout(
 
 
 def get_num_sms() -> int:
-    """The number that was set, else that of the current device's multiprocessors."""
+    """The limit that set_num_sms() set, else the number of multiprocessors of the current device."""
     if _num_sms is not None:
         return _num_sms
     import torch
@@ -104,9 +104,11 @@ def get_num_sms() -> int:
 
 
 def set_num_sms(num_sms: int) -> None:
-    """Keeps the number for get_num_sms(). These kernels use all multiprocessors in any case; results do not change."""
+    """Limits the multiprocessors that each later call may occupy, on every device. Results do not change. Raises ValueError,
+    TypeError."""
     global _num_sms
     _num_sms = _arguments.integer("num_sms", num_sms, 1, _arguments.INT32_MAX)
+    _binding.set_num_sms(_num_sms)
 
 
 def get_tma_aligned_size(x: int, element_size: int) -> int:

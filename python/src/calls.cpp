@@ -25,6 +25,9 @@ struct Kind {
   [[nodiscard]] bool masked() const { return form == Form::masked; }
 };
 
+// The most SMs that a launch may occupy; 0: all of the device. Guarded by the GIL.
+std::int32_t most_sms = 0;
+
 // The operands and sizes of a call. The scales are read for FP8 only, `grouping` not for the dense form.
 struct Call {
   Pair a_pair, b_pair;  // FP8
@@ -141,6 +144,7 @@ bool fill(Kind kind, const Call& call, Workspace& workspace, Arguments& argument
   arguments.a = call.a.view.data;
   arguments.b = call.b.view.data;
   arguments.d = call.d.view.data;
+  arguments.num_sms = most_sms;
   if (!kind.fp8) return true;
   arguments.a_scales = scales_of(call.a_scales.view, false);
   arguments.b_scales = scales_of(call.b_scales.view, kind.form == Form::dense);
@@ -277,6 +281,8 @@ PyMethodDef methods[] = {
 };
 
 }  // namespace
+
+void set_num_sms(std::int32_t num_sms) { most_sms = num_sms; }
 
 bool add_calls(PyObject* module) {
   for (Signature* signature : {&bf16_contiguous_signature, &bf16_masked_signature, &fp8_contiguous_signature,

@@ -341,6 +341,7 @@ NB_MODULE(_binding, module) {
   module.def("wait_for_background", wait, nb::arg("device"), nb::arg("seconds"));
   module.def("close", close);
   module.def("forget", forget);
+  module.def("set_num_sms", set_num_sms, nb::arg("num_sms"));
   module.def("alignment", cubinet_contiguous_alignment);
   module.attr("request_fields") = nb::cast(Request::field_names());
   module.attr("dtypes") = names_of(cubinet_dtype_name);

@@ -50,6 +50,7 @@ struct Record {
   std::int64_t capturing;       // whether every stream is said to be captured
   std::int64_t held;            // 1: preparations wait; the first that does makes it 2, and 0 lets them go on
   std::int64_t launched_miss;   // of the service that the last launch's gemm is of
+  std::int64_t num_sms;         // of the last launch
   std::int64_t pending;         // kernels that are said to be made in the background, for ever
 };
 Record record;
@@ -87,6 +88,7 @@ void note(int family, const cubinet_gemm* gemm, const Arguments* arguments, void
   record.a = arguments->a;
   record.b = arguments->b;
   record.d = arguments->d;
+  record.num_sms = arguments->num_sms;
   record.stream = stream;
   record.workspace = arguments->workspace;
   record.workspace_bytes = arguments->workspace_bytes;

@@ -74,7 +74,7 @@ class Record(ctypes.Structure):
         ("a_scales", _Scales),
         ("b_scales", _Scales),
         *[(name, ctypes.c_int64) for name in ("launch_status", "prepare_status", "interrupted", "capturing")],
-        *[(name, ctypes.c_int64) for name in ("held", "launched_miss", "pending")],
+        *[(name, ctypes.c_int64) for name in ("held", "launched_miss", "num_sms", "pending")],
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cubinet
-from cubinet import deep_gemm
+from cubinet import _binding, deep_gemm
 from fakes import BF16, FP8, FP32, INT32, Device, FakeEngine, FakeTensor
 
 try:
@@ -151,6 +151,22 @@ def test_a_single_column_of_scales_is_read_in_place_where_it_is_padded(
     b = (tensor(B, FP8, 2, 64, 128), tensor(SB, FP32, 2, 1, 1))
     deep_gemm.m_grouped_fp8_gemm_nt_contiguous(a, b, tensor(D, BF16, rows, 64), tensor(INDEX, INT32, rows))
     assert (engine.record.workspace_bytes > 0) == workspace
+
+
+def test_a_limit_on_multiprocessors_is_handed_to_each_launch(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16())
+    assert engine.record.num_sms == 0
+    monkeypatch.setattr(deep_gemm, "_num_sms", None)
+    try:
+        deep_gemm.set_num_sms(100)
+        deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16())
+        assert engine.record.num_sms == 100
+        deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(), 17)
+        assert engine.record.num_sms == 100
+    finally:
+        _binding.set_num_sms(0)
 
 
 def test_arguments_go_by_either_name(engine: FakeEngine) -> None:

@@ -41,6 +41,15 @@ def test_sglang_gets_these_kernels_and_keeps_the_rest() -> None:
     assert getattr(both, "mega_gate", None) is None
 
 
+def test_a_limit_on_multiprocessors_is_for_both(monkeypatch: Any) -> None:
+    theirs, compile_utils = modules()
+    limits = []
+    theirs.set_num_sms = limits.append
+    monkeypatch.setattr(deep_gemm, "set_num_sms", limits.append)
+    example["serve"](theirs, compile_utils).set_num_sms(100)
+    assert limits == [100, 100]
+
+
 def test_groups_start_where_these_kernels_have_them_start() -> None:
     both = example["serve"](*modules())
     per_group = 4

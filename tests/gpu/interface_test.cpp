@@ -105,7 +105,7 @@ TEST_CASE("a second preparation finds every kernel in the cabinet", "[interface]
   CUBINET_GPU(gpu);
   const Problem problem{DataType::bf16, Layout::masked, 248, 192, 4};
   gpu.prepare(problem, {1, 8192});
-  PrepareReport report;
+  StartReport report;
   const auto again = gpu.service().prepare(problem, {1, 8192}, &report);
   REQUIRE(again);
   CHECK(report.compiled == 0);

@@ -30,10 +30,10 @@ std::int64_t count_kernels(const Problem& problem, MRange range) {
 
 // The engine finds every kernel of the problem, and compiles none.
 void check_all_found(jit::Engine& engine, const Problem& problem, std::int64_t kernels) {
-  PrepareReport report;
+  StartReport report;
   REQUIRE(engine.prepare(problem, kRange, &report));
   CHECK(report.compiled == 0);
-  CHECK(report.found == kernels);
+  CHECK(report.loaded - report.compiled == kernels);
 }
 
 }  // namespace
@@ -42,12 +42,12 @@ TEST_CASE("An engine compiles each kernel of a problem once and finds them when 
   const test::TempFolder folder;
   World world;
   const std::int64_t kernels = count_kernels(kProblem, kRange);
-  PrepareReport report;
+  StartReport report;
   {
     jit::Engine engine(parts_with_cabinet(world, folder));
     REQUIRE(engine.prepare(kProblem, kRange, &report));
     CHECK(report.compiled == kernels);
-    CHECK(report.found == 0);
+    CHECK(report.loaded - report.compiled == 0);
     CHECK(report.warning.empty());
     CHECK(report.milliseconds > 0);
   }
@@ -92,7 +92,7 @@ TEST_CASE("What one NVRTC made is found beside any other, and the other is not o
   const int opened = world.opened;
   for (const char* version : {"13.2.78", "13.5.37", "13.0.48", "12.9.86"}) {
     world.version = version;
-    PrepareReport report;
+    StartReport report;
     jit::Engine engine(parts_with_cabinet(world, folder));
     REQUIRE(engine.prepare(kProblem, kRange, &report));
     CHECK(report.compiled == 0);
@@ -146,11 +146,11 @@ TEST_CASE("Problems that differ in groups alone share their kernels") {
   const std::size_t loaded = test::fake_device().loaded.size();
   Problem other = kProblem;
   other.groups = 9;
-  PrepareReport report;
+  StartReport report;
   REQUIRE(engine.prepare(other, kRange, &report));
   CHECK(world.calls == calls);
   CHECK(test::fake_device().loaded.size() == loaded);
-  CHECK(report.found == count_kernels(other, kRange));
+  CHECK(report.loaded - report.compiled == count_kernels(other, kRange));
 }
 
 TEST_CASE("What is launched for an M is what the selector chose for it, on the device it was chosen for") {
@@ -248,7 +248,7 @@ TEST_CASE("A cabinet that cannot be used is a warning in the report") {
   jit::EngineParts parts = parts_for(world);
   parts.cabinet_problem = "/x is no cabinet";
   jit::Engine engine(std::move(parts));
-  PrepareReport report;
+  StartReport report;
   REQUIRE(engine.prepare(kProblem, kRange, &report));
   CHECK(report.warning == "/x is no cabinet");
   CHECK(report.compiled > 0);
@@ -261,7 +261,7 @@ TEST_CASE("Damaged entries that a start finds are told in its warning, and a lat
   const auto root = cache::Cabinet::open(folder / "root", false)->root();
   const auto key = cache::Cabinet::open(root, false)->list()->front().key;
   test::write_file(cache::Layout{root}.object(key), "damaged");
-  PrepareReport report;
+  StartReport report;
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, &report)); }
   CHECK(report.warning.find("1 damaged entry was set aside") != std::string::npos);
   CHECK(report.compiled == 1);
@@ -273,16 +273,16 @@ TEST_CASE("An FP8 problem is prepared with the kernels that quantise, which are 
   const test::TempFolder folder;
   World world;
   const std::int64_t kernels = count_kernels(kQuantizedProblem, kRange) + 1;
-  PrepareReport report;
+  StartReport report;
   {
     jit::Engine engine(parts_with_cabinet(world, folder));
     REQUIRE(engine.prepare(kQuantizedProblem, kRange, &report));
     CHECK(report.compiled == kernels);
-    CHECK(report.found == 0);
+    CHECK(report.loaded - report.compiled == 0);
     check_all_found(engine, kQuantizedProblem, kernels);
     REQUIRE(engine.prepare_quantizer(&report));
     CHECK(report.compiled == 0);
-    CHECK(report.found == 1);
+    CHECK(report.loaded - report.compiled == 1);
   }
   jit::Engine engine(parts_with_cabinet(world, folder));
   check_all_found(engine, kQuantizedProblem, kernels);
@@ -299,21 +299,21 @@ TEST_CASE("A BF16 problem is prepared without the kernels that quantise") {
 TEST_CASE("The quantiser is compiled once, from the cabinet afterwards, and loaded once") {
   const test::TempFolder folder;
   World world;
-  PrepareReport report;
+  StartReport report;
   {
     jit::Engine engine(parts_with_cabinet(world, folder));
     REQUIRE(engine.prepare_quantizer(&report));
     CHECK(report.compiled == 1);
-    CHECK(report.found == 0);
+    CHECK(report.loaded - report.compiled == 0);
     CHECK(report.milliseconds > 0);
     REQUIRE(engine.prepare_quantizer(&report));
-    CHECK(report.found == 1);
+    CHECK(report.loaded - report.compiled == 1);
     CHECK(test::fake_device().loaded.size() == 1);
   }
   jit::Engine engine(parts_with_cabinet(world, folder));
   REQUIRE(engine.prepare_quantizer(&report));
   CHECK(report.compiled == 0);
-  CHECK(report.found == 1);
+  CHECK(report.loaded - report.compiled == 1);
   CHECK(world.calls == 1);
 }
 
@@ -364,10 +364,10 @@ TEST_CASE("A root with kernels of several architectures gives a device those mad
   CHECK(refused.error().code == ErrorCode::not_prepared);
   CHECK(test::fake_device().loaded.empty());
 
-  PrepareReport report;
+  StartReport report;
   jit::Engine engine(parts_with_cabinet(world, folder));
   REQUIRE(engine.prepare(kProblem, kRange, &report));
-  CHECK(report.found == 0);
+  CHECK(report.loaded - report.compiled == 0);
   CHECK(report.compiled == count_kernels(kProblem, kRange));
   auto cabinet = cache::Cabinet::open(folder.path() / "root", false);
   REQUIRE(cabinet);
