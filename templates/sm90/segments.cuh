@@ -33,7 +33,7 @@ CUBINET_DEVICE void load_m_indices(const Parameters& p, int block, int lane, int
 }
 
 // The row block packed in one word, in every lane.
-CUBINET_DEVICE int summarise_block(const int (&m_indices)[kLaneRows], int lane) {
+CUBINET_DEVICE int summarize_block(const int (&m_indices)[kLaneRows], int lane) {
   int valid = 0, end = 0, group = -1;
 #pragma unroll
   for (int i = 0; i < kLaneRows; ++i) {
@@ -60,7 +60,7 @@ CUBINET_DEVICE void scan_m_indices(const Parameters& p, int first, int count, in
     for (int j = 0; j < kInFlight; ++j) load_m_indices(p, first + i + j * warps, lane, m_indices[j]);
 #pragma unroll
     for (int j = 0; j < kInFlight; ++j) {
-      const int block = summarise_block(m_indices[j], lane);
+      const int block = summarize_block(m_indices[j], lane);
       if (lane == 0 && i + j * warps < count) blocks[i + j * warps] = block;
     }
   }
