@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/accepted_compilers.hpp"
+#include "jit/kernel_facts.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::jit {
@@ -16,22 +17,21 @@ std::int32_t launch_smem_bytes(const KernelSpec& spec, const Resources& resource
 }
 
 cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel, const Compiler& compiler) {
-  cache::Facts facts;
-  facts.family = spec.family;
-  facts.arch = spec.architecture;
-  facts.n = spec.n;
-  facts.k = spec.k;
-  facts.config = config_name(spec);
-  facts.registers = kernel.resources.registers;
-  facts.spill_bytes = kernel.resources.spill_bytes;
-  facts.smem_bytes = launch_smem_bytes(spec, kernel.resources);
-  facts.compile_ms = kernel.resources.compile_ms;
-  facts.created = util::system_clock().seconds();
-  facts.compiler = compiler_name(compiler.version());
-  facts.kernel_names = std::move(kernel.kernel_names);
+  KernelFacts facts{.family = spec.family,
+                    .n = spec.n,
+                    .k = spec.k,
+                    .config = config_name(spec),
+                    .registers = kernel.resources.registers,
+                    .spill_bytes = kernel.resources.spill_bytes,
+                    .smem_bytes = launch_smem_bytes(spec, kernel.resources),
+                    .kernel_names = std::move(kernel.kernel_names)};
   // The entry point of a specialized family has the family's name, whatever the compiler's log looks like.
   if (facts.kernel_names.empty() && takes_constants(spec)) facts.kernel_names.push_back(spec.family);
-  return facts;
+  return {.arch = spec.architecture,
+          .compiler = compiler_name(compiler.version()),
+          .compile_ms = kernel.resources.compile_ms,
+          .created = util::system_clock().seconds(),
+          .details = to_details(facts)};
 }
 
 // A kernel that is to be had, under its name.
