@@ -7,9 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "cache/cabinet.hpp"
 #include "cache/layout.hpp"
+#include "cache/maintenance.hpp"
 #include "cache/object_format.hpp"
+#include "jit/kernel_facts.hpp"
 #include "util/digest.hpp"
 #include "util/files.hpp"
 
@@ -32,9 +33,8 @@ cache::Object object_of(int number, int payload_kib) {
   for (std::size_t i = 0; i < object.payload.size(); ++i) {
     object.payload[i] = static_cast<char>((i * 131 + static_cast<std::size_t>(number)) >> 3U);
   }
-  object.facts.family = "bf16_grouped_masked";
   object.facts.arch = "sm_90a";
-  object.facts.kernel_names = {"bf16_grouped_masked"};
+  object.facts.details = jit::to_details({.family = "bf16_grouped_masked", .kernel_names = {"bf16_grouped_masked"}});
   return object;
 }
 
@@ -89,12 +89,13 @@ double median_us(int rounds, const Work& work) {
 Expected<double> list_us(cache::Cabinet& cabinet, int entries) {
   constexpr int rounds = 5;
   const auto all = static_cast<std::size_t>(entries);
-  auto listed = cabinet.list();
+  cache::Maintenance maintenance(cabinet);
+  auto listed = maintenance.survey();
   const double median = median_us(rounds, [&](int) {
-    if (listed) listed = cabinet.list();
+    if (listed) listed = maintenance.survey();
   });
   if (!listed) return propagate(listed);
-  if (listed->size() != all) return fail(ErrorCode::io, "a listing of the benchmark is not whole");
+  if (listed->entries.size() != all) return fail(ErrorCode::io, "a listing of the benchmark is not whole");
   return median;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cubinet/cubinet.hpp"
+#include "jit/kernel_facts.hpp"
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
 #include "jit/sm90/launch.hpp"
@@ -70,15 +71,15 @@ Expected<double> bare_load_ms(const jit::Driver& driver, const std::vector<jit::
     CUlibrary library = nullptr;
     CUkernel kernel = nullptr;
     CUfunction function = nullptr;
-    const char* name = one.object.facts.kernel_names.front().c_str();
+    const jit::KernelFacts facts = jit::kernel_facts(one.object.facts);
+    const char* name = facts.kernel_names.front().c_str();
     const void* code = one.object.payload.data();
     CUresult result = driver.cuLibraryLoadData(&library, code, nullptr, nullptr, 0, nullptr, nullptr, 0);
     if (result == CUDA_SUCCESS) result = driver.cuLibraryGetKernel(&kernel, library, name);
     if (result == CUDA_SUCCESS) result = driver.cuKernelGetFunction(&function, kernel);
     if (result == CUDA_SUCCESS && driver.cuFuncLoad != nullptr) result = driver.cuFuncLoad(function);
     if (result == CUDA_SUCCESS) {
-      result = driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                         one.object.facts.smem_bytes);
+      result = driver.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, facts.smem_bytes);
     }
     if (auto loaded = driver.check(result, "a bare load"); !loaded) return propagate(loaded);
     libraries.push_back(library);

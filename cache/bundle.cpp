@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "cache/trust.hpp"
+#include "cache/ownership.hpp"
 
 namespace cubinet::cache {
 namespace {
@@ -34,7 +34,7 @@ Expected<void> check_signature(const BundleContents& contents, const VerifyKey& 
   return fail(ErrorCode::invalid_argument, "it is not signed with the key that is asked for, or was changed since");
 }
 
-// What is damaged or not wanted names the file; what cannot be read has its name already.
+// Adds the file's name to the error of a damaged or unsigned bundle. An error of reading names it already.
 Error about(const fs::path& path, Error error) {
   if (error.code == ErrorCode::invalid_argument) {
     error.message = fmt::format("the bundle {} is refused: {}", path.native(), error.message);

@@ -1,4 +1,4 @@
-// A bundle file, open for look-ups. See bundle_format.hpp for what is in it.
+// An open bundle file. bundle_format.hpp describes its contents.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,14 @@
 
 namespace cubinet::cache {
 
-// Holds the file open, and its table of contents in memory: who replaces the file by a rename takes nothing from under
-// a reader. Thread-safe, fork-safe.
+// Keeps the file open and its table of contents in memory, so that replacing the file by a rename does not disturb a
+// reader. Thread-safe, fork-safe.
 class Bundle final : public Layer {
  public:
-  // Reads the table of contents and checks it, the file's length and, with a key, the signature; no blob is read.
-  // not_found: nothing there. io: it cannot be read. invalid_argument: it is damaged, is no bundle, or is not signed
-  // with that key. With `trusted_only` a file that others may have written is refused as a root is (trust.hpp).
+  // Reads the table of contents and checks it, the file's length and, with a key, the signature; reads no blob.
+  // not_found: there is no file. io: it cannot be read. invalid_argument: it is damaged, is not a bundle, or is not
+  // signed with that key. With `trusted_only` also cache_unusable, as for a root: others may have written the file
+  // (ownership.hpp).
   static Expected<Bundle> open(const std::filesystem::path& path, const std::optional<VerifyKey>& key,
                                bool trusted_only = false);
 
@@ -26,9 +27,9 @@ class Bundle final : public Layer {
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
   [[nodiscard]] bool exists(const Key& key) const override;
-  // The table of contents.
+  // Lists the table of contents.
   [[nodiscard]] Expected<Listing> list() const override;
-  // The object of row `i` of the contents; errors as from read().
+  // Reads the object of row `i` of the contents; errors as from read().
   [[nodiscard]] Expected<Object> read_row(std::uint64_t i) const;
 
  private:

@@ -33,7 +33,7 @@ BundleRow read_row(std::string_view bytes) {
   return row;
 }
 
-// The key alone of row `i` of a front: a search needs no more.
+// Only the key of row `i` of a front, which is all that a search needs.
 std::string_view key_at(std::string_view front, std::uint64_t i) {
   return front.substr(bundle_head_bytes + i * bundle_row_bytes, digest_bytes);
 }
@@ -166,7 +166,7 @@ bool fits_bundle(std::string_view arch) {
 }
 
 Expected<Object> decode_blob(std::string_view blob, const BundleRow& row) {
-  // First of all: nothing but what the table of contents stands for reaches the decompressor.
+  // The digest is compared first, so that the decompressor sees only what the table of contents covers.
   if (blob.size() != row.blob_bytes || util::sha256(blob) != row.digest) return damaged("the blob's digest is wrong");
   auto bytes = decompress(blob, row.object_bytes);
   if (!bytes) return propagate(bytes);

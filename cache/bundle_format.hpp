@@ -1,5 +1,5 @@
-// One bundle: entries of a cabinet in one file, to be shipped, and to be searched where it lies. It holds keys and no
-// paths. All numbers are little-endian and unsigned.
+// The format of a bundle: entries of a cabinet in one file, for transport, which is also searched in place. It holds
+// keys and no paths. All numbers are little-endian and unsigned.
 //
 //   bundle    = head row... check signature blob...
 //   head      = "cubinetB"              8 bytes
@@ -15,10 +15,10 @@
 //               architecture           16 bytes, 1 to 16 of a-z 0-9 _, NUL behind them; that of the object's facts
 //   check     = SHA-256 of head and rows
 //   signature = Ed25519 over head, rows and check
-//   blob      = one zstd frame that says its content's size: the object, as object_format.hpp has it
+//   blob      = one zstd frame that states its content's size: the object, as in object_format.hpp
 //
-// Nothing lies between or behind these. Rows have one length and one order, so that they can be searched where they
-// are. Each length is bounded, and the whole compared with the file's size, before anything is allocated for it.
+// Nothing lies between or behind these. Rows have one length and are sorted, so that they can be searched in place.
+// Each length is checked against its bound, and their sum against the file's size, before memory is allocated for it.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@
 #include <string>
 #include <string_view>
 
-#include "cache/cabinet.hpp"
 #include "cache/key.hpp"
+#include "cache/object.hpp"
 #include "cache/object_format.hpp"
 #include "util/digest.hpp"
 
@@ -35,7 +35,7 @@ namespace cubinet::cache {
 
 inline constexpr std::uint64_t max_bundle_entries = std::uint64_t{1} << 16;
 inline constexpr std::uint64_t max_bundle_bytes = std::uint64_t{4} << 30;
-inline constexpr std::uint64_t max_blob_bytes = max_object_bytes + (std::uint64_t{1} << 20);  // what will not shrink
+inline constexpr std::uint64_t max_blob_bytes = max_object_bytes + (std::uint64_t{1} << 20);  // incompressible data
 inline constexpr std::uint64_t bundle_head_bytes = 32;
 inline constexpr std::uint64_t bundle_row_bytes = 104;
 inline constexpr std::uint64_t bundle_signature_bytes = 64;
@@ -45,7 +45,7 @@ struct BundleHead {
   std::uint64_t rows = 0;
   std::uint64_t blobs_bytes = 0;
 
-  // Everything before the first blob.
+  // Number of bytes before the first blob.
   [[nodiscard]] std::uint64_t front_bytes() const;
 };
 
@@ -58,14 +58,14 @@ struct BundleRow {
   std::string arch;
 };
 
-// The table of contents, which is everything before the first blob. A value; thread-safe.
+// The table of contents: everything before the first blob. A value; thread-safe.
 class BundleContents {
  public:
-  // Reads the head, the first bytes of a bundle. invalid_argument, saying what is wrong, unless it is one of a file of
-  // exactly `file_bytes`.
+  // Parses the head, the first bytes of a bundle. invalid_argument, saying what is wrong, unless it is the head of a
+  // file of exactly `file_bytes`.
   static Expected<BundleHead> parse_head(std::string_view bytes, std::uint64_t file_bytes);
-  // Takes the first front_bytes() of a file of exactly `file_bytes`. invalid_argument, saying what is wrong, unless
-  // every rule above that is not about blobs is kept. Nothing is said about the signature but its length.
+  // Parses the first front_bytes() of a file of exactly `file_bytes`. invalid_argument, saying what is wrong, unless
+  // they follow every rule above that is not about blobs. Of the signature only the length is checked.
   static Expected<BundleContents> parse(std::string front, std::uint64_t file_bytes);
 
   [[nodiscard]] std::uint64_t size() const { return head_.rows; }
@@ -83,14 +83,15 @@ class BundleContents {
   std::string front_;
 };
 
-// head, rows and check for rows that are as they have to be, to be signed. Fills in their offsets.
+// Encodes head, rows and check, which are what is signed. Fills in the rows' offsets. Precondition: the rows follow the
+// rules above.
 std::string encode_bundle_front(std::vector<BundleRow>& rows, bool with_signature);
 
-// Whether an architecture's name can stand in a row.
+// Whether an architecture's name fits a row.
 bool fits_bundle(std::string_view arch);
 
-// The object of a row. invalid_argument, saying what is wrong, unless the blob is the row's and in it is a whole object
-// of the row's key and architecture.
+// Returns the object of a row. invalid_argument, saying what is wrong, unless the blob is the row's and holds a sound
+// object of the row's key and architecture.
 Expected<Object> decode_blob(std::string_view blob, const BundleRow& row);
 
 }  // namespace cubinet::cache

@@ -1,5 +1,5 @@
-// What a Cabinet holds, for the files that implement it: cabinet.cpp (opening, look-ups, storing), survey.cpp (listings
-// and figures), counting.cpp (hits and misses), collecting.cpp (limits and pins), verifying.cpp.
+// What Cabinet and Maintenance work on. Implemented by cabinet.cpp (look-ups, storing, counting), maintenance.cpp
+// (listings, figures) and collecting.cpp (limits).
 #pragma once
 
 #include <atomic>
@@ -8,86 +8,85 @@
 #include <optional>
 #include <vector>
 
-#include "cache/cabinet.hpp"
 #include "cache/index.hpp"
 #include "cache/layer.hpp"
+#include "cache/maintenance.hpp"
 #include "cache/object_store.hpp"
 #include "cache/preference.hpp"
 #include "cache/retention.hpp"
 #include "cache/root.hpp"
-#include "cache/tally.hpp"
 
 namespace cubinet::cache {
 
-struct Cabinet::State {
-  State(Root opened, Surroundings outside, std::unique_ptr<Layer> bundle_in_its_place = nullptr)
+// Returns the keys that have a row and no object. Looks again at each, since an object may have come after the listing
+// was made.
+std::vector<Key> dangling(const Index::Rows& rows, const Layer::Listing& listing, const Layer& place);
+
+struct CabinetState {
+  CabinetState(Root opened, CabinetOptions given, std::unique_ptr<Layer> bundle_in_its_place = nullptr)
       : root(std::move(opened)),
-        calls(root.giving ? *root.giving : outside.calls),
-        surroundings(outside),
-        clock(outside.clock),
+        calls(root.giving ? *root.giving : given.calls),
+        options(given),
+        clock(given.clock),
         store(root.layout, calls, root.own_files_only),
         bundle(std::move(bundle_in_its_place)),
-        index(root.layout, calls, outside.index_patience),
-        limits(outside.limits),
-        promote(outside.promote) {}
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-  // Writes what was counted.
-  ~State();
+        index(root.layout, calls, given.index_patience) {}
+  CabinetState(const CabinetState&) = delete;
+  CabinetState& operator=(const CabinetState&) = delete;
+  // Writes the pending counters.
+  ~CabinetState();
 
   [[nodiscard]] bool writable() const { return root.persistence == Persistence::on; }
   // cache_unusable with the reason when nothing can be written here.
   [[nodiscard]] Expected<void> require_writable() const;
-  // The same before something is made in the root, with all of it in its place: see restore_root.
+  // The same, and puts back missing parts of the root, before something is created in it; see restore_root.
   [[nodiscard]] Expected<void> require_whole() const;
-  // What is searched first.
+  // The layer that is searched first: the root, or the bundle in its place.
   [[nodiscard]] const Layer& first() const {
     if (bundle) return *bundle;
     return store;
   }
-  // See Cabinet::find. Damage is set aside in a root that can be written.
+  // Implements Cabinet::find. Moves a damaged object to quarantine in a writable root.
   [[nodiscard]] std::optional<Object> read(const Key& key) const;
   [[nodiscard]] std::optional<Object> read(const Key& key, const Preference& preference) const;
-  // Offers what the layers have, until nothing is better.
+  // Offers what the layers have, until nothing can be better.
   void offer_layers(const Key& key, BestObject& best) const;
-  // Stores it in the root, see Cabinet::publish; without the row.
+  // Implements Cabinet::publish without the row.
   [[nodiscard]] Expected<util::Published> store_object(const Key& key, const Object& object) const;
-  // Whether there is a file of it anywhere, whole or not.
+  // Whether the root or a layer has a file of the key, sound or not.
   [[nodiscard]] bool exists(const Key& key) const;
 
-  // See Cabinet::survey and survey_unchanged; of all entries, and without saying which are pinned or in use.
-  enum class Looking : std::uint8_t { mends, changes_nothing };
-  [[nodiscard]] Expected<Survey> take_survey(Looking looking) const;
-  // Says which are. io when that cannot be read.
+  // Implements Maintenance::survey and survey_unchanged, for all entries and without pinned and in_use.
+  enum class SurveyMode : std::uint8_t { updates_index, changes_nothing };
+  [[nodiscard]] Expected<Survey> take_survey(SurveyMode mode) const;
+  // Fills in pinned and in_use. io when pins or leases cannot be read.
   [[nodiscard]] Expected<void> mark_kept(std::vector<Entry>& entries) const;
-  // Changes the index, and adds what was counted meanwhile. Where that fails the counts are kept for the next time.
+  // Changes the index and adds the pending counters. When that fails they stay pending.
   Expected<Totals> write(IndexChange change) const;
-  // What the index has counted, after adding what this process has.
+  // Returns the index's counters after adding the pending ones.
   [[nodiscard]] Expected<Counters> counters() const;
-  // The object in the root; with `promote` else from a layer, after storing it in the root.
+  // Returns the object of the root; with options.promote, else the object of a layer, after storing it in the root.
   [[nodiscard]] std::optional<Object> read_or_promote(const Key& key) const;
-  Fate evict(const Entry& entry, Collection& collection, IndexChange& change) const;
+  EvictionOutcome evict(const Entry& entry, Collection& collection, IndexChange& change) const;
   void write_evictions(Collection& collection, IndexChange change) const;
-  // See Cabinet::collect.
+  // Implements Maintenance::collect.
   [[nodiscard]] Expected<Collection> collect(const Limits& within, bool dry_run) const;
-  // Collects, if it is due by how large the root is.
+  // Collects if the root, of this size, exceeds its limits.
   void keep_within_limits(const Totals& totals) const;
-  // How large the root is, by its objects: for where no index can be used.
+  // Measures the root by its objects, for file systems where no index can be used.
   [[nodiscard]] Totals measure() const;
 
   Root root;
   util::SystemCalls& calls;
-  Surroundings surroundings;
+  CabinetOptions options;
   const util::Clock& clock;
   ObjectStore store;
-  std::unique_ptr<Layer> bundle;  // in the place of the root, of which nothing is there then; else null
+  std::unique_ptr<Layer> bundle;  // in place of the root, which then has no folder; else null
   Index index;
   std::vector<std::unique_ptr<Layer>> layers;
-  mutable std::atomic<std::int64_t> set_aside = 0;  // what read() has
-  Limits limits;
-  bool promote;
-  mutable Tally tally;
-  // Before this moment (milliseconds of the steady clock) a collection would find nothing to evict.
+  mutable std::atomic<std::int64_t> set_aside = 0;  // damaged files that read() has moved to quarantine
+  mutable PendingCounters pending;
+  // Before this time (milliseconds of the steady clock) a collection would find nothing to evict.
   mutable std::atomic<std::int64_t> next_collection = 0;
 };
 

@@ -1,6 +1,5 @@
-// Single flight: of all the processes and threads that want an entry made, one makes it and the others find it. Claims
-// save work and nothing else: where there is none to be had, everybody makes what is missing, and the first publisher
-// wins.
+// Single flight: of all processes and threads that need an entry, one compiles it and the others find it. Claims only
+// save work: where none can be had, everybody compiles what is missing, and the first publisher wins.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +11,20 @@
 
 namespace cubinet::cache {
 
-// An attempt to be the one that makes an entry. A claim is released on destruction, and by the kernel when its process
-// dies. Keys that begin with the same two digits share one: never hold two in a thread.
+// The right to compile an entry, or the answer that another process has it. Released by the destructor, and by the
+// kernel when the process ends. Keys that begin with the same two digits share one claim: a thread must not hold two.
 class Claim {
  public:
-  // Neither mine nor taken.
+  // Neither held nor taken.
   Claim() = default;
-  // Does not wait. Neither mine nor taken where the file cannot be locked.
+  // Tries once, without waiting. Neither held nor taken where the file cannot be locked.
   static Claim attempt(const Layout& layout, const Key& key, util::SystemCalls& calls);
 
-  // This is the one that makes it.
+  // Whether the caller has the right: it compiles the entry.
   [[nodiscard]] bool mine() const { return lock_.has_value(); }
-  // Another process, or another thread of this one, makes it, or one that shares its claim.
+  // Whether another process, or another thread of this one, has it, for this key or for one that shares the claim.
   [[nodiscard]] bool taken() const { return taken_; }
-  // The process that does, as it names itself; 0 when it has not yet.
+  // The process id of the one that has it, as it has written it; 0 when it has not yet.
   [[nodiscard]] std::int64_t holder() const { return holder_; }
 
  private:

@@ -1,8 +1,8 @@
-// Keeping a cabinet within its limits.
+// Keeps a root within its limits, and pins.
 #include <fmt/format.h>
 
 #include "cache/cabinet_state.hpp"
-#include "cache/pins.hpp"
+#include "cache/kept_entries.hpp"
 #include "cache/quarantine.hpp"
 #include "cache/retention.hpp"
 #include "util/clock.hpp"
@@ -15,7 +15,7 @@ constexpr std::int64_t day = 86'400;
 constexpr std::int64_t leftover_age = day;
 constexpr std::int64_t quarantine_age = 30 * day;
 
-// So many files go before their rows do: what a killed collection leaves for the next listing to put right.
+// This many files are removed before their rows are: a killed collection leaves at most so many dangling rows.
 constexpr std::size_t batch = 256;
 
 std::vector<Key> keys_ahead(const std::vector<Entry>& entries, std::int64_t now) {
@@ -26,7 +26,7 @@ std::vector<Key> keys_ahead(const std::vector<Entry>& entries, std::int64_t now)
   return keys;
 }
 
-// A clock that shows a time before there was any cabinet is wrong, and sets nothing right.
+// A clock that shows a time before the first cabinet existed is wrong: no recorded time is corrected by it.
 bool is_sane(std::int64_t now) {
   constexpr std::int64_t year_2025 = 1'735'689'600;
   return now >= year_2025;
@@ -34,34 +34,34 @@ bool is_sane(std::int64_t now) {
 
 }  // namespace
 
-// The file goes now, and the row with those of others.
-Fate Cabinet::State::evict(const Entry& entry, Collection& collection, IndexChange& change) const {
-  if (is_there(root.layout.pin(entry.key))) return Fate::stays;  // pinned since the decision was begun
+// Removes the file now; the row follows together with others.
+EvictionOutcome CabinetState::evict(const Entry& entry, Collection& collection, IndexChange& change) const {
+  if (is_there(root.layout.pin(entry.key))) return EvictionOutcome::stays;  // pinned after the decision began
   const auto removed = store.evict(entry.key);
   if (!removed) {
     collection.problem = removed.error().message;
-    return Fate::stays;
+    return EvictionOutcome::stays;
   }
-  if (!*removed) return Fate::gone;
+  if (!*removed) return EvictionOutcome::gone;
   change.evicted.push_back(entry.key);
   if (change.evicted.size() == batch) write_evictions(collection, std::exchange(change, {}));
-  return Fate::evicted;
+  return EvictionOutcome::evicted;
 }
 
-void Cabinet::State::write_evictions(Collection& collection, IndexChange change) const {
+void CabinetState::write_evictions(Collection& collection, IndexChange change) const {
   if (change.evicted.empty() && change.ahead.empty()) return;
   change.counted = {.evictions = static_cast<std::int64_t>(change.evicted.size())};
   const auto written = write(std::move(change));
   if (!written && !index.lacks_locks()) collection.index_problem = written.error().message;
 }
 
-Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run) const {
-  auto survey = take_survey(dry_run ? Looking::changes_nothing : Looking::mends);
+Expected<Collection> CabinetState::collect(const Limits& within, bool dry_run) const {
+  auto survey = take_survey(dry_run ? SurveyMode::changes_nothing : SurveyMode::updates_index);
   if (!survey) return propagate(survey);
-  // Without locks there is no index, and what was made first goes first: to remove an object takes no lock.
+  // Without locks there is no index, and entries are evicted by their creation; removing an object needs no lock.
   if (!survey->index_problem.empty() && !index.lacks_locks()) {
     return fail(ErrorCode::io,
-                survey->index_problem + "; without it nobody knows what was used last: nothing is evicted");
+                survey->index_problem + "; without it the time of last use is unknown: nothing is evicted");
   }
   if (auto marked = mark_kept(survey->entries); !marked) return propagate(marked);
   const std::int64_t now = clock.seconds();
@@ -83,7 +83,7 @@ Expected<Collection> Cabinet::State::collect(const Limits& within, bool dry_run)
   return collection;
 }
 
-Totals Cabinet::State::measure() const {
+Totals CabinetState::measure() const {
   Totals totals;
   const auto listing = store.list();
   if (!listing) return totals;
@@ -92,49 +92,45 @@ Totals Cabinet::State::measure() const {
   return totals;
 }
 
-void Cabinet::State::keep_within_limits(const Totals& totals) const {
-  const bool over = is_over(totals.bytes, limits.bytes) || is_over(totals.entries, limits.entries);
+void CabinetState::keep_within_limits(const Totals& totals) const {
+  const bool over = is_over(totals.bytes, options.limits.bytes) || is_over(totals.entries, options.limits.entries);
   const auto now = util::now().time_since_epoch() / std::chrono::milliseconds(1);
   if (!over || now < next_collection) return;
-  // Whoever holds it collects for all.
+  // The process that holds the lock collects for all.
   const auto lock = util::FileLock::acquire(root.layout.collecting(), std::chrono::milliseconds(0), calls);
   if (lock && !*lock) return;
-  const auto collected = collect(with_headroom(limits), false);
+  const auto collected = collect(with_headroom(options.limits), false);
   constexpr std::int64_t minute = 60'000;
   if (!collected || collected->decision.over || collected->decision.evictions.empty()) next_collection = now + minute;
 }
 
-Expected<Collection> Cabinet::collect(const Limits& limits, bool dry_run) {
+Expected<Collection> Maintenance::collect(const Limits& limits, bool dry_run) {
   if (dry_run) return state_->collect(limits, true);
   if (auto whole = state_->require_whole(); !whole) return propagate(whole);
-  // Two that list the root at once evict too much between them. One that is stuck, or a file system without locks, is
-  // no reason to evict nothing.
-  const auto turn =
-      util::FileLock::acquire(state_->root.layout.collecting(), state_->surroundings.index_patience, state_->calls);
+  // Two collections that list the root at once would evict too much between them. A collection that hangs, or a file
+  // system without locks, must not prevent this one: it goes on without the lock.
+  const auto lock =
+      util::FileLock::acquire(state_->root.layout.collecting(), state_->options.index_patience, state_->calls);
   return state_->collect(limits, false);
 }
 
-Expected<void> Cabinet::pin(const Key& key) {
+Expected<void> Maintenance::pin(const Key& key) {
   if (auto whole = state_->require_whole(); !whole) return whole;
   if (auto added = add_pin(state_->calls, state_->root.layout, key); !added) return added;
-  // A collection that is under way may have looked for the pin just before.
-  const auto turn =
-      util::FileLock::acquire(state_->root.layout.collecting(), state_->surroundings.index_patience, state_->calls);
+  // A running collection may have checked for the pin just before it was created.
+  const auto lock =
+      util::FileLock::acquire(state_->root.layout.collecting(), state_->options.index_patience, state_->calls);
   if (state_->store.exists(key)) return {};
   return fail(ErrorCode::not_found,
               fmt::format("the entry {} is not there: it was evicted or removed before it was pinned", key.hex()));
 }
 
-Expected<void> Cabinet::unpin(const Key& key) {
+Expected<void> Maintenance::unpin(const Key& key) {
   if (auto writable = state_->require_writable(); !writable) return writable;
   const auto dropped = drop_pin(state_->calls, state_->root.layout, key);
   if (!dropped) return propagate(dropped);
   if (*dropped) return {};
   return fail(ErrorCode::not_found, fmt::format("the entry {} is not pinned", key.hex()));
-}
-
-std::unique_ptr<Lease> Cabinet::lease() const {
-  return state_->writable() ? std::make_unique<Lease>(state_->root.layout, state_->calls) : nullptr;
 }
 
 }  // namespace cubinet::cache

@@ -8,7 +8,7 @@
 namespace cubinet::cache {
 namespace {
 
-// Above it cubins shrink by hardly more, and take several times as long.
+// Higher levels shrink cubins hardly more and take several times as long.
 constexpr int level = 9;
 
 struct Release {
@@ -21,10 +21,10 @@ auto broken(std::string_view what) { return fail(ErrorCode::invalid_argument, st
 
 Expected<std::string> compress(std::string_view bytes) {
   const std::unique_ptr<ZSTD_CCtx, Release> context(ZSTD_createCCtx());
-  if (!context) return fail(ErrorCode::io, "no memory to compress in");
+  if (!context) return fail(ErrorCode::io, "out of memory while compressing");
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_contentSizeFlag, 1);
-  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 0);  // whoever keeps a frame keeps its digest
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 0);  // a bundle has a digest of each frame
   std::string frame(ZSTD_compressBound(bytes.size()), '\0');
   const std::size_t size = ZSTD_compress2(context.get(), frame.data(), frame.size(), bytes.data(), bytes.size());
   if (ZSTD_isError(size) != 0) return fail(ErrorCode::io, fmt::format("cannot compress: {}", ZSTD_getErrorName(size)));

@@ -1,4 +1,4 @@
-// zstd, for what is shipped: objects in a root lie there as they are.
+// zstd compression for bundles. Objects in a root are not compressed.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,16 @@
 
 namespace cubinet::cache {
 
-// One frame that says its content's size. The same bytes give the same frame, as long as the library is of one version
-// (zstd_version()). Precondition: there are bytes. io only if the library itself fails, for want of memory, say.
+// Returns one frame that states its content's size. The same bytes give the same frame with the same version of the
+// library (zstd_version()). Precondition: `bytes` is not empty. io only if the library itself fails, as for lack of
+// memory.
 Expected<std::string> compress(std::string_view bytes);
 
-// The content of what is exactly one frame that says, and has, exactly `bytes` bytes; invalid_argument otherwise. Takes
-// memory for these and no more, whatever the frame says: bound `bytes` first.
+// Returns the content of exactly one frame that states and has exactly `bytes` bytes; invalid_argument otherwise.
+// Allocates memory for these and no more, whatever the frame states: check `bytes` against a bound first.
 Expected<std::string> decompress(std::string_view frame, std::size_t bytes);
 
-// "1.5.4"
+// The version of the library, as in "1.5.4".
 std::string zstd_version();
 
 }  // namespace cubinet::cache

@@ -1,4 +1,4 @@
-#include "cache/counter_table.hpp"
+#include "cache/index_tables.hpp"
 
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-#include "cache/coverage_table.hpp"
+#include "cache/index_tables.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cache/facts_json.hpp"
+#include "cache/flat_json.hpp"
 #include "util/digest.hpp"
 #include "util/json_text.hpp"
 
@@ -21,7 +21,7 @@ std::string keys_to_json(const std::vector<Key>& keys) {
 }
 
 std::optional<std::vector<Key>> keys_from_json(std::string_view json) {
-  const auto texts = texts_from_json(json);
+  const auto texts = read_texts(json);
   if (!texts) return std::nullopt;
   std::vector<Key> keys;
   keys.reserve(texts->size());
@@ -33,12 +33,12 @@ std::optional<std::vector<Key>> keys_from_json(std::string_view json) {
   return keys;
 }
 
-// Noise in the middle of a page can leave a sound tree with other texts in it; this tells.
+// The digest detects corruption inside a page, which can leave the tree sound but change its values.
 std::string digest_of(std::string_view subject, std::string_view keys, std::int64_t recorded) {
   return util::sha256_hex(fmt::format("{}\n{}\n{}", subject, keys, recorded));
 }
 
-// Nothing unless the row is as it was written.
+// Nothing unless the row's digest matches.
 std::optional<Coverage> read_row(const Statement& row) {
   const std::string keys = row.text(1);
   Coverage coverage{row.text(0), {}, row.integer(2)};
@@ -60,7 +60,7 @@ SqlExpected<void> insert(Database& database, const Coverage& coverage) {
   return statement->run();
 }
 
-// Those from after `now` go first: a clock that was wrong would keep them for ever.
+// Records with a time after `now` are deleted first: a wrong clock would otherwise keep them for ever.
 SqlExpected<void> drop_oldest(Database& database, std::int64_t now) {
   auto statement = database.prepare(
       "DELETE FROM coverage WHERE id NOT IN "

@@ -1,36 +1,47 @@
-#include "cache/entry_table.hpp"
+#include "cache/index_tables.hpp"
 
 #include <algorithm>
+#include <array>
 #include <future>
 #include <utility>
 
-#include "cache/facts_json.hpp"
+#include "cache/flat_json.hpp"
 #include "util/digest.hpp"
 #include "util/json_text.hpp"
 
 namespace cubinet::cache {
 namespace {
 
-constexpr const char* select_rows =
-    "SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, kernel_names, "
-    "record, digest, last_used, hits, config, compiler FROM entries";
+// The columns that are not details, in the order in which statements name them; the details follow in the order of
+// detail_fields.
+constexpr const char* row_columns = "key, bytes, arch, compile_ms, created, record, last_used, hits, compiler, digest";
+// The same for a table without the later columns. No row is sound then.
+constexpr const char* early_row_columns = "key, bytes, arch, compile_ms, created, record, last_used, hits, '', ''";
+constexpr int digest_column = 9;
+constexpr int first_detail = 10;
 
-// Of a table without the later columns: no row is sound.
-constexpr const char* select_early_rows =
-    "SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, kernel_names, "
-    "record, '', last_used, hits, config, '' FROM entries";
+std::string select_rows(bool with_compilers) {
+  std::string sql = "SELECT " + std::string(with_compilers ? row_columns : early_row_columns);
+  for (const DetailField& field : detail_fields) sql += std::string(", ") + field.name;
+  return sql + " FROM entries";
+}
 
-constexpr const char* put_row =
-    "INSERT INTO entries (key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, created, "
-    "kernel_names, record, row_digest, last_used, hits, config, compiler, digest) "
-    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
-    "ON CONFLICT (key) DO UPDATE SET bytes=excluded.bytes, family=excluded.family, arch=excluded.arch, n=excluded.n, "
-    "k=excluded.k, config=excluded.config, registers=excluded.registers, spill_bytes=excluded.spill_bytes, "
-    "smem_bytes=excluded.smem_bytes, "
-    "compile_ms=excluded.compile_ms, created=excluded.created, kernel_names=excluded.kernel_names, "
-    "record=excluded.record, row_digest=excluded.row_digest, compiler=excluded.compiler, digest=excluded.digest";
+// An existing row keeps its hits and last_used.
+std::string put_row() {
+  std::string columns = std::string(row_columns) + ", row_digest";
+  std::string values = "?,?,?,?,?,?,?,?,?,?,?";
+  std::string updates =
+      "bytes=excluded.bytes, arch=excluded.arch, compile_ms=excluded.compile_ms, created=excluded.created, "
+      "record=excluded.record, compiler=excluded.compiler, digest=excluded.digest, row_digest=excluded.row_digest";
+  for (const DetailField& field : detail_fields) {
+    columns += std::string(", ") + field.name;
+    values += ",?";
+    updates += std::string(", ") + field.name + "=excluded." + field.name;
+  }
+  return "INSERT INTO entries (" + columns + ") VALUES (" + values + ") ON CONFLICT (key) DO UPDATE SET " + updates;
+}
 
-// Noise in the middle of a page can leave a sound tree with other texts in it; this tells.
+// The digest detects corruption inside a page, which can leave the tree sound but change its values.
 std::string digest_of(const Entry& entry, const Facts& described) {
   const auto facts = facts_to_json(described);
   if (!facts) return {};
@@ -43,7 +54,7 @@ std::string digest_of(const Entry& entry, const Facts& described) {
 
 std::string digest_of(const Entry& entry) { return digest_of(entry, entry.facts); }
 
-// The digest that builds without the column `compiler` expect.
+// The digest that builds compare which do not know the column `compiler`.
 std::string early_digest_of(const Entry& entry) {
   if (entry.facts.compiler.empty()) return digest_of(entry);
   Facts facts = entry.facts;
@@ -51,47 +62,55 @@ std::string early_digest_of(const Entry& entry) {
   return digest_of(entry, facts);
 }
 
-// 0 is never; a clock may say 1970 or less.
+// The earliest time of use: 0 means never used, and a clock may show 1970 or earlier.
 constexpr std::int64_t first_moment = 1;
 
-std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
+// Reads a detail. A list is stored as JSON text; check() parses it.
+void read_detail(const Statement& row, int column, const DetailField& field, Details& details) {
+  if (field.type == DetailField::Type::number) return details.set(field.name, row.integer(column));
+  std::string text = row.text(column);
+  if (!field.optional || !text.empty()) details.set(field.name, std::move(text));
+}
 
-// Without a look at the row's digest.
+// Reads a row without checking its digest.
 Index::Row read_row(const Statement& row, const Key& key) {
   Index::Row out;
   Entry& entry = out.entry;
   entry.key = key;
   entry.bytes = row.integer(1);
-  entry.facts.family = row.text(2);
-  entry.facts.arch = row.text(3);
-  entry.facts.n = row.integer(4);
-  entry.facts.k = row.integer(5);
-  entry.facts.registers = narrow(row.integer(6));
-  entry.facts.spill_bytes = narrow(row.integer(7));
-  entry.facts.smem_bytes = narrow(row.integer(8));
-  entry.facts.compile_ms = row.real(9);
-  entry.facts.created = row.integer(10);
-  entry.record = row.text(12);
-  entry.last_used = row.count(14);  // the digest does not cover what changes with use
-  entry.hits = row.count(15);
-  entry.facts.config = row.text(16);
-  entry.facts.compiler = row.text(17);
+  entry.facts.arch = row.text(2);
+  entry.facts.compile_ms = row.real(3);
+  entry.facts.created = row.integer(4);
+  entry.record = row.text(5);
+  entry.last_used = row.count(6);  // the digest does not cover what changes with use
+  entry.hits = row.count(7);
+  entry.facts.compiler = row.text(8);
+  int column = first_detail;
+  for (const DetailField& field : detail_fields) read_detail(row, column++, field, entry.facts.details);
   return out;
 }
 
-// A row that was read, and what has yet to be looked at: of 100,000 rows that takes half a second.
+// A row that was read but not checked yet: parsing its lists and comparing its digest takes half a second for 100,000
+// rows.
 struct Unchecked {
   Index::Row* row;
-  std::string names;
   std::string digest;
 };
 
+// Parses the JSON of each list. False when one is not a list of texts.
+bool parse_lists(Details& details) {
+  for (const DetailField& field : detail_fields) {
+    if (field.type != DetailField::Type::texts) continue;
+    auto texts = read_texts(details.text(field.name));
+    if (!texts) return false;
+    details.set(field.name, std::move(*texts));
+  }
+  return true;
+}
+
 void check(const std::vector<Unchecked>& rows) {
-  for (const auto& [row, names_text, digest] : rows) {
-    auto names = texts_from_json(names_text);
-    row->sound = names.has_value();
-    if (names) row->entry.facts.kernel_names = std::move(*names);
-    row->sound = row->sound && digest == digest_of(row->entry);
+  for (const auto& [row, digest] : rows) {
+    row->sound = parse_lists(row->entry.facts.details) && digest == digest_of(row->entry);
   }
 }
 
@@ -102,7 +121,7 @@ class Checker {
     rows_.push_back(std::move(row));
     if (rows_.size() == batch) start();
   }
-  // Until all are checked.
+  // Waits until all rows are checked.
   void finish() {
     if (earlier_.valid()) earlier_.get();
     check(rows_);
@@ -121,17 +140,26 @@ class Checker {
 };
 
 SqlExpected<void> put(Statement& statement, const Entry& entry) {
+  const Facts& facts = entry.facts;
   const std::string key = entry.key.hex();
-  const std::string names = util::json_strings(entry.facts.kernel_names);
   const std::string early_digest = early_digest_of(entry);
   const std::string digest = digest_of(entry);
-  const Facts& facts = entry.facts;
   statement.reset();
-  statement.bind(key).bind(entry.bytes).bind(facts.family).bind(facts.arch).bind(facts.n).bind(facts.k);
-  statement.bind(std::int64_t{facts.registers}).bind(std::int64_t{facts.spill_bytes});
-  statement.bind(std::int64_t{facts.smem_bytes}).bind(facts.compile_ms).bind(facts.created);
-  statement.bind(names).bind(entry.record).bind(early_digest).bind(entry.last_used).bind(entry.hits);
-  statement.bind(facts.config).bind(facts.compiler).bind(digest);
+  statement.bind(key).bind(entry.bytes).bind(facts.arch).bind(facts.compile_ms).bind(facts.created);
+  statement.bind(entry.record).bind(entry.last_used).bind(entry.hits).bind(facts.compiler).bind(digest);
+  statement.bind(early_digest);
+  std::array<std::string, detail_fields.size()> lists;  // bound texts live until the step
+  for (std::size_t i = 0; i < detail_fields.size(); ++i) {
+    const DetailField& field = detail_fields[i];
+    if (field.type == DetailField::Type::number) {
+      statement.bind(facts.details.number(field.name));
+    } else if (field.type == DetailField::Type::text) {
+      statement.bind(facts.details.text(field.name));
+    } else {
+      lists[i] = util::json_strings(facts.details.texts(field.name));
+      statement.bind(lists[i]);
+    }
+  }
   return statement.run();
 }
 
@@ -145,10 +173,10 @@ SqlExpected<bool> has_compilers(Database& database) {
 SqlExpected<Index::Rows> read_rows(Database& database) {
   auto check = database.text("PRAGMA quick_check(1)");
   if (!check) return propagate(check);
-  if (*check != "ok") return damaged(*check);
+  if (*check != "ok") return sql_fail(SqlFailure::damaged, *check);
   const auto whole = has_compilers(database);
   if (!whole) return propagate(whole);
-  auto statement = database.prepare(*whole ? select_rows : select_early_rows);
+  auto statement = database.prepare(select_rows(*whole).c_str());
   if (!statement) return propagate(statement);
   Index::Rows rows;
   Checker checker;
@@ -157,18 +185,18 @@ SqlExpected<Index::Rows> read_rows(Database& database) {
     if (!row) return propagate(row);
     if (!*row) break;
     const auto key = Key::from_hex(statement->text(0));
-    if (!key) return damaged("a row's key is not a key");
+    if (!key) return sql_fail(SqlFailure::damaged, "a row's key is not a key");
     const std::size_t before = rows.size();
     const auto placed = rows.try_emplace(rows.end(), *key, read_row(*statement, *key));
-    if (rows.size() == before) return damaged("a key has two rows");
-    checker.add({&placed->second, statement->text(11), statement->text(13)});
+    if (rows.size() == before) return sql_fail(SqlFailure::damaged, "a key has two rows");
+    checker.add({&placed->second, statement->text(digest_column)});
   }
   checker.finish();
   return rows;
 }
 
 SqlExpected<void> put_rows(Database& database, const std::vector<Entry>& entries) {
-  auto insert = database.prepare(put_row);
+  auto insert = database.prepare(put_row().c_str());
   if (!insert) return propagate(insert);
   for (const Entry& entry : entries) {
     if (auto done = put(*insert, entry); !done) return done;
@@ -214,8 +242,7 @@ SqlExpected<std::vector<Key>> add_hits(Database& database, const std::vector<Key
   for (const Key& key : keys) {
     const std::string hex = key.hex();
     update->reset();
-    if (auto done = update->bind(std::max(now, first_moment)).bind(hex).run(); !done)
-      return propagate(done);
+    if (auto done = update->bind(std::max(now, first_moment)).bind(hex).run(); !done) return propagate(done);
     if (database.changes() == 0) without_row.push_back(key);
   }
   return without_row;

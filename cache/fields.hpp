@@ -1,5 +1,5 @@
-// The fields of the formats on disk, one after the other: numbers are unsigned and little-endian, digests are as they
-// are.
+// Encodes and decodes the fields of the binary formats on disk: unsigned little-endian numbers, and digests as 32
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline void put_digest(std::string& out, const util::Sha256& digest) {
   for (const std::uint8_t byte : digest) out.push_back(static_cast<char>(byte));
 }
 
-// Reads fields one after the other. The caller has made sure that they are there.
+// Reads fields one after the other. Precondition: the bytes are long enough for what is read.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : bytes_(bytes) {}

@@ -10,8 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Hears the values in their order. Those of the outermost object are kept; a list is the outermost value, or one of its
-// members.
+// Receives the values in their order and keeps those of the outermost object; or, where the outermost value is no
+// object, that value.
 class Reader final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return take({}); }
@@ -39,10 +39,10 @@ class Reader final : public nlohmann::json_sax<Json> {
 
   [[nodiscard]] bool is_object() const { return is_object_; }
   std::map<std::string, FlatValue> members;  // of the outermost object
-  FlatValue outermost;                       // where that is none
+  FlatValue outermost;                       // where the outermost value is no object
 
  private:
-  // Where a value of this depth belongs.
+  // Where a value at this depth is stored.
   [[nodiscard]] bool is_member() const { return is_object_ && depth_ == 1; }
   FlatValue& place() { return is_object_ ? members[name_] : outermost; }
 
@@ -58,7 +58,7 @@ class Reader final : public nlohmann::json_sax<Json> {
     if (in_list && text != nullptr) {
       list->push_back(std::move(*text));
     } else {
-      place() = {};  // not a list of texts alone
+      place() = {};  // the list holds something other than texts
     }
     return true;
   }

@@ -9,9 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "cache/coverage_table.hpp"
-#include "cache/entry_table.hpp"
-#include "cache/index_gate.hpp"
+#include "cache/index_tables.hpp"
 #include "cache/quarantine.hpp"
 #include "util/file_lock.hpp"
 #include "util/files.hpp"
@@ -23,28 +21,27 @@ namespace fs = std::filesystem;
 
 constexpr const char* set_version = "PRAGMA user_version = 4";
 static_assert(index_schema_version == 4);
-// The oldest version whose rows are ours, and what the later ones added to it.
+// The oldest version whose rows this build reads, and the versions that added tables.
 constexpr std::int64_t oldest_version = 2;
 constexpr std::int64_t coverage_version = 3;
 constexpr std::int64_t counters_version = 4;
 
-// What lies above is noise, and no version.
+// A greater number is corruption, not a version.
 constexpr std::int64_t greatest_version = 1000;
 
 bool is_newer(std::int64_t version) { return version > index_schema_version && version <= greatest_version; }
 
 tl::unexpected<SqlError> unknown_version(std::int64_t version) {
-  if (!is_newer(version)) return damaged(fmt::format("schema version {} is not known", version));
-  return tl::make_unexpected(SqlError{
-      SqlFailure::newer, fmt::format("written by a newer Cubinet (schema version {}, this build knows {}); it is left "
-                                     "alone",
-                                     version, index_schema_version)});
+  if (!is_newer(version)) return sql_fail(SqlFailure::damaged, fmt::format("schema version {} is not known", version));
+  return sql_fail(SqlFailure::newer,
+                  fmt::format("written by a newer Cubinet (schema version {}, this build knows {}); it is left alone",
+                              version, index_schema_version));
 }
 
 bool is_known(std::int64_t version) { return version >= oldest_version && version <= index_schema_version; }
 
-// Makes the tables in a database that has nothing in it, and what an earlier version did not have in one of its own.
-// The look and the making are one transaction, so that of several processes one makes them.
+// Creates the tables in an empty database, and the missing ones in a database of an earlier version. Check and creation
+// are one transaction, so that of several processes one creates them.
 SqlExpected<void> make_schema(Database& database) {
   auto transaction = Transaction::begin(database);
   if (!transaction) return propagate(transaction);
@@ -68,34 +65,35 @@ SqlExpected<void> make_schema(Database& database) {
   return transaction->commit();
 }
 
-// SQLite would make the file, too, but not through the seam, which may give it to another user. The journal goes to
-// whom the file belongs: SQLite sees to that.
+// Creates the file through our system calls, which may give it to another user; SQLite would create it without them. It
+// gives its journal to the file's owner itself.
 void make_file(const Layout& layout, util::SystemCalls& calls) {
   constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
   const util::File made(calls.open(layout.index().native(), flags, 0644), calls);
 }
 
 SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds patience, util::SystemCalls& calls) {
-  // SQLite would follow a link, and reads on beside a journal that it cannot open.
+  // SQLite would follow a link, and would ignore a journal that it cannot open.
   for (const auto& path : {layout.index(), layout.index_journal()}) {
     std::error_code error;
     const auto status = fs::symlink_status(path, error);
-    if (fs::exists(status) && !fs::is_regular_file(status)) return damaged("it is not a regular file");
+    if (fs::exists(status) && !fs::is_regular_file(status))
+      return sql_fail(SqlFailure::damaged, "it is not a regular file");
   }
   std::error_code error;
   if (!fs::exists(layout.index(), error)) {
     if (!is_there(layout.format())) {
-      return tl::make_unexpected(SqlError{SqlFailure::other, "the cabinet was removed meanwhile"});
+      return sql_fail(SqlFailure::other, "the cabinet was removed meanwhile");
     }
     make_file(layout, calls);
   }
   auto database = Database::open(layout.index(), Database::Mode::read_write, patience);
   if (!database) return database;
-  // Before anything that writes.
+  // Checked before anything is written.
   const auto version = database->integer("PRAGMA user_version");
   if (!version) return propagate(version);
   if (is_newer(*version)) return unknown_version(*version);
-  // Of a new file: a row is some 2 KB, and pages of the usual 4 KB would hold it in two places, at twice the size.
+  // For a new file: a row has some 2 KB, and with the usual pages of 4 KB the file would be twice as large.
   for (const char* setting :
        {"PRAGMA page_size = 16384", "PRAGMA journal_mode = TRUNCATE", "PRAGMA synchronous = FULL"}) {
     if (auto set = database->run(setting); !set) return propagate(set);
@@ -109,7 +107,7 @@ SqlExpected<Database> connect(const Layout& layout, std::chrono::milliseconds pa
   return database;
 }
 
-// Whether a file that somebody found damaged still is, and can be written.
+// Checks whether a file that was found damaged still is, and whether it can be written.
 SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience, util::SystemCalls& calls) {
   auto database = connect(layout, patience, calls);
   if (!database) return propagate(database);
@@ -123,8 +121,8 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
 
 }  // namespace
 
-// Connects and works; starts a new file and does it once more when the file turns out not to be sound. The gate is
-// held throughout.
+// Connects and calls `work`. When the file turns out to be damaged, replaces it by an empty one and tries once more.
+// Only one thread of the process is in here at a time.
 template <class Work>
 auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {
@@ -133,7 +131,7 @@ auto Index::with_database(Work work) const -> decltype(work(std::declval<Databas
     if (!database) return propagate(database);
     return work(*database);
   };
-  const auto gate = enter_index();
+  const auto gate = enter_sqlite();
   auto outcome = noted(attempt());
   if (outcome) return outcome;
   if (outcome.error().failure == SqlFailure::moved) return noted(attempt());
@@ -142,8 +140,8 @@ auto Index::with_database(Work work) const -> decltype(work(std::declval<Databas
   return noted(attempt());
 }
 
-// SQLite takes a refused lock for another process's, and would wait. Asked of FORMAT: to open and close the index's own
-// file would give back the locks of a connection.
+// SQLite takes a refused lock for one that another process holds, and would wait. This tries to lock FORMAT instead of
+// the index: opening and closing the index's own file would release the locks of a connection.
 SqlExpected<void> Index::check_locks() const {
   if (locks_ == Locks::unknown) {
     const util::File file(calls_.open(layout_.format().native(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0), calls_);
@@ -153,18 +151,18 @@ SqlExpected<void> Index::check_locks() const {
     locks_ = refused ? Locks::none : Locks::kept;
   }
   if (locks_ == Locks::kept) return {};
-  return tl::make_unexpected(SqlError{SqlFailure::no_locks, "not used, since its file system keeps no locks"});
+  return sql_fail(SqlFailure::no_locks, "not used, since its file system keeps no locks");
 }
 
 SqlExpected<void> Index::replace_damaged() const {
-  const auto other = [](const Error& error) { return tl::make_unexpected(SqlError{SqlFailure::other, error.message}); };
+  const auto other = [](const Error& error) { return sql_fail(SqlFailure::other, error.message); };
   const auto lock = util::FileLock::acquire(layout_.locks() / "index", patience(), calls_);
   if (!lock) return other(lock.error());
-  if (!*lock) return tl::make_unexpected(SqlError{SqlFailure::busy, "another process is replacing it"});
+  if (!*lock) return sql_fail(SqlFailure::busy, "another process is replacing it");
   const auto sound = probe(layout_, patience(), calls_);
   if (!sound && sound.error().failure == SqlFailure::busy) return sound;
   if (sound || sound.error().failure != SqlFailure::damaged) return {};
-  // The journal goes first: it would be played into the new file. Both may be any kind of thing, or gone.
+  // The journal is moved first: SQLite would apply it to the new file. Both may be of any type, or be gone.
   for (const auto& path : {layout_.index_journal(), layout_.index()}) {
     if (!is_there(path)) continue;
     if (auto moved = set_aside(calls_, layout_, path, path.filename().native()); !moved) return other(moved.error());
@@ -182,7 +180,7 @@ SqlExpected<T> Index::noted(SqlExpected<T> outcome) const {
 
 SqlError Index::described(SqlError error) const {
   error.message = error.failure == SqlFailure::busy
-                      ? fmt::format("the index {} is busy: another process holds it, and was waited for {} ms ({})",
+                      ? fmt::format("the index {} is busy: another process has held it for more than {} ms ({})",
                                     layout_.index().native(), patience_.count(), error.message)
                       : fmt::format("the index {}: {}", layout_.index().native(), error.message);
   return error;
@@ -200,26 +198,26 @@ Expected<T> Index::translate(SqlExpected<T> outcome) const {
 
 Index::Outcome Index::rows() const {
   auto rows = with_database(read_rows);
-  if (!rows) return tl::make_unexpected(described(rows.error()));
+  if (!rows) return sql_fail(described(rows.error()));
   return rows;
 }
 
-// Opens what is there for reading and works, if it is of this version or of an earlier one.
+// Opens an existing file for reading and calls `work`, if the file is of this version or an earlier one.
 template <class Work>
 auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declval<Database&>())) {
-  const auto gate = enter_index();
-  // Without locks there is no file either, and that is not what is wrong.
+  const auto gate = enter_sqlite();
+  // Without locks there is no file either; the reason to report is the locks.
   if (auto usable = check_locks(); !usable) return propagate(usable);
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(layout_.index(), error))) {
-    return tl::make_unexpected(SqlError{SqlFailure::absent, "there is no such file"});
+    return sql_fail(SqlFailure::absent, "there is no such file");
   }
   auto database = Database::open(layout_.index(), Database::Mode::read_only, patience());
   if (!database) return propagate(database);
   const auto version = noted(database->integer("PRAGMA user_version"));
   if (!version) return propagate(version);
-  if (*version == 0 && fs::file_size(layout_.index(), error) == 0) {  // its maker was killed, or the disk was full
-    return tl::make_unexpected(SqlError{SqlFailure::absent, "nothing is written in it yet"});
+  if (*version == 0 && fs::file_size(layout_.index(), error) == 0) {  // its creator was killed, or the disk was full
+    return sql_fail(SqlFailure::absent, "nothing is written in it yet");
   }
   if (!is_known(*version)) return unknown_version(*version);
   return noted(work(*database));
@@ -227,11 +225,11 @@ auto Index::with_database_unchanged(Work work) const -> decltype(work(std::declv
 
 Index::Outcome Index::rows_unchanged() const {
   auto rows = with_database_unchanged(read_rows);
-  if (!rows) return tl::make_unexpected(described(rows.error()));
+  if (!rows) return sql_fail(described(rows.error()));
   return rows;
 }
 
-// Works in one transaction, which is taken back when the work fails.
+// Calls `work` in one transaction, which is rolled back when it fails.
 template <class Work>
 auto Index::change(Work work) const -> decltype(work(std::declval<Database&>())) {
   return with_database([&](Database& database) -> decltype(work(database)) {
@@ -290,7 +288,7 @@ Expected<bool> Index::erase(const Key& key) const {
 
 Expected<std::vector<Coverage>> Index::coverage() const { return translate(with_database(read_coverage)); }
 
-// Reads what the file has since version `first`; nothing of it where it is older, or missing.
+// Reads something that files have since version `first`; returns T() where the file is older or missing.
 template <class T>
 Expected<T> Index::read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const {
   auto found = with_database_unchanged([&](Database& database) -> SqlExpected<T> {

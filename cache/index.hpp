@@ -1,11 +1,11 @@
-// The index: an SQLite table of what the objects' footers say, and of how often each was used; one of what the root is
-// complete for; and what was asked of the root. It is never the truth. What is in it can be read back from the objects,
-// except hits, last_used, the coverage and the counters, which are lost with it.
+// The index: an SQLite database with what the objects' footers say and how often each entry was used, the coverage
+// records, and the counters. The objects are the truth: everything can be rebuilt from them except hits, last_used, the
+// coverage records and the counters, which are lost with the index.
 //
-// Each call opens a connection and closes it, so nothing is held between calls and nothing crosses a fork. A file that
-// is damaged, foreign or of an unknown earlier schema version is moved to quarantine/ and a new one started, by one
-// process at a time; the caller then finds rows missing and puts them back. A file that a newer build has written is
-// left alone. In a root that has lost its mark, or was removed, no file is made.
+// Each call opens a connection and closes it, so that nothing is held between calls and nothing crosses a fork. A file
+// that is damaged, foreign or of an unknown earlier schema version is moved to quarantine/ and replaced by an empty
+// one, by one process at a time; the caller then finds rows missing and adds them. A file that a newer build has
+// written is left alone. No file is created in a root that was removed or has lost its FORMAT.
 #pragma once
 
 #include <atomic>
@@ -14,21 +14,27 @@
 #include <map>
 #include <vector>
 
-#include "cache/cabinet.hpp"
-#include "cache/counter_table.hpp"
+#include "cache/counters.hpp"
+#include "cache/entry.hpp"
 #include "cache/layout.hpp"
 #include "cache/sqlite.hpp"
 #include "util/system_calls.hpp"
 
 namespace cubinet::cache {
 
-// Version of the schema in index.cpp, kept in the database's user_version.
+// Version of the schema, stored in the database's user_version.
 inline constexpr std::int64_t index_schema_version = 4;
 
-// What is to be changed in one transaction.
+// The size of the root by the rows of the index.
+struct Totals {
+  std::int64_t entries = 0;
+  std::int64_t bytes = 0;
+};
+
+// Changes that Index::apply makes in one transaction.
 struct IndexChange {
-  std::vector<Entry> put{};  // rows to add or to bring up to date; hits and last_used of one that is there stay
-  std::vector<Key> drop{};   // rows that go
+  std::vector<Entry> put{};  // rows to add or update; an existing row keeps its hits and last_used
+  std::vector<Key> drop{};   // rows to delete
   std::vector<Key>
       evicted{};  // rows that go, are remembered as evicted, and take with them the coverage that names them
   std::vector<Key> missed{};  // looked up among those that were evicted: evicted_misses
@@ -41,45 +47,46 @@ class Index {
  public:
   struct Row {
     Entry entry;
-    // False when the row's digest does not fit its contents: only hits and last_used mean anything then.
+    // False when the row's digest does not match its contents: only hits and last_used are meaningful then.
     bool sound = true;
   };
   using Rows = std::map<Key, Row>;
   using Outcome = SqlExpected<Rows>;  // the message names the file
 
-  // `patience`: for an index that another process holds. Who has waited that long in vain does not wait again: all
-  // further calls look once whether it is free.
+  // `patience`: how long to wait for an index that another process has locked. After one wait in vain, all further
+  // calls try once without waiting.
   Index(Layout layout, util::SystemCalls& calls, std::chrono::milliseconds patience)
       : layout_(std::move(layout)), calls_(calls), patience_(patience) {}
 
-  // All rows, after a check of the file's structure. Makes or replaces the file when needed.
+  // Returns all rows, after a check of the file's structure. Creates or replaces the file when needed.
   [[nodiscard]] Outcome rows() const;
-  // The same with no change on disk of any kind. An error when the file is missing or not fit to be read as it is.
+  // Returns the same without changing anything on disk. An error when the file is missing or would have to be repaired.
   [[nodiscard]] Outcome rows_unchanged() const;
 
-  // Returns how large the root is by the rows then.
+  // Makes the changes and returns the size of the root by the rows afterwards.
   Expected<Totals> apply(const IndexChange& change) const;
-  // Makes a row unsound, so that the next listing reads the object. It keeps its use.
+  // Makes a row unsound, so that the next listing reads the object. The row keeps its hits and last_used.
   Expected<void> distrust(const Key& key) const;
-  // Sums up anew how large the root is.
+  // Computes the size of the root anew from the rows.
   Expected<void> recount() const;
-  // Adds one hit at `now` to each key, and what was counted, in one transaction. Returns the keys that have no row.
+  // Adds one hit at `now` to each key, and the counters, in one transaction. Returns the keys that have no row.
   Expected<std::vector<Key>> add_hits(const std::vector<Key>& keys, std::int64_t now, const Counters& counted) const;
-  // Removes a row. False when there was none.
+  // Deletes a row. False when there was none.
   Expected<bool> erase(const Key& key) const;
 
-  // Whether the index is not used since the root's file system keeps no locks. Known once a call has failed.
+  // Whether the index is not used because the root's file system has no locks. Known once a call has failed.
   [[nodiscard]] bool lacks_locks() const { return locks_ == Locks::none; }
 
-  // See Cabinet; a row that is not sound is passed over.
+  // Returns the coverage records, the latest first; a row that is not sound is skipped.
   [[nodiscard]] Expected<std::vector<Coverage>> coverage() const;
-  // The same with no change on disk of any kind.
+  // Returns the same without changing anything on disk.
   [[nodiscard]] Expected<std::vector<Coverage>> coverage_unchanged() const;
-  // All 0 where the file is of a version that knew none, or missing where nothing may be changed.
+  // Return the counters; all 0 where the file is of a version without counters, or is missing and nothing may be
+  // changed.
   [[nodiscard]] Expected<Counters> counters() const;
   [[nodiscard]] Expected<Counters> counters_unchanged() const;
-  // The keys that evictions removed and nobody has missed since, ascending, as far as they are remembered; with no
-  // change on disk of any kind.
+  // Returns the keys that evictions have removed and nobody has missed since, ascending, as far as they are remembered.
+  // Changes nothing on disk.
   [[nodiscard]] Expected<std::vector<Key>> evicted_unchanged() const;
   Expected<void> put_coverage(const Coverage& coverage) const;
   Expected<void> drop_coverage(const std::vector<Coverage>& coverages) const;
@@ -96,7 +103,7 @@ class Index {
   SqlExpected<void> replace_damaged() const;
   [[nodiscard]] SqlExpected<void> check_locks() const;
   [[nodiscard]] std::chrono::milliseconds patience() const;
-  // The outcome, after keeping in mind that somebody else held the index.
+  // Returns the outcome, after noting whether another process held the index.
   template <class T>
   SqlExpected<T> noted(SqlExpected<T> outcome) const;
   [[nodiscard]] SqlError described(SqlError error) const;

@@ -1,4 +1,4 @@
-// The name of an entry: SHA-256 over its canonical record.
+// The name of an entry: the SHA-256 of its record.
 #pragma once
 
 #include <array>
@@ -7,13 +7,20 @@
 #include <string>
 #include <string_view>
 
+#include "util/digest.hpp"
+
 namespace cubinet::cache {
 
 struct Key {
   std::array<std::uint8_t, 32> bytes{};
 
-  [[nodiscard]] std::string hex() const;  // 64 lower-case digits
-  static std::optional<Key> from_hex(std::string_view text);
+  // 64 lower-case hexadecimal digits.
+  [[nodiscard]] std::string hex() const { return util::to_hex(bytes); }
+  // Reads 64 hexadecimal digits in either case. Nothing for any other text.
+  static std::optional<Key> from_hex(std::string_view text) {
+    Key key;
+    return util::from_hex(text, key.bytes) ? std::optional(key) : std::nullopt;
+  }
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* reason = "it is a bundle, to be read alone";
+constexpr const char* reason = "it is a bundle, which is only read";
 
 Expected<OpenedLayer> open_bundle(const fs::path& path, const fs::path& key_file) {
   std::optional<VerifyKey> key;
@@ -29,12 +29,12 @@ Expected<OpenedLayer> open_bundle(const fs::path& path, const fs::path& key_file
 
 }  // namespace
 
-Expected<OpenedLayer> open_folder_or_bundle(const fs::path& path, const Surroundings& outside) {
-  std::error_code error;  // what cannot be looked at is told as a folder that cannot
-  if (fs::is_regular_file(path, error)) return open_bundle(fs::absolute(path, error), outside.bundle_key);
+Expected<OpenedLayer> open_folder_or_bundle(const fs::path& path, const CabinetOptions& options) {
+  std::error_code error;  // a path that cannot be examined is reported by open_layer
+  if (fs::is_regular_file(path, error)) return open_bundle(fs::absolute(path, error), options.bundle_key);
   auto root = open_layer(path);
   if (!root) return propagate(root);
-  auto store = std::make_unique<ObjectStore>(root->layout, outside.calls, root->own_files_only);
+  auto store = std::make_unique<ObjectStore>(root->layout, options.calls, root->own_files_only);
   return OpenedLayer{std::move(store), std::move(*root), false};
 }
 

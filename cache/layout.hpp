@@ -1,12 +1,12 @@
-// Where things are in a root.
+// The paths in a root.
 //
 //   <root>/FORMAT                        marker and format version
-//   <root>/CACHEDIR.TAG                  tells backup programs to pass by
+//   <root>/CACHEDIR.TAG                  tells backup programs to skip the folder
 //   <root>/objects/ab/cdef….cubin        the entry whose key is abcdef…, see object_format.hpp
-//   <root>/index.db                      SQLite, can be rebuilt from the objects
-//   <root>/locks/ tmp/ quarantine/       lock files, files being written, damaged files set aside
-//   <root>/pins/ in_use/                 entries that are not evicted: see pins.hpp, lease.hpp
-//   <root>/problems/                     what engines asked for: see recorded_problems.hpp
+//   <root>/index.db                      SQLite; can be rebuilt from the objects
+//   <root>/locks/ tmp/ quarantine/       lock files, files being written, damaged files
+//   <root>/pins/ in_use/                 entries that are not evicted, see kept_entries.hpp
+//   <root>/problems/                     problems that engines asked for, see recorded_problems.hpp
 #pragma once
 
 #include <filesystem>
@@ -29,11 +29,11 @@ struct Layout {
   [[nodiscard]] std::filesystem::path index() const { return root / "index.db"; }
   [[nodiscard]] std::filesystem::path index_journal() const { return root / "index.db-journal"; }
   [[nodiscard]] std::filesystem::path locks() const { return root / "locks"; }
-  // The lock of whoever evicts.
+  // The lock of the process that evicts.
   [[nodiscard]] std::filesystem::path collecting() const { return locks() / "collect"; }
-  // The lock of whoever changes a record in problems/.
+  // The lock of the process that changes a file in problems/.
   [[nodiscard]] std::filesystem::path recording() const { return locks() / "problems"; }
-  // Of every key that begins with the same two digits.
+  // The claim file; keys that begin with the same two digits share it.
   [[nodiscard]] std::filesystem::path claim(const Key& key) const { return locks() / key.hex().substr(0, 2); }
   [[nodiscard]] std::filesystem::path tmp() const { return root / "tmp"; }
   [[nodiscard]] std::filesystem::path quarantine() const { return root / "quarantine"; }
@@ -43,17 +43,17 @@ struct Layout {
   [[nodiscard]] std::filesystem::path problems() const { return root / "problems"; }
   [[nodiscard]] std::filesystem::path object(const Key& key) const;
 
-  // The key that a file objects/<folder>/<file> stands for; nothing when the names are not such (lower case only).
+  // The key of the file objects/<folder>/<file>; nothing when these are not the names of an object (lower case only).
   static std::optional<Key> object_key(std::string_view folder, std::string_view file);
 };
 
-// Whether there is something, a link that leads nowhere too.
+// Whether something has this path, including a dangling link.
 bool is_there(const std::filesystem::path& path);
 
-// Whether it is a folder, and no link to one, which would lead out of the root.
+// Whether it is a folder and not a link to one, which could lead out of the root.
 bool is_folder(const std::filesystem::path& path);
 
-// Names in a folder. A folder that is not there has none.
+// Returns the names in a folder; none for a folder that does not exist. io when it cannot be listed.
 Expected<std::vector<std::string>> names_in(const std::filesystem::path& folder);
 
 }  // namespace cubinet::cache

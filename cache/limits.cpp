@@ -13,7 +13,7 @@ namespace {
 
 bool is_none(std::string_view text) { return text == "none"; }
 
-// Nothing unless all of it is digits and the number fits.
+// Nothing unless the text is all digits and the number fits.
 std::optional<std::int64_t> whole_number(std::string_view text) {
   if (text.empty() || text.front() == '-') return std::nullopt;
   std::int64_t value = 0;
@@ -38,7 +38,7 @@ Expected<std::int64_t> parse_size_limit(std::string_view text) {
   if (text.empty()) return default_limits.bytes;
   if (is_none(text)) return 0;
   auto bytes = util::parse_byte_size(text);
-  // 0 is no limit, and a part of a byte is not that.
+  // 0 means no limit, so a fraction of a byte must not become 0.
   if (bytes && *bytes == 0 && text.find_first_of("123456789") != std::string_view::npos) {
     bytes = fail(ErrorCode::invalid_argument, fmt::format("'{}' is less than a byte: write 1 or more", text));
   }

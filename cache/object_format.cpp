@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 
-#include "cache/facts_json.hpp"
 #include "cache/fields.hpp"
 #include "util/digest.hpp"
 
@@ -27,17 +25,6 @@ struct Head {
 
 auto damaged(std::string_view what) { return fail(ErrorCode::invalid_argument, std::string(what)); }
 
-Expected<void> check_facts(const Facts& facts) {
-  for (const std::string* text : {&facts.family, &facts.arch, &facts.config, &facts.compiler}) {
-    if (text->size() > max_fact_text_bytes) return damaged("a text of the facts is too long");
-  }
-  const auto smallest =
-      std::min<std::int64_t>({facts.n, facts.k, facts.registers, facts.spill_bytes, facts.smem_bytes, facts.created});
-  const bool bounded =
-      smallest >= 0 && facts.created <= max_moment && facts.compile_ms >= 0 && facts.compile_ms <= max_compile_ms;
-  return bounded ? Expected<void>() : damaged("a number of the facts is out of bounds");
-}
-
 Head read_head(std::string_view footer) {
   Fields fields(footer);
   fields.take(head_magic.size());
@@ -51,7 +38,7 @@ Head read_head(std::string_view footer) {
   return head;
 }
 
-// The footer of a file, with its tail checked.
+// Returns the footer of a file after checking its tail.
 Expected<std::string_view> find_footer(std::string_view file) {
   if (file.size() < footer_head_bytes + footer_tail_bytes) return damaged("too short to hold a footer");
   Fields tail(file.substr(file.size() - footer_tail_bytes));

@@ -22,16 +22,16 @@ Expected<Object> read_object(const fs::path& path, const Key& key) {
   return decode_object(std::move(*bytes), key);
 }
 
-// 0 for what is no regular file: no object has this size, so that it is read and found damaged. `name` is relative to
-// the open folder: among 100,000 files that is quicker than whole paths are.
+// 0 for anything but a regular file: no object has this size, so that the file is read and found damaged. `name` is
+// relative to the open folder, which is faster than whole paths for 100,000 files.
 std::int64_t size_of(int folder, const std::string& name) {
   struct stat status {};
   const bool regular = ::fstatat(folder, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode);
   return regular ? static_cast<std::int64_t>(status.st_size) : 0;
 }
 
-// Whether a file in tmp/ is a living writer's, see util::publish_file. Without locks nobody can tell, and a day
-// decides.
+// Whether a running writer has a file in tmp/, see util::publish_file. Without locks, a file younger than a day counts
+// as being written.
 bool is_being_written(const fs::path& path, const struct stat& status) {
   constexpr std::int64_t day = 86'400;
   const util::LockState state = util::lock_state(path);
@@ -55,8 +55,8 @@ Expected<Object> ObjectStore::read(const Key& key) const {
   });
 }
 
-// The folder of the entry, durable: whoever made it may have been killed before its name was synced. Anything else in
-// its place, a link that leads out of the root say, is set aside.
+// Creates the folder of an entry, durably: it is synced in any case, since its creator may have been killed before its
+// sync. Anything else in its place, such as a link out of the root, is moved to quarantine.
 Expected<void> ObjectStore::make_shard(const fs::path& shard) const {
   if (!is_folder(shard)) {
     if (is_there(shard)) static_cast<void>(set_aside(calls_, layout_, shard, shard.filename().native()));
@@ -65,7 +65,7 @@ Expected<void> ObjectStore::make_shard(const fs::path& shard) const {
   return util::sync_folder(calls_, layout_.objects());
 }
 
-// Of the entry that is there, whole; nothing where there is none. A damaged one is set aside.
+// Returns the facts of the stored entry; nothing when there is none. A damaged one is moved to quarantine.
 Expected<std::optional<Facts>> ObjectStore::facts(const Key& key) const {
   auto object = read(key);
   if (object) return std::move(object->facts);
@@ -74,7 +74,7 @@ Expected<std::optional<Facts>> ObjectStore::facts(const Key& key) const {
   auto moved = set_damaged_aside(key);
   if (!moved && exists(key)) return propagate(moved);
   if (!moved || *moved) return std::nullopt;
-  object = read(key);  // a whole one has come in its place
+  object = read(key);  // a sound one has replaced it
   if (!object) return std::nullopt;
   return std::move(object->facts);
 }
@@ -91,7 +91,7 @@ Expected<util::Published> ObjectStore::publish(const Key& key, const Object& obj
     const auto existing = replacing ? util::Existing::replaced : util::Existing::kept;
     return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer}, existing);
   }
-  // Its publisher may not have come to that yet.
+  // Its publisher may not have synced it yet.
   if (auto synced = util::sync_folder(calls_, target.parent_path()); !synced) {
     return propagate(synced);
   }
@@ -105,7 +105,7 @@ Expected<bool> ObjectStore::set_damaged_aside(const Key& key) const {
   }
   const auto moved = set_aside(calls_, layout_, path, key.hex());
   if (!moved) return propagate(moved);
-  // Between the look and the move another process may have done the same and published anew.
+  // Between the check and the move another process may have done the same and published a sound object.
   if (!read_object(*moved, key)) return true;
   const int linked = calls_.link(moved->native(), path.native());
   if (linked != 0 && errno != EEXIST) return util::fail_system("put back", path, errno);
@@ -137,7 +137,7 @@ Expected<bool> ObjectStore::remove(const Key& key) const {
   return true;
 }
 
-// What cannot be looked at for want of permission is there as far as anybody knows.
+// An object that cannot be examined for lack of permission counts as there.
 bool ObjectStore::exists(const Key& key) const {
   struct stat status {};
   return ::lstat(layout_.object(key).c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);

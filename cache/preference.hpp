@@ -1,18 +1,24 @@
-// Choosing between entries of one key, see Preference in cabinet.hpp.
+// Choosing between entries of one key. Entries of one key differ in their facts, for example in their compiler.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <utility>
 
-#include "cache/cabinet.hpp"
+#include "cache/object.hpp"
 
 namespace cubinet::cache {
+
+// Ranks an entry for this process: the lower, the better; nothing is better than 0. Returns nothing for an entry that
+// this process cannot use; a look-up skips it, which is not damage. Must be pure and thread-safe. An empty function
+// ranks every entry 0.
+using Preference = std::function<std::optional<int>(const Facts&)>;
 
 inline std::optional<int> rank(const Preference& preference, const Facts& facts) {
   return preference ? preference(facts) : 0;
 }
 
-// Whether an entry with the facts `next` is to take the place of one with the facts `present`.
+// Whether an entry with the facts `next` is to replace one with the facts `present`.
 inline bool is_better(const Preference& preference, const Facts& next, const Facts& present) {
   if (!preference) return false;
   const auto offered = preference(next);
@@ -20,7 +26,7 @@ inline bool is_better(const Preference& preference, const Facts& next, const Fac
   return offered && (!held || *offered < *held);
 }
 
-// The best of the objects that were offered, of equal ones the first. `preference` must outlive it.
+// Keeps the best of the objects offered to it; of equal ones the first. `preference` must outlive it.
 class BestObject {
  public:
   explicit BestObject(const Preference& preference) : preference_(preference) {}
@@ -30,7 +36,7 @@ class BestObject {
     object_ = std::move(object);
     rank_ = *offered;
   }
-  // Whether no further object can take its place.
+  // Whether no further object can be better.
   [[nodiscard]] bool is_settled() const { return object_ && rank_ <= 0; }
   std::optional<Object> take() { return std::move(object_); }
 

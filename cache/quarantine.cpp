@@ -26,8 +26,8 @@ std::int64_t count(const Layout& layout, Predicate wanted) {
   return found;
 }
 
-// What `path` leads to was moved here by somebody who took it for damaged; a folder may have anything in it. Names are
-// listed through whatever lies there, and removed through real folders alone: see util::SystemCalls.
+// Removes a file, or a folder with all that is in it. A folder in quarantine/ may hold anything. Each removal goes
+// through real folders only, never through a link: see util::SystemCalls.
 void remove_all(util::SystemCalls& calls, const fs::path& path) {
   if (calls.unlink(path.native()) == 0 || errno != EISDIR) return;
   for (const std::string& name : names_in(path).value_or(std::vector<std::string>())) remove_all(calls, path / name);
@@ -37,7 +37,7 @@ void remove_all(util::SystemCalls& calls, const fs::path& path) {
 struct Item {
   fs::path path;
   std::int64_t bytes = 0;
-  // When it came: moving a file changes the time of its last change of status, and not that of its contents.
+  // When it was moved here: a move sets a file's ctime and not its mtime.
   std::int64_t seconds = 0;
   std::int64_t nanoseconds = 0;
 };
@@ -54,7 +54,7 @@ std::vector<Item> items_in(const Layout& layout) {
   return items;
 }
 
-// Removes the oldest until the rest is within the bounds.
+// Removes the oldest files until the rest is within the bounds.
 void trim(util::SystemCalls& calls, const Layout& layout) {
   std::vector<Item> items = items_in(layout);
   std::int64_t bytes = 0;

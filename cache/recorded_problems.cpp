@@ -33,14 +33,14 @@ bool is_problem_name(const std::string& name) {
   return lower && Key::from_hex(name).has_value();
 }
 
-// not_found: there is no such file; invalid_argument: it is none of ours; io: it cannot be read.
+// not_found: there is no such file; invalid_argument: it is damaged or not ours; io: it cannot be read.
 Expected<RecordedProblem> read_problem(const Layout& layout, const std::string& name, bool own_files_only = false) {
   const fs::path path = layout.problems() / name;
   if (!is_problem_name(name)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is not named as a recorded problem", path.native()));
   }
-  const auto text = own_files_only ? util::read_own_file(path, max_problem_bytes)
-                                   : util::read_file(path, max_problem_bytes, false);
+  const auto text =
+      own_files_only ? util::read_own_file(path, max_problem_bytes) : util::read_file(path, max_problem_bytes, false);
   if (!text) return propagate(text);
   auto problem = recorded_problem_from(*text);
   if (problem && util::sha256_hex(problem->subject) == name) return *std::move(problem);
@@ -51,10 +51,10 @@ bool contains(const RecordedProblem& outer, const RecordedProblem& inner) {
   return outer.first <= inner.first && inner.last <= outer.last;
 }
 
-// A time that is further ahead comes from a wrong clock.
+// A time more than a day ahead comes from a wrong clock, and is not recent.
 bool is_recent(std::int64_t asked, std::int64_t now) { return std::abs(now - asked) < renewal_seconds; }
 
-// Removes the records that were asked for longest ago until `coming` new ones find room.
+// Removes the records that were asked for longest ago, to make room for `coming` new ones.
 void make_room(util::SystemCalls& calls, const Layout& layout, std::size_t coming) {
   const auto names = names_in(layout.problems());
   if (!names || names->size() + coming <= max_recorded_problems) return;
@@ -122,7 +122,7 @@ Expected<void> record_problems(util::SystemCalls& calls, const Layout& layout,
   if (!made) {
     if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
   }
-  // Two that widen one record at once would lose the range of one. Without locks that may happen.
+  // Without the lock, two writers that widen one record at once would lose the range of one of them.
   const auto lock = util::FileLock::acquire(layout.recording(), lock_patience, calls);
   make_room(calls, layout, asked.size());
   for (const RecordedProblem& one : asked) {

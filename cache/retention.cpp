@@ -10,15 +10,15 @@ constexpr std::int64_t day = 86'400;
 
 bool is_ahead_of(std::int64_t now, std::int64_t time) { return time - day > now; }
 
-// Nothing was used before it was made: whatever says so was a wrong clock. One that told of a making yet to come is
-// believed no longer once a use is known.
+// The time of last use as recorded. No entry was used before it was created, so the later of both times counts; unless
+// the creation is in the future: then a clock was wrong, and a recorded use is more credible.
 std::int64_t recorded_use(const Entry& entry, std::int64_t now) {
   if (entry.last_used != 0 && is_ahead_of(now, entry.facts.created)) return entry.last_used;
   return std::max(entry.last_used, entry.facts.created);
 }
 
-// Those that may go, the least recently used first. Among those of one moment the recorded times tell, then the keys:
-// who decides again decides the same.
+// The entries that may be evicted, the least recently used first. Equal times are ordered by the recorded times, then
+// by the keys, so that the decision is deterministic.
 std::vector<const Entry*> candidates(const std::vector<Entry>& entries, std::int64_t now) {
   std::vector<const Entry*> chosen;
   for (const Entry& entry : entries) {
@@ -51,9 +51,9 @@ Decision decide(const std::vector<Entry>& entries, const Limits& limits, std::in
     const bool too_old = is_over(now - last_use(*entry, now), limits.age);
     if (!too_old && !too_many() && !too_large()) break;
     const auto reason = too_old ? EvictionReason::age : too_many() ? EvictionReason::entries : EvictionReason::bytes;
-    const Fate fate = evict ? evict(*entry) : Fate::evicted;
-    if (fate == Fate::stays) continue;
-    if (fate == Fate::evicted) decision.evictions.push_back({*entry, reason});
+    const EvictionOutcome fate = evict ? evict(*entry) : EvictionOutcome::evicted;
+    if (fate == EvictionOutcome::stays) continue;
+    if (fate == EvictionOutcome::evicted) decision.evictions.push_back({*entry, reason});
     --decision.entries_left;
     decision.bytes_left -= entry->bytes;
   }

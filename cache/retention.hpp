@@ -1,31 +1,47 @@
-// Which entries go when a root is over its limits: one pure function, for dry runs, for the command and for writers.
+// Which entries a collection evicts: one pure function for dry runs, for the command and for writers.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/entry.hpp"
 #include "cache/limits.hpp"
 
 namespace cubinet::cache {
 
-// When the entry was used last, as far as an eviction goes: not before its creation, whatever a clock said at the use.
-// A time that has not come yet was told by a wrong clock, then or now, and counts as now: it makes nothing old at once.
+// Why an entry is evicted: it was not used for too long, or the root holds too many entries or bytes.
+enum class EvictionReason : std::uint8_t { age, entries, bytes };
+
+struct Eviction {
+  Entry entry;
+  EvictionReason reason = EvictionReason::bytes;
+};
+
+struct Decision {
+  std::vector<Eviction> evictions;
+  std::int64_t entries_left = 0;
+  std::int64_t bytes_left = 0;
+  bool over = false;  // the rest still exceeds a limit: it is pinned or in use, or could not be removed
+};
+
+// When the entry was last used, as far as eviction is concerned: never before its creation, whatever a clock said at
+// the use. A time in the future came from a wrong clock, then or now, and counts as `now`, so that a wrong clock makes
+// no entry old at once.
 std::int64_t last_use(const Entry& entry, std::int64_t now);
 
-// Whether the entry says a time that is more than a day ahead of `now`. A collection sets it right, so that the entry
-// grows old from then on and is not the youngest until that time has come.
+// Whether the entry's time is more than a day after `now`. A collection replaces such a time by `now`, so that the
+// entry ages from then on and is not the youngest until that time has come.
 bool is_ahead(const Entry& entry, std::int64_t now);
 
-// What became of an eviction that was to be carried out. `gone`: another one was faster, and counts it. In the place of
-// what stays the next ones go.
-enum class Fate : std::uint8_t { evicted, gone, stays };
-using Evict = std::function<Fate(const Entry&)>;
+// The outcome of carrying out an eviction. `gone`: another process was faster, and counts it. `stays`: the entry could
+// not be removed, and the next ones are evicted in its place.
+enum class EvictionOutcome : std::uint8_t { evicted, gone, stays };
+using Evict = std::function<EvictionOutcome(const Entry&)>;
 
-// What to evict, in this order: those that were not used for longer than limits.age, then the least recently used ones
-// until the rest is within the other limits. Entries that are pinned or in use stay, whatever the limits say. The
-// order of `entries` does not matter. `evict` carries each one out where it is decided; empty: nothing is.
+// Decides what to evict, in this order: entries that were not used for longer than limits.age, then the least recently
+// used ones until the rest is within the other limits. Pinned entries and entries in use stay, whatever the limits. The
+// order of `entries` does not matter. `evict` carries out each eviction when it is decided; empty: nothing is removed.
 Decision decide(const std::vector<Entry>& entries, const Limits& limits, std::int64_t now, const Evict& evict = {});
 
 }  // namespace cubinet::cache

@@ -11,8 +11,7 @@
 #include <optional>
 #include <system_error>
 
-#include "cache/own_folder.hpp"
-#include "cache/trust.hpp"
+#include "cache/ownership.hpp"
 #include "util/files.hpp"
 #include "util/system_calls.hpp"
 
@@ -25,7 +24,7 @@ constexpr std::string_view format_text = "cubinet cabinet 1\n";
 constexpr std::string_view format_word = "cubinet cabinet ";
 constexpr std::string_view echo_format = "echo cubinet cabinet 1";  // in a shell
 constexpr std::uint64_t max_format_bytes = 4096;
-// FORMAT while a creator writes it; what a killed creator leaves. A folder with only such files counts as empty.
+// Prefix of the file that becomes FORMAT, which a killed creator leaves. A folder with only such files counts as empty.
 constexpr std::string_view unborn_prefix = "FORMAT.";
 constexpr std::string_view tag_text =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -34,15 +33,15 @@ constexpr std::string_view tag_text =
 
 tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cache_unusable, std::move(message)); }
 
-// Where a root is, if anything is there.
+// The path of a root, and whether anything is there.
 struct Place {
-  fs::path named;  // as the caller did; perhaps a link
-  Layout layout;   // by its real path, so that no link has to be followed from now on
+  fs::path named;  // as the caller named it; perhaps a link
+  Layout layout;   // with its real path, so that no link is followed from now on
   bool exists = false;
-  bool own = false;  // a subfolder of the caller's in a folder that everybody may write
+  bool own = false;  // the caller's subfolder of a folder that everybody may write
 };
 
-// The rule on who may own and write a root: see open_root.
+// Checks who owns and may write a root; see open_root.
 Expected<void> check_owner(const Place& place) {
   const fs::path& root = place.named;
   struct stat folder {};
@@ -65,8 +64,8 @@ Expected<void> check_owner(const Place& place) {
   return check_trust(root, folder, "cabinet");
 }
 
-// What a writer can leave in a cabinet that is emptied at that moment: parts of ours without any file in them but
-// locks.
+// Whether `path` is something that a writer can leave in a cabinet that is emptied at the same time: a part of ours
+// without files in it other than locks.
 bool is_empty_part(const fs::path& path) {
   const std::string name = path.filename().native();
   if (name == "index.db" || name == "index.db-journal" || name == "CACHEDIR.TAG") {
@@ -102,7 +101,7 @@ Expected<bool> holds_nothing(const fs::path& root) {
   return true;
 }
 
-// Nothing when there is no FORMAT.
+// Returns the contents of FORMAT; nothing when there is none.
 Expected<std::optional<std::string>> read_format(const Layout& layout) {
   auto text = util::read_file(layout.format(), max_format_bytes, false);
   if (text) return std::optional<std::string>(std::move(*text));
@@ -127,7 +126,7 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
                   layout.root.native(), version));
 }
 
-// The parts below a root that code goes through must be what they are named for, not a way out of the root.
+// The parts of a root must be folders: a link could lead out of the root.
 Expected<void> check_parts(const Layout& layout) {
   for (const auto& part : {layout.objects(), layout.locks(), layout.tmp(), layout.quarantine(), layout.pins(),
                            layout.in_use(), layout.problems()}) {
@@ -149,10 +148,11 @@ bool has_parts(const Layout& layout) {
   return std::all_of(parts.begin(), parts.end(), is_there);
 }
 
-// The tag comes last, after a sync of all the rest: a root that has everything needs no sync when it is opened.
+// Creates the missing parts. The tag comes last, after a sync of the rest, so that a complete root needs no sync when
+// it is opened.
 Expected<void> make_parts(const Layout& layout, util::SystemCalls& calls) {
   if (is_there(layout.tag()) && has_parts(layout)) return {};
-  // Nothing of ours may outlast a loss of power without the mark.
+  // After a loss of power nothing of ours may be there without FORMAT.
   if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
   for (const auto& part : parts_of(layout)) {
     if (auto made = util::make_folder(calls, part, 0755); !made) return made;
@@ -173,8 +173,8 @@ Expected<void> make_root_folder(const fs::path& root, util::SystemCalls& calls) 
   return {};
 }
 
-// Makes the names of the root and of the folders above it durable. Whoever made them may have been killed before that.
-// Best effort: some of them may be other users', and not to be opened.
+// Syncs the names of the root and of the folders above it, since their creator may have been killed before its sync.
+// Best effort: some may belong to other users and not be readable.
 void sync_names(const fs::path& root, util::SystemCalls& calls) {
   for (fs::path above = root; above.has_relative_path();) {
     above = above.parent_path();
@@ -182,7 +182,7 @@ void sync_names(const fs::path& root, util::SystemCalls& calls) {
   }
 }
 
-// Marks an empty folder. FORMAT comes first and whole, so that whoever sees anything else sees the mark too.
+// Marks an empty folder. FORMAT is published first and whole, so that a folder with anything else has FORMAT, too.
 Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
   sync_names(layout.root, calls);
   const auto published = util::publish_file(calls, layout.root, layout.format(), {format_text});
@@ -201,7 +201,7 @@ std::unique_ptr<util::SystemCalls> calls_that_give(const fs::path& root, util::S
 std::string why_not_writable(const Layout& layout) {
   for (const auto& folder : {layout.root, layout.objects(), layout.tmp()}) {
     if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) continue;
-    // A part that is missing is made if the root can be written.
+    // A missing part is created if the root can be written.
     if (errno != ENOENT) return util::system_message("write in", folder, errno);
   }
   return {};
@@ -211,14 +211,14 @@ Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
   if (auto checked = check_parts(layout); !checked) return propagate(checked);
   Root root{layout, Persistence::on, why_not_writable(layout)};
   if (root.readonly_reason.empty()) {
-    // A full disk is a reason too: what is in the cabinet can still be read.
+    // A full disk also makes the cabinet read-only: its entries can still be read.
     if (auto made = make_parts(layout, calls); !made) root.readonly_reason = made.error().message;
   }
   if (!root.readonly_reason.empty()) root.persistence = Persistence::readonly;
   return root;
 }
 
-// Of a folder with other things in it than a mark. Our tag tells that it had one.
+// The message for a folder with other things in it and no FORMAT. With our tag in it, it was a cabinet.
 std::string why_no_cabinet(const Layout& layout) {
   const auto tag = util::read_file(layout.tag(), tag_text.size(), false);
   if (!tag || *tag != tag_text) {
@@ -231,7 +231,7 @@ std::string why_no_cabinet(const Layout& layout) {
       layout.root.native(), echo_format, layout.format().native());
 }
 
-// The text of FORMAT, after marking the folder if it is empty and that is wanted.
+// Returns the contents of FORMAT, after marking an empty folder if `create` is set.
 Expected<std::string> read_or_make_format(const Layout& layout, bool create, util::SystemCalls& calls) {
   auto format = read_format(layout);
   if (!format) return propagate(format);
@@ -239,7 +239,7 @@ Expected<std::string> read_or_make_format(const Layout& layout, bool create, uti
   const auto empty = holds_nothing(layout.root);
   if (!empty) return propagate(empty);
   if (!*empty) {
-    // Another creator may have marked the folder between the two looks.
+    // Another process may have marked the folder between the two checks.
     format = read_format(layout);
     if (format && *format) return std::move(**format);
     return unusable(why_no_cabinet(layout));
@@ -249,7 +249,7 @@ Expected<std::string> read_or_make_format(const Layout& layout, bool create, uti
   return std::string(format_text);
 }
 
-// An absolute path without a slash at its end, so that a later change of the working folder moves nothing.
+// Returns an absolute path without a slash at its end, so that a later change of the working folder does not matter.
 Expected<fs::path> absolute_root(const fs::path& path) {
   if (path.empty()) return unusable("no folder is named for the cabinet");
   if (path.native().starts_with('~')) return unusable(unexpanded_home(path.native()));
@@ -272,7 +272,7 @@ Expected<Place> find_place(const fs::path& path) {
   return Place{std::move(*absolute), Layout{std::move(real)}, fs::exists(status)};
 }
 
-// The place of the cabinet itself, where it is a subfolder of the one that is named.
+// Returns the place of the cabinet, which may be a subfolder of the named folder.
 Expected<Place> find_cabinet(const fs::path& path) {
   auto place = find_place(path);
   if (!place || !place->exists) return place;
@@ -327,7 +327,7 @@ Expected<void> restore_root(const Layout& layout, util::SystemCalls& calls) {
   if (!format) return propagate(format);
   const bool has_all = has_parts(layout);
   if (*format) {
-    if (auto known = check_format(layout, **format); !known) return known;  // another one has taken its place
+    if (auto known = check_format(layout, **format); !known) return known;  // another cabinet has replaced it
     return has_all ? Expected<void>() : make_parts(layout, calls);
   }
   if (has_all) return mark(layout, calls);
@@ -351,7 +351,7 @@ Expected<Root> open_layer(const fs::path& path) {
   if (!format) return propagate(format);
   if (auto known = check_format(layout, *format); !known) return propagate(known);
   if (auto checked = check_parts(layout); !checked) return propagate(checked);
-  Root root{layout, Persistence::readonly, "it was opened as a layer, to be read alone"};
+  Root root{layout, Persistence::readonly, "it was opened as a layer, which is only read"};
   note_own_folder(*place, root);
   return root;
 }

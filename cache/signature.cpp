@@ -25,7 +25,7 @@ struct Release {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 
-// Without one libcrypto would ask on the terminal.
+// Without a password callback libcrypto would ask on the terminal.
 int no_password(char*, int, int, void*) { return -1; }
 
 const std::uint8_t* octets(std::string_view bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
@@ -81,7 +81,7 @@ std::string SigningKey::sign(std::string_view bytes) const {
 
 Expected<VerifyKey> VerifyKey::read(const std::filesystem::path& path) {
   auto key = read_key(path, PEM_read_bio_PUBKEY_ex,
-                      "Ed25519 public key: `openssl pkey -in PRIVATE -pubout -out FILE` makes it of the private one");
+                      "Ed25519 public key: `openssl pkey -in PRIVATE -pubout -out FILE` makes it from the private one");
   if (!key) return propagate(key);
   VerifyKey result;
   result.key_ = std::move(*key);

@@ -1,5 +1,5 @@
-// Ed25519 signatures (RFC 8032), with keys as `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout` write
-// them: PEM. Values that share the key inside; thread-safe.
+// Ed25519 signatures (RFC 8032). Keys are PEM files as `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout`
+// write them. Both classes are values that share the key; thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +15,10 @@ namespace cubinet::cache {
 
 class SigningKey {
  public:
-  // not_found or io when the file cannot be read; invalid_argument when it holds no Ed25519 private key, or an
-  // encrypted one: nobody is asked for a password.
+  // Reads a private key. not_found or io when the file cannot be read; invalid_argument when it holds no Ed25519
+  // private key, or an encrypted one: the user is never asked for a password.
   static Expected<SigningKey> read(const std::filesystem::path& path);
-  // 64 bytes; the same for the same bytes.
+  // Returns a signature of 64 bytes; the same for the same bytes.
   [[nodiscard]] std::string sign(std::string_view bytes) const;
 
  private:
@@ -27,8 +27,9 @@ class SigningKey {
 
 class VerifyKey {
  public:
-  // Errors as above, for a public key.
+  // Reads a public key; errors as from SigningKey::read.
   static Expected<VerifyKey> read(const std::filesystem::path& path);
+  // Whether the signature is valid for these bytes.
   [[nodiscard]] bool accepts(std::string_view bytes, std::string_view signature) const;
 
  private:

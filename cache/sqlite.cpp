@@ -1,5 +1,6 @@
 #include "cache/sqlite.hpp"
 
+#include <pthread.h>
 #include <sqlite3.h>
 
 namespace cubinet::cache {
@@ -14,8 +15,8 @@ SqlFailure classify(int code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return SqlFailure::busy;
-    // SQLITE_ERROR is what a statement says that meets another schema than ours; a file that cannot be opened or
-    // written though the root can is as good as none.
+    // SQLITE_ERROR is the result of a statement on a schema other than ours. A file that cannot be opened or written
+    // although the root can is replaced, too.
     case SQLITE_ERROR:
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -31,13 +32,27 @@ SqlFailure classify(int code) {
   }
 }
 
-tl::unexpected<SqlError> sql_fail(int code, sqlite3* database) {
-  std::string message = sqlite3_errstr(code);
-  if (database != nullptr) message = sqlite3_errmsg(database);
-  return tl::make_unexpected(SqlError{classify(code), std::move(message)});
+tl::unexpected<SqlError> fail_with(int code, sqlite3* database) {
+  return sql_fail(classify(code), database == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database));
 }
 
+// Never destroyed: a thread may still hold it while the process exits.
+std::mutex& gate() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+
+void close_gate() { gate().lock(); }
+void open_gate() { gate().unlock(); }
+
 }  // namespace
+
+std::unique_lock<std::mutex> enter_sqlite() {
+  static std::once_flag once;
+  // Without the handlers (out of memory) only a fork in the middle of another thread's index call fails to work.
+  std::call_once(once, [] { static_cast<void>(::pthread_atfork(close_gate, open_gate, open_gate)); });
+  return std::unique_lock(gate());
+}
 
 void Statement::Close::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 void Database::Close::operator()(sqlite3* database) const { sqlite3_close(database); }
@@ -63,11 +78,11 @@ Statement& Statement::bind(double number) {
 
 SqlExpected<bool> Statement::step() {
   sqlite3* database = sqlite3_db_handle(handle_.get());
-  if (error_ != SQLITE_OK) return sql_fail(error_, nullptr);
+  if (error_ != SQLITE_OK) return fail_with(error_, nullptr);
   const int code = sqlite3_step(handle_.get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  return sql_fail(sqlite3_extended_errcode(database), database);
+  return fail_with(sqlite3_extended_errcode(database), database);
 }
 
 SqlExpected<void> Statement::run() {
@@ -101,11 +116,11 @@ std::int64_t Statement::count(int column) const {
 SqlExpected<Database> Database::open(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds patience) {
   const int flags = mode == Mode::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   sqlite3* raw = nullptr;
-  // No link on the way either: see util::SystemCalls.
+  // SQLite must not follow a link in the path either: see util::SystemCalls.
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE, nullptr);
   Database database;
   database.handle_.reset(raw);
-  if (code != SQLITE_OK) return sql_fail(code, raw);
+  if (code != SQLITE_OK) return fail_with(code, raw);
   sqlite3_busy_timeout(raw, static_cast<int>(patience.count()));
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -114,7 +129,7 @@ SqlExpected<Database> Database::open(const std::filesystem::path& path, Mode mod
 
 SqlExpected<void> Database::run(const char* sql) {
   if (sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) == SQLITE_OK) return {};
-  return sql_fail(sqlite3_extended_errcode(handle_.get()), handle_.get());
+  return fail_with(sqlite3_extended_errcode(handle_.get()), handle_.get());
 }
 
 SqlExpected<Statement> Database::prepare(const char* sql) {
@@ -122,7 +137,7 @@ SqlExpected<Statement> Database::prepare(const char* sql) {
   const int code = sqlite3_prepare_v2(handle_.get(), sql, -1, &raw, nullptr);
   Statement statement;
   statement.handle_.reset(raw);
-  if (code != SQLITE_OK) return sql_fail(code, handle_.get());
+  if (code != SQLITE_OK) return fail_with(code, handle_.get());
   return statement;
 }
 
@@ -147,14 +162,14 @@ bool Database::is_read_only() const { return sqlite3_db_readonly(handle_.get(), 
 std::int64_t Database::changes() const { return sqlite3_changes64(handle_.get()); }
 
 SqlExpected<Transaction> Transaction::begin(Database& database) {
-  // SQLite would begin one to read in, without a word.
-  if (database.is_read_only()) return damaged("it cannot be written");
+  // SQLite would begin a read transaction without an error.
+  if (database.is_read_only()) return sql_fail(SqlFailure::damaged, "it cannot be written");
   if (auto begun = database.run("BEGIN IMMEDIATE"); !begun) return propagate(begun);
   return Transaction(database);
 }
 
 Transaction::~Transaction() {
-  // Fails only when SQLite has rolled back on its own already.
+  // Fails only when SQLite has rolled back already.
   if (database_ != nullptr) static_cast<void>(database_->run("ROLLBACK"));
 }
 

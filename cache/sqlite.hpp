@@ -1,15 +1,15 @@
-// SQLite as far as the index needs it, with outcomes as values. sqlite.cpp is the one place that includes sqlite3.h.
+// The part of SQLite that the index needs, with outcomes as values. sqlite.cpp is the only file that includes
+// sqlite3.h.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include <tl/expected.hpp>
 
 #include "util/expected.hpp"
 
@@ -18,14 +18,15 @@ struct sqlite3_stmt;
 
 namespace cubinet::cache {
 
+// What an error means for the index.
 enum class SqlFailure {
   damaged,   // the file is not a sound database of our schema: replace it
   moved,     // the file was replaced under an open connection: connect again
-  absent,    // there is no file, and none was to be made
-  busy,      // somebody else held it for all of the patience
-  newer,     // a newer build has written it: leave it alone
-  no_locks,  // its file system keeps no locks: two writers at once would spoil it, so it is not used
-  other,     // the disk is full, an I/O error, no memory
+  absent,    // there is no file, and none was to be created
+  busy,      // another connection held the file for the whole of the patience
+  newer,     // a newer build has written the file: leave it alone
+  no_locks,  // its file system has no locks, so that two writers would corrupt it: do not use it
+  other,     // the disk is full, an I/O error, out of memory
 };
 
 struct SqlError {
@@ -36,29 +37,37 @@ struct SqlError {
 template <class T>
 using SqlExpected = tl::expected<T, SqlError>;
 
-inline auto damaged(std::string message) {
-  return tl::make_unexpected(SqlError{SqlFailure::damaged, std::move(message)});
+// The failing branch, as fail() is for an Error: `return sql_fail(SqlFailure::damaged, "a key has two rows");`.
+inline tl::unexpected<SqlError> sql_fail(SqlError error) { return tl::unexpected<SqlError>(std::move(error)); }
+inline tl::unexpected<SqlError> sql_fail(SqlFailure failure, std::string message) {
+  return sql_fail(SqlError{failure, std::move(message)});
 }
 
-// A prepared statement. Texts that are bound must live until the step. Errors of binding come out of step().
+// Lets one thread of the process at a time use SQLite, and makes a fork wait until no thread does: a child that
+// inherited a connection, or SQLite's own locks in the middle of a call, could neither use nor close it. Hold the
+// result for as long as a connection is open.
+[[nodiscard]] std::unique_lock<std::mutex> enter_sqlite();
+
+// A prepared statement. Bound texts must live until the step. An error of bind() is returned by step().
 class Statement {
  public:
+  // Binds the next parameter.
   Statement& bind(std::string_view text);
   Statement& bind(std::int64_t number);
   Statement& bind(double number);
   // True: there is a row to read. False: done.
   SqlExpected<bool> step();
-  // A step of a statement whose rows do not matter.
+  // One step of a statement whose rows are not read.
   SqlExpected<void> run();
-  // Makes it ready to be bound from the first parameter and stepped again.
+  // Makes the statement ready to be bound from the first parameter and stepped again.
   void reset();
 
-  // Columns of the present row, in any order. Another type than asked for is converted as SQLite does it.
+  // Columns of the current row, in any order. A value of another type is converted as SQLite does it.
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] double real(int column) const;
-  // An integer that counts something. One that nobody can have counted is noise, and 0: a sum over many stays within 64
-  // bits.
+  // An integer that counts something. A value below 0 or above 2^40 is corruption and read as 0, so that a sum over
+  // many rows fits 64 bits.
   [[nodiscard]] std::int64_t count(int column) const;
 
  private:
@@ -71,24 +80,24 @@ class Statement {
   int error_ = 0;
 };
 
-// A connection. Opening reads nothing of the file yet.
+// A connection.
 class Database {
  public:
   enum class Mode { read_only, read_write };
 
-  // The file must be there. Waits for other connections up to `patience` in each statement.
-  // The schema in the file is not trusted with anything.
+  // Opens an existing file without reading it yet. Each statement waits for other connections up to `patience`. What
+  // the schema in the file could execute (triggers with functions, views) is not trusted.
   static SqlExpected<Database> open(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds patience);
 
-  // Runs statements whose rows do not matter.
+  // Runs statements whose rows are not read.
   SqlExpected<void> run(const char* sql);
-  // The first column of the first row of `sql`.
+  // Return the first column of the first row of `sql`; 0 or empty when there is no row.
   SqlExpected<std::int64_t> integer(const char* sql);
   SqlExpected<std::string> text(const char* sql);
   SqlExpected<Statement> prepare(const char* sql);
-  // Rows that the last INSERT, UPDATE or DELETE changed.
+  // Number of rows that the last INSERT, UPDATE or DELETE changed.
   [[nodiscard]] std::int64_t changes() const;
-  // The file can be read and not written: so SQLite opens one then, whatever the mode.
+  // Whether the file can be read but not written; SQLite opens such a file for reading whatever the mode.
   [[nodiscard]] bool is_read_only() const;
 
  private:
@@ -98,7 +107,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
-// BEGIN IMMEDIATE, rolled back on destruction unless committed. The database must outlive it.
+// BEGIN IMMEDIATE; rolled back by the destructor unless committed. The database must outlive it.
 class Transaction {
  public:
   static SqlExpected<Transaction> begin(Database& database);

@@ -1,31 +1,42 @@
-// Comparing every object with its footer and with the index, and mending what differs.
+// Compares every object with its footer and with the index, and repairs differences.
 #include "cache/cabinet_state.hpp"
 #include "cache/quarantine.hpp"
-#include "cache/rows.hpp"
 
 namespace cubinet::cache {
 namespace {
 
 bool is_busy(const Index::Outcome& rows) { return !rows && rows.error().failure == SqlFailure::busy; }
 
-// A newer build's, or one on a file system without locks: neither read nor mended.
+// Whether the index is a newer build's, or on a file system without locks: it is neither read nor repaired.
 bool is_unused(const Index::Outcome& rows) {
   return !rows && (rows.error().failure == SqlFailure::newer || rows.error().failure == SqlFailure::no_locks);
 }
 
+// Null when there is none.
+const Index::Row* find_row(const Index::Rows& rows, const Key& key) {
+  const auto it = rows.find(key);
+  return it == rows.end() ? nullptr : &it->second;
+}
+
+// Whether the row is sound and says what the entry does.
+bool describes(const Index::Row* row, const Entry& entry) {
+  return row != nullptr && row->sound && row->entry.bytes == entry.bytes && row->entry.record == entry.record &&
+         row->entry.facts == entry.facts;
+}
+
 struct Checked {
   std::vector<Key> damaged;
-  std::vector<Entry> undescribed;  // what their rows should say
+  std::vector<Entry> undescribed;  // the rows that they should have
 };
 
 // Reads every object of the listing and fills in `checked`, `damaged`, `unreadable` and `orphans` of the report.
-// Without rows (null) nothing is said about them.
+// Without rows (null) it does not look for orphans.
 Checked check_objects(const Layer& place, const Layer::Listing& listing, const Index::Rows* rows,
                       VerifyReport& report) {
   Checked result;
   for (const auto& [key, bytes] : listing.objects) {
     const auto object = place.read(key);
-    // Removed since the listing was made.
+    // It was removed after the listing was made.
     if (!object && object.error().code == ErrorCode::not_found) continue;
     ++report.checked;
     if (!object) {
@@ -39,7 +50,7 @@ Checked check_objects(const Layer& place, const Layer::Listing& listing, const I
     }
     if (rows == nullptr) continue;
     const Index::Row* row = find_row(*rows, key);
-    Entry entry = make_entry(key, bytes, *object, row);
+    Entry entry = make_entry(key, bytes, *object, row == nullptr ? nullptr : &row->entry);
     if (describes(row, entry)) continue;
     ++report.orphans;
     report.orphan_keys.push_back(key);
@@ -50,7 +61,8 @@ Checked check_objects(const Layer& place, const Layer::Listing& listing, const I
   return result;
 }
 
-// Sets aside what is damaged. Returns how many things are where they were. `gone` gets the keys of which none is.
+// Moves damaged files to quarantine. Returns how many are still in place, and adds the keys without an object to
+// `gone`.
 std::int64_t set_all_aside(const ObjectStore& store, const Layer::Listing& listing, const Checked& checked,
                            std::vector<Key>& gone) {
   std::int64_t left = 0;
@@ -58,7 +70,7 @@ std::int64_t set_all_aside(const ObjectStore& store, const Layer::Listing& listi
     static_cast<void>(store.set_damaged_aside(key));
     if (!store.exists(key)) {
       gone.push_back(key);
-    } else if (!store.read(key)) {  // a whole one may have come in its place
+    } else if (!store.read(key)) {  // a sound one may have replaced it
       ++left;
     }
   }
@@ -68,7 +80,7 @@ std::int64_t set_all_aside(const ObjectStore& store, const Layer::Listing& listi
   return left;
 }
 
-// Looks into problems/, and with `repair` sets aside what is damaged there.
+// Checks problems/, and with `repair` moves damaged files to quarantine.
 void check_problems(util::SystemCalls& calls, const Root& root, bool repair, VerifyReport& report) {
   const Layout& layout = root.layout;
   const auto problems = read_problems(layout, root.own_files_only);
@@ -88,7 +100,7 @@ void check_problems(util::SystemCalls& calls, const Root& root, bool repair, Ver
 
 }  // namespace
 
-Expected<VerifyReport> Cabinet::verify(bool repair) {
+Expected<VerifyReport> Maintenance::verify(bool repair) {
   if (repair) {
     if (auto whole = state_->require_whole(); !whole) return propagate(whole);
   }
@@ -96,10 +108,10 @@ Expected<VerifyReport> Cabinet::verify(bool repair) {
   if (!listing) return propagate(listing);
   VerifyReport report;
   auto rows = state_->index.rows_unchanged();
-  // Where there is no object either, nobody has made one yet.
+  // A missing index beside no objects is not a problem: nobody has created it yet.
   const bool none_yet = !rows && rows.error().failure == SqlFailure::absent && listing->objects.empty();
   if (!rows && !none_yet) report.index_problem = rows.error().message;
-  // The journal of a killed writer is played back here, and a damaged file replaced.
+  // This plays back the journal of a killed writer, and replaces a damaged file.
   if (!rows && repair && !is_busy(rows) && !is_unused(rows)) rows = state_->index.rows();
   report.index_busy = is_busy(rows);
   report.index_unused = is_unused(rows);

@@ -1,5 +1,5 @@
 // Figures of a cabinet.
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 #include "capi/request.hpp"
 #include "capi/support.hpp"
 #include "warmup/campaign/setup.hpp"
@@ -30,8 +30,8 @@ Expected<void> give_stats(const cubinet_options* options, cubinet_cache_figures*
   if (!room) return room;
   return options_of(options)
       .and_then([](const ServiceOptions& own) { return warmup::cabinet_root(own.cache_root, field_names); })
-      .and_then([](const std::string& root) { return cache::Cabinet::open(root, false); })
-      .and_then([](cache::Cabinet cabinet) { return cabinet.stats(); })
+      .and_then([](const std::string& root) { return cache::Maintenance::open(root); })
+      .and_then([](cache::Maintenance cabinet) { return cabinet.stats(); })
       .and_then([&](const cache::Stats& stats) { return give(figures, figures_of(stats), "figures"); });
 }
 

@@ -6,28 +6,28 @@
 
 #include "jit/accepted_compilers.hpp"
 #include "jit/families/family.hpp"
+#include "jit/kernel_facts.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::jit {
 namespace {
 
 cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel, const Compiler& compiler) {
-  cache::Facts facts;
-  facts.family = spec.family_name();
-  facts.arch = spec.architecture;
-  facts.n = spec.n;
-  facts.k = spec.k;
-  facts.config = spec.config;
-  facts.registers = kernel.resources.registers;
-  facts.spill_bytes = kernel.resources.spill_bytes;
-  facts.smem_bytes = kernel.resources.static_smem_bytes + spec.family->dynamic_smem_bytes(spec);
-  facts.compile_ms = kernel.resources.compile_ms;
-  facts.created = util::system_clock().seconds();
-  facts.compiler = compiler_name(compiler.version());
-  facts.kernel_names = std::move(kernel.kernel_names);
+  KernelFacts facts{.family = spec.family_name(),
+                    .n = spec.n,
+                    .k = spec.k,
+                    .config = spec.config,
+                    .registers = kernel.resources.registers,
+                    .spill_bytes = kernel.resources.spill_bytes,
+                    .smem_bytes = kernel.resources.static_smem_bytes + spec.family->dynamic_smem_bytes(spec),
+                    .kernel_names = std::move(kernel.kernel_names)};
   // The family knows them whatever the compiler's log looks like.
   if (facts.kernel_names.empty()) facts.kernel_names = spec.family->entry_points();
-  return facts;
+  return {.arch = spec.architecture,
+          .compiler = compiler_name(compiler.version()),
+          .compile_ms = kernel.resources.compile_ms,
+          .created = util::system_clock().seconds(),
+          .details = to_details(facts)};
 }
 
 // A kernel that is to be had, under its name.

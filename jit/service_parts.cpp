@@ -24,15 +24,14 @@ void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
   if (options.cache_root.empty() && options.layers.empty()) return;
   const auto limits = cache::limits_from(options.cache_max_size, options.cache_max_entries);
   if (!limits) tell(limits.error().message);
-  cache::Surroundings surroundings;
-  surroundings.limits = limits.value_or(cache::default_limits);
-  surroundings.promote = options.promote;
-  surroundings.bundle_key = options.bundle_key;
-  surroundings.preference = preference_for(parts.device->driver().version());
+  cache::CabinetOptions opening;
+  opening.limits = limits.value_or(cache::default_limits);
+  opening.promote = options.promote;
+  opening.bundle_key = options.bundle_key;
+  opening.preference = preference_for(parts.device->driver().version());
   // A cabinet that cannot be used is no error, whatever went wrong with it.
-  auto stack = without_exceptions(ErrorCode::cache_unusable, [&] {
-    return cache::Cabinet::open_stack(options.cache_root, true, layers, surroundings);
-  });
+  auto stack = without_exceptions(
+      ErrorCode::cache_unusable, [&] { return cache::Cabinet::open_stack(options.cache_root, true, layers, opening); });
   if (!stack) return tell(stack.error().message);
   for (const std::string& problem : stack->problems) tell(problem);
   if (!stack->cabinet.notice().empty()) tell(stack->cabinet.notice());

@@ -26,11 +26,11 @@ std::string key_complaint(const std::string& text) {
 
 }  // namespace
 
-Expected<cache::Cabinet> open_cabinet(const std::string& root) {
-  cache::Surroundings surroundings;
-  surroundings.limits = environment_limits().value_or(cache::default_limits);
-  surroundings.preference = jit::preference_for(0);
-  return cache::Cabinet::open(root, false, surroundings);
+Expected<cache::Maintenance> open_cabinet(const std::string& root) {
+  cache::CabinetOptions options;
+  options.limits = environment_limits().value_or(cache::default_limits);
+  options.preference = jit::preference_for(0);
+  return cache::Maintenance::open(root, options);
 }
 
 Command add_cache_command(Command cache, const char* name, const char* help, const std::string& details,

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 #include "tools/command_line.hpp"
 #include "tools/commands.hpp"
 #include "tools/output.hpp"
@@ -21,11 +21,11 @@ struct CacheOptions {
 };
 
 // Both return the exit code.
-using CacheAction = std::function<int(const CacheOptions&, cache::Cabinet&)>;
+using CacheAction = std::function<int(const CacheOptions&, cache::Maintenance&)>;
 using RootAction = std::function<int(const CacheOptions&, const std::string& root)>;
 
 // Opens the cabinet without creating it.
-Expected<cache::Cabinet> open_cabinet(const std::string& root);
+Expected<cache::Maintenance> open_cabinet(const std::string& root);
 
 // Adds a command that opens the cabinet which the user names and runs `action` on it.
 Command add_cache_command(Command cache, const char* name, const char* help, const std::string& details,

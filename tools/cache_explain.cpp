@@ -1,6 +1,5 @@
 // cubinet cache explain: why a look-up hits or misses.
 #include <algorithm>
-#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/kernel_facts.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_text.hpp"
@@ -82,14 +82,15 @@ void print_differences(const std::vector<jit::Difference>& differences, const ch
 }
 
 Json entry_name(const cache::Entry& entry) {
-  return Json{{"key", entry.key.hex()},       {"compiler", entry.facts.compiler},
-              {"family", entry.facts.family}, {"n", entry.facts.n},
-              {"k", entry.facts.k},           {"config", entry.facts.config}};
+  const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
+  return Json{{"key", entry.key.hex()}, {"compiler", entry.facts.compiler}, {"family", kernel.family}, {"n", kernel.n},
+              {"k", kernel.k},          {"config", kernel.config}};
 }
 
 std::string entry_text(const cache::Entry& entry) {
-  return fmt::format("{}  {} N={} K={} {}{}", entry.key.hex().substr(0, shown_digits), short_text(entry.facts.family),
-                     size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts),
+  const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
+  return fmt::format("{}  {} N={} K={} {}{}", entry.key.hex().substr(0, shown_digits), short_text(kernel.family),
+                     size_text(kernel.n), size_text(kernel.k), config_text(kernel.config),
                      entry.facts.compiler.empty() ? "" : ", made by " + short_text(entry.facts.compiler));
 }
 
@@ -114,19 +115,17 @@ struct Searched {
     const ServiceOptions environment = ServiceOptions::from_environment();
     for (const std::string& layer : environment.layers) {
       add(cache::Cabinet::open_stack({}, false, {layer}, {.bundle_key = environment.bundle_key})
-              .map([](cache::Stack&& stack) { return std::move(stack.cabinet); }));
+              .map([](const cache::OpenedCabinet& opened) { return cache::Maintenance(opened.cabinet); }));
     }
   }
-  void add(Expected<cache::Cabinet> opened) {
+  void add(Expected<cache::Maintenance> opened) {
     if (!opened) return problems.push_back(std::move(opened.error()));
-    places.push_back(std::move(*opened));
-    cabinets.push_back(&places.back());
+    cabinets.push_back(std::move(*opened));
   }
   void tell_problems() const {
     for (const Error& problem : problems) note(problem.message);
   }
-  std::list<cache::Cabinet> places;
-  std::vector<cache::Cabinet*> cabinets;
+  std::vector<cache::Maintenance> cabinets;
   std::vector<Error> problems;            // why the others could not be opened
   int driver = warmup::driver_version();  // 0: none, so that every kernel counts as loadable
 };
@@ -243,7 +242,7 @@ int explain_plan(const CacheOptions& options, const warmup::Plan& plan, const st
     return exit_done;
   }
   Json places = Json::array();
-  for (const cache::Cabinet* one : searched.cabinets) places.push_back(one->root().string());
+  for (const cache::Maintenance& one : searched.cabinets) places.push_back(one.root().string());
   print_object(Json{{"nvrtc", jit::accepted_compilers().front()},
                     {"searched", std::move(places)},
                     {"hits", hits},

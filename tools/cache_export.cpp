@@ -55,7 +55,7 @@ struct Wanted {
 
 // All entries. Damaged or unreadable ones are an error, because a bundle without them would not show that they are
 // missing.
-Expected<Entries> all_entries(cache::Cabinet& cabinet) {
+Expected<Entries> all_entries(cache::Maintenance& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return propagate(survey);
   if (!survey->unreadable.empty()) return fail(ErrorCode::io, survey->unreadable.front().reason);
@@ -64,7 +64,7 @@ Expected<Entries> all_entries(cache::Cabinet& cabinet) {
                                   survey->damaged.size() == 1 ? "file is" : "files are", cabinet.root().string())));
 }
 
-Expected<Entries> entries_of_keys(const std::vector<std::string>& keys, cache::Cabinet& cabinet) {
+Expected<Entries> entries_of_keys(const std::vector<std::string>& keys, cache::Maintenance& cabinet) {
   Entries entries;
   for (const std::string& key : keys) {
     auto found = find_one(key, cabinet);
@@ -74,7 +74,7 @@ Expected<Entries> entries_of_keys(const std::vector<std::string>& keys, cache::C
   return entries;
 }
 
-Expected<Entries> entries_of_arch(const std::string& arch, cache::Cabinet& cabinet) {
+Expected<Entries> entries_of_arch(const std::string& arch, cache::Maintenance& cabinet) {
   auto entries = all_entries(cabinet);
   if (!entries) return entries;
   std::erase_if(*entries, [&](const cache::Entry& entry) { return entry.facts.arch != arch; });
@@ -83,7 +83,7 @@ Expected<Entries> entries_of_arch(const std::string& arch, cache::Cabinet& cabin
 }
 
 // Exactly the kernels of the plan; an error if one is missing.
-Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Cabinet& cabinet) {
+Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Maintenance& cabinet) {
   Entries entries;
   std::string missing;
   for (const auto& kernel : plan.kernels) {
@@ -104,7 +104,7 @@ Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Cabinet
               missing);
 }
 
-Expected<Entries> choose(const ExportOptions& options, const Wanted& wanted, cache::Cabinet& cabinet) {
+Expected<Entries> choose(const ExportOptions& options, const Wanted& wanted, cache::Maintenance& cabinet) {
   if (wanted.plan) return entries_of_plan(*wanted.plan, cabinet);
   if (!options.keys.empty()) return entries_of_keys(options.keys, cabinet);
   if (options.arch->given()) return entries_of_arch(options.request.arch, cabinet);

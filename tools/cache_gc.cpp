@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/kernel_facts.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_text.hpp"
 #include "tools/output.hpp"
@@ -128,9 +129,10 @@ void print_collection(const cache::Collection& collection, bool dry_run) {
   std::int64_t bytes = 0;
   for (const auto& [entry, reason] : collection.decision.evictions) {
     const std::string used = entry.last_used == 0 ? "never used" : fmt::format("used {} ago", age_of(entry.last_used));
+    const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
     print(fmt::format("{}  {} N={} K={} {}  {}, {}: {}\n", entry.key.hex().substr(0, shown_digits),
-                      short_text(entry.facts.family), size_text(entry.facts.n), size_text(entry.facts.k),
-                      config_text(entry.facts), format_byte_size(entry.bytes), used, reason_name(reason)));
+                      short_text(kernel.family), size_text(kernel.n), size_text(kernel.k), config_text(kernel.config),
+                      format_byte_size(entry.bytes), used, reason_name(reason)));
     bytes += entry.bytes;
   }
   const auto evicted = static_cast<std::int64_t>(collection.decision.evictions.size());
@@ -160,13 +162,14 @@ int collect(const CacheOptions& options, const GcOptions& gc, const std::string&
 }
 
 // The key that a word of the command line names. unpin with a complete key needs no entry.
-Expected<cache::Key> find_key(const std::string& word, cache::Cabinet& cabinet, bool pin) {
+Expected<cache::Key> find_key(const std::string& word, cache::Maintenance& cabinet, bool pin) {
   if (const auto key = cache::Key::from_hex(word); key && !pin) return *key;
   return find_one(word, cabinet).map([](const cache::Survey& found) { return found.entries.front().key; });
 }
 
 // Resolves all words before any pin changes; each key once.
-Expected<std::vector<cache::Key>> find_keys(const std::vector<std::string>& words, cache::Cabinet& cabinet, bool pin) {
+Expected<std::vector<cache::Key>> find_keys(const std::vector<std::string>& words, cache::Maintenance& cabinet,
+                                            bool pin) {
   std::vector<cache::Key> keys;
   for (const std::string& word : words) {
     const auto key = find_key(word, cabinet, pin);
@@ -177,7 +180,8 @@ Expected<std::vector<cache::Key>> find_keys(const std::vector<std::string>& word
 }
 
 // A key that fails does not stop the others.
-int set_pins(const CacheOptions& options, const std::vector<std::string>& words, cache::Cabinet& cabinet, bool pin) {
+int set_pins(const CacheOptions& options, const std::vector<std::string>& words, cache::Maintenance& cabinet,
+             bool pin) {
   const auto keys = find_keys(words, cabinet, pin);
   if (!keys) return report_error(keys.error(), options.json, exit_failed);
   const char* const change = pin ? "pinned" : "unpinned";
@@ -200,13 +204,13 @@ int set_pins(const CacheOptions& options, const std::vector<std::string>& words,
 
 void add_pin_command(Command cache, const char* name, const char* help, const char* details, bool pin) {
   const auto keys = std::make_shared<std::vector<std::string>>();
-  const auto action = [keys, pin](const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto action = [keys, pin](const CacheOptions& options, cache::Maintenance& cabinet) {
     return set_pins(options, *keys, cabinet, pin);
   };
   add_keys_argument(add_cache_command(cache, name, help, details, action), *keys).required();
 }
 
-int remove(const CacheOptions& options, const std::string& key, cache::Cabinet& cabinet) {
+int remove(const CacheOptions& options, const std::string& key, cache::Maintenance& cabinet) {
   const auto found = find_one(key, cabinet);
   if (!found) return report_error(found.error(), options.json, exit_failed);
   const cache::Entry& entry = found->entries.front();
@@ -245,7 +249,7 @@ void add_cache_pin(Command cache) {
 
 void add_cache_rm(Command cache) {
   const auto key = std::make_shared<std::string>();
-  const auto action = [key](const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto action = [key](const CacheOptions& options, cache::Maintenance& cabinet) {
     return remove(options, *key, cabinet);
   };
   add_key_argument(add_cache_command(cache, "rm", "Remove one entry", remove_help, action), *key);

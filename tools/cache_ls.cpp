@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/kernel_facts.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_text.hpp"
 #include "tools/command_line.hpp"
@@ -80,9 +81,10 @@ void print_entries(const Selected& selected, const std::string& root, const Know
   std::int64_t bytes = 0;
   for (const cache::Entry& entry : selected.entries) {
     const cache::Facts& facts = entry.facts;
-    table.add({entry.key.hex().substr(0, shown_digits), facts.family, facts.arch, size_text(facts.n),
-               size_text(facts.k), config_text(facts), compiler_text(facts), std::to_string(facts.registers),
-               format_byte_size(facts.spill_bytes), format_byte_size(facts.smem_bytes),
+    const jit::KernelFacts kernel = jit::kernel_facts(facts);
+    table.add({entry.key.hex().substr(0, shown_digits), kernel.family, facts.arch, size_text(kernel.n),
+               size_text(kernel.k), config_text(kernel.config), compiler_text(facts), std::to_string(kernel.registers),
+               format_byte_size(kernel.spill_bytes), format_byte_size(kernel.smem_bytes),
                milliseconds_text(facts.compile_ms), format_byte_size(entry.bytes), age_of(facts.created),
                known.use ? std::to_string(entry.hits) : "?", kept_text(entry, known)});
     bytes += entry.bytes;
@@ -104,7 +106,7 @@ void print_list(const Selected& selected, const cache::Survey& survey, const std
                     {"kept_problem", survey.kept_problem}});
 }
 
-int list(const CacheOptions& options, const ListOptions& wanted, cache::Cabinet& cabinet) {
+int list(const CacheOptions& options, const ListOptions& wanted, cache::Maintenance& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
   const Known known = tools::known(*survey);
@@ -174,7 +176,7 @@ void add_filters(Command command, EntryFilter& filter) {
 
 void add_cache_ls(Command cache) {
   const auto wanted = std::make_shared<ListOptions>();
-  const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto action = [wanted](const CacheOptions& options, cache::Maintenance& cabinet) {
     return list(options, *wanted, cabinet);
   };
   const Command command =

@@ -69,7 +69,7 @@ std::string text_of(const cache::SkippedFile& one) {
 }
 
 // A record that cannot be removed does not stop the others.
-bool forget(const std::vector<warmup::RecordedProblem>& problems, cache::Cabinet& cabinet) {
+bool forget(const std::vector<warmup::RecordedProblem>& problems, cache::Maintenance& cabinet) {
   bool all = true;
   for (const warmup::RecordedProblem& one : problems) {
     const auto forgotten = cabinet.forget_problem(warmup::subject_of(one));
@@ -80,7 +80,7 @@ bool forget(const std::vector<warmup::RecordedProblem>& problems, cache::Cabinet
   return all;
 }
 
-int show(const CacheOptions& options, const ProblemsOptions& wanted, cache::Cabinet& cabinet) {
+int show(const CacheOptions& options, const ProblemsOptions& wanted, cache::Maintenance& cabinet) {
   auto recorded = warmup::recorded_in(cabinet);
   if (!recorded) return report_error(recorded.error(), options.json, exit_failed);
   choose(recorded->problems, wanted);
@@ -99,7 +99,7 @@ int show(const CacheOptions& options, const ProblemsOptions& wanted, cache::Cabi
 
 void add_cache_problems(Command cache) {
   const auto wanted = std::make_shared<ProblemsOptions>();
-  const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto action = [wanted](const CacheOptions& options, cache::Maintenance& cabinet) {
     return show(options, *wanted, cabinet);
   };
   const Command command = add_cache_command(

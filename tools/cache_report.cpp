@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/kernel_facts.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_text.hpp"
 #include "tools/entry_selection.hpp"
@@ -95,9 +96,10 @@ struct Group {
     bytes += entry.bytes;
     hits += entry.hits;
     compile_ms += entry.facts.compile_ms;
-    registers = std::max(registers, entry.facts.registers);
-    spill_bytes = std::max(spill_bytes, entry.facts.spill_bytes);
-    smem_bytes = std::max(smem_bytes, entry.facts.smem_bytes);
+    const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
+    registers = std::max(registers, kernel.registers);
+    spill_bytes = std::max(spill_bytes, kernel.spill_bytes);
+    smem_bytes = std::max(smem_bytes, kernel.smem_bytes);
   }
 };
 
@@ -125,12 +127,14 @@ std::string group_table(const std::string& title, const std::map<std::string, Gr
 }
 
 std::string groups_section(const Entries& entries, bool use_known) {
-  const auto by_family = [](const cache::Entry& entry) { return entry.facts.family + " " + entry.facts.arch; };
-  const auto by_shape = [](const cache::Entry& entry) {
-    const bool any = entry.facts.n == 0 && entry.facts.k == 0;
-    return any ? "any" : fmt::format("{} x {}", size_text(entry.facts.n), size_text(entry.facts.k));
+  const auto by_family = [](const cache::Entry& entry) {
+    return jit::kernel_facts(entry.facts).family + " " + entry.facts.arch;
   };
-  const auto by_config = [](const cache::Entry& entry) { return config_text(entry.facts); };
+  const auto by_shape = [](const cache::Entry& entry) {
+    const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
+    return kernel.n == 0 && kernel.k == 0 ? "any" : fmt::format("{} x {}", size_text(kernel.n), size_text(kernel.k));
+  };
+  const auto by_config = [](const cache::Entry& entry) { return config_text(jit::kernel_facts(entry.facts).config); };
   const auto by_compiler = [](const cache::Entry& entry) { return compiler_text(entry.facts); };
   return "<h2>What it holds</h2>\n" + group_table("family", groups_of(entries, by_family), use_known) +
          group_table("N x K", groups_of(entries, by_shape), use_known) +
@@ -179,13 +183,13 @@ std::string charts(const Entries& entries, bool use_known) {
   std::string text = "<h2>Resources, age and use</h2>\n<div class=\"charts\">\n";
   text += classes(
       "Registers per thread", entries, std::array<std::int64_t, 5>{64, 96, 128, 168, 255},
-      [](const cache::Entry& entry) { return entry.facts.registers; }, number);
+      [](const cache::Entry& entry) { return jit::kernel_facts(entry.facts).registers; }, number);
   text += classes(
       "Spilled per thread", entries, std::array<std::int64_t, 4>{0, 64, 256, kib},
-      [](const cache::Entry& entry) { return entry.facts.spill_bytes; }, size);
+      [](const cache::Entry& entry) { return jit::kernel_facts(entry.facts).spill_bytes; }, size);
   text += classes(
       "Shared memory per block", entries, std::array<std::int64_t, 5>{0, 48 * kib, 100 * kib, 164 * kib, 227 * kib},
-      [](const cache::Entry& entry) { return entry.facts.smem_bytes; }, size);
+      [](const cache::Entry& entry) { return jit::kernel_facts(entry.facts).smem_bytes; }, size);
   text += days("Made on (UTC)", entries, [](const cache::Entry& entry) { return entry.facts.created; });
   if (use_known) {
     text += days("Last used on (UTC)", entries, [](const cache::Entry& entry) { return entry.last_used; });
@@ -204,9 +208,10 @@ std::string largest_section(Entries entries, bool use_known) {
                    ">compiled in", ">size", "made", "last used", ">hits"});
   for (const cache::Entry& entry : entries) {
     const cache::Facts& facts = entry.facts;
-    table.add({entry.key.hex().substr(0, shown_digits), short_text(facts.family), short_text(facts.arch),
-               size_text(facts.n), size_text(facts.k), config_text(facts), std::to_string(facts.registers),
-               size_of(facts.spill_bytes), size_of(facts.smem_bytes), milliseconds_text(facts.compile_ms),
+    const jit::KernelFacts kernel = jit::kernel_facts(facts);
+    table.add({entry.key.hex().substr(0, shown_digits), short_text(kernel.family), short_text(facts.arch),
+               size_text(kernel.n), size_text(kernel.k), config_text(kernel.config), std::to_string(kernel.registers),
+               size_of(kernel.spill_bytes), size_of(kernel.smem_bytes), milliseconds_text(facts.compile_ms),
                size_of(entry.bytes), day_of(facts.created), use_known ? day_of(entry.last_used) : "?",
                use_known ? std::to_string(entry.hits) : "?"});
   }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 
 namespace cubinet::tools {
 

@@ -17,6 +17,7 @@
 #include "cache/layout.hpp"
 #include "cubinet/cubinet.hpp"
 #include "jit/compiler.hpp"
+#include "jit/kernel_facts.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"
 #include "tools/cache_text.hpp"
@@ -106,18 +107,19 @@ struct ShowOptions {
 
 void print_entry(const cache::Entry& entry, const Known& known) {
   const cache::Facts& facts = entry.facts;
+  const jit::KernelFacts kernel = jit::kernel_facts(facts);
   const auto line = [](std::string_view name, const std::string& value) {
     print(fmt::format("{:<14}{}\n", name, value));
   };
   line("key", entry.key.hex());
-  line("family", short_text(facts.family));
+  line("family", short_text(kernel.family));
   line("arch", short_text(facts.arch));
-  line("N, K", fmt::format("{}, {}", size_text(facts.n), size_text(facts.k)));
-  line("config", config_text(facts));
+  line("N, K", fmt::format("{}, {}", size_text(kernel.n), size_text(kernel.k)));
+  line("config", config_text(kernel.config));
   line("compiler", facts.compiler.empty() ? "not recorded" : short_text(facts.compiler));
-  line("registers", fmt::format("{} per thread", facts.registers));
-  line("spilled", fmt::format("{} per thread", format_byte_size(facts.spill_bytes)));
-  line("shared memory", format_byte_size(facts.smem_bytes));
+  line("registers", fmt::format("{} per thread", kernel.registers));
+  line("spilled", fmt::format("{} per thread", format_byte_size(kernel.spill_bytes)));
+  line("shared memory", format_byte_size(kernel.smem_bytes));
   line("compiled in", milliseconds_text(facts.compile_ms));
   line("size", format_byte_size(entry.bytes));
   line("created", fmt::format("{} ago", age_of(facts.created)));
@@ -126,7 +128,7 @@ void print_entry(const cache::Entry& entry, const Known& known) {
   line("hits", known.use ? std::to_string(entry.hits) : "unknown");
   const std::string kept = kept_text(entry, known);
   line("kept", kept.empty() ? "until it is evicted" : known.kept ? kept : "unknown");
-  line("entry points", one_line(fmt::format("{}", fmt::join(facts.kernel_names, ", "))));
+  line("entry points", one_line(fmt::format("{}", fmt::join(kernel.kernel_names, ", "))));
   // In ASCII, so that terminal control characters are escaped.
   line("record", jit::record_value(entry.record).dump(2, ' ', true, Json::error_handler_t::replace));
 }
@@ -134,7 +136,7 @@ void print_entry(const cache::Entry& entry, const Known& known) {
 void print_whole(const cache::Entry& entry, const Known& known, bool json) {
   if (!json) return print_entry(entry, known);
   Json object = entry_object(entry, known);
-  object["kernel_names"] = entry.facts.kernel_names;
+  object["kernel_names"] = jit::kernel_facts(entry.facts).kernel_names;
   object["record"] = jit::record_value(entry.record);
   print_object(object);
 }
@@ -155,7 +157,7 @@ Expected<std::string> ptx_of(const cache::Entry& entry) {
                           fields, found.size() == 1 ? "differs" : "differ", entry.key.hex().substr(0, shown_digits)));
 }
 
-Expected<void> print_code(const cache::Entry& entry, const ShowOptions& wanted, const cache::Cabinet& cabinet) {
+Expected<void> print_code(const cache::Entry& entry, const ShowOptions& wanted, const cache::Maintenance& cabinet) {
   if (wanted.sass) return print_sass(cache::Layout{cabinet.root()}.object(entry.key));
   const auto ptx = ptx_of(entry);
   if (!ptx) return propagate(ptx);
@@ -163,7 +165,7 @@ Expected<void> print_code(const cache::Entry& entry, const ShowOptions& wanted, 
   return {};
 }
 
-int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet& cabinet) {
+int show(const CacheOptions& options, const ShowOptions& wanted, cache::Maintenance& cabinet) {
   const auto found = find_one(wanted.key, cabinet);
   if (!found) return report_error(found.error(), options.json, exit_failed);
   const cache::Entry& entry = found->entries.front();
@@ -183,7 +185,7 @@ int show(const CacheOptions& options, const ShowOptions& wanted, cache::Cabinet&
 
 void add_cache_show(Command cache) {
   const auto wanted = std::make_shared<ShowOptions>();
-  const auto action = [wanted](const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto action = [wanted](const CacheOptions& options, cache::Maintenance& cabinet) {
     return show(options, *wanted, cabinet);
   };
   const Command command = add_cache_command(cache, "show", "Print one entry: its kernel, record and resources",

@@ -167,7 +167,7 @@ void print_counters(const cache::Counters& counters) {
       counters.hits, counters.misses, counters.evicted_misses, counters.compiles, counters.damage, counters.evictions));
 }
 
-void print_object_of(const cache::Stats& stats, const Records& records, const cache::Cabinet& cabinet) {
+void print_object_of(const cache::Stats& stats, const Records& records, const cache::Maintenance& cabinet) {
   Json object{{"cache", cabinet.root().string()}, {"persist", cache::persistence_name(cabinet.persistence())}};
   for (const Figure& figure : figures) {
     if (!known(figure, stats)) {
@@ -184,7 +184,7 @@ void print_object_of(const cache::Stats& stats, const Records& records, const ca
   print_object(object);
 }
 
-void print_text(const cache::Stats& stats, const Records& records, const cache::Cabinet& cabinet) {
+void print_text(const cache::Stats& stats, const Records& records, const cache::Maintenance& cabinet) {
   print(fmt::format("{:<13}{} (persistence {})\n", "cache", one_line(cabinet.root().string()),
                     cache::persistence_name(cabinet.persistence())));
   for (const Figure& figure : figures) {
@@ -213,7 +213,7 @@ std::string label_text(std::string_view name, std::string_view value) {
   return text + '"';
 }
 
-void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
+void print_metrics(const cache::Stats& stats, const cache::Maintenance& cabinet) {
   const std::string label = label_text("cache", cabinet.root().string());
   const auto metric = [&](const std::string& name, const char* type, const char* help, const std::string& value) {
     print(fmt::format("# HELP cubinet_cache_{0} {2}\n# TYPE cubinet_cache_{0} {1}\ncubinet_cache_{0}{{{3}}} {4}\n",
@@ -236,7 +236,7 @@ void print_metrics(const cache::Stats& stats, const cache::Cabinet& cabinet) {
   metric("index_readable", "gauge", "1 if the index could be read.", stats.index_problem.empty() ? "1" : "0");
 }
 
-int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet) {
+int stats(const CacheOptions& options, bool prometheus, cache::Maintenance& cabinet) {
   auto survey = cabinet.survey();
   if (!survey) return report_error(survey.error(), options.json, exit_failed);
   const cache::Stats stats = cabinet.stats(*survey);
@@ -257,7 +257,7 @@ int stats(const CacheOptions& options, bool prometheus, cache::Cabinet& cabinet)
 
 void add_cache_stats(Command cache) {
   const auto prometheus = std::make_shared<bool>(false);
-  const auto action = [prometheus](const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto action = [prometheus](const CacheOptions& options, cache::Maintenance& cabinet) {
     return stats(options, *prometheus, cabinet);
   };
   add_cache_command(cache, "stats", "Print figures of the whole cabinet", stats_help, action)

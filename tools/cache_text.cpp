@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/kernel_facts.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::tools {
@@ -55,7 +56,7 @@ std::string age_of(std::int64_t then) {
   return age_text(now - std::clamp<std::int64_t>(then, 0, now));
 }
 
-std::string config_text(const cache::Facts& facts) { return facts.config.empty() ? "-" : short_text(facts.config); }
+std::string config_text(const std::string& config) { return config.empty() ? "-" : short_text(config); }
 
 std::string compiler_text(const cache::Facts& facts) {
   return facts.compiler.empty() ? "-" : short_text(facts.compiler);
@@ -71,12 +72,13 @@ std::string kept_text(const cache::Entry& entry, const Known& known) {
 Json entry_object(const cache::Entry& entry, const Known& known) {
   const auto use = [&](std::int64_t value) { return known.use ? Json(value) : Json(); };
   const auto kept = [&](bool value) { return known.kept ? Json(value) : Json(); };
+  const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
   return Json{{"key", entry.key.hex()},
-              {"family", entry.facts.family},
+              {"family", kernel.family},
               {"arch", entry.facts.arch},
-              {"n", entry.facts.n},
-              {"k", entry.facts.k},
-              {"config", entry.facts.config},
+              {"n", kernel.n},
+              {"k", kernel.k},
+              {"config", kernel.config},
               {"compiler", entry.facts.compiler},
               {"bytes", entry.bytes},
               {"created", entry.facts.created},
@@ -84,9 +86,9 @@ Json entry_object(const cache::Entry& entry, const Known& known) {
               {"hits", use(entry.hits)},
               {"pinned", kept(entry.pinned)},
               {"in_use", kept(entry.in_use)},
-              {"registers", entry.facts.registers},
-              {"spill_bytes", entry.facts.spill_bytes},
-              {"smem_bytes", entry.facts.smem_bytes},
+              {"registers", kernel.registers},
+              {"spill_bytes", kernel.spill_bytes},
+              {"smem_bytes", kernel.smem_bytes},
               {"compile_ms", entry.facts.compile_ms}};
 }
 
@@ -113,7 +115,7 @@ Error unusable_entry(const Error& reason) {
   return reason.code == ErrorCode::invalid_argument ? damaged(reason.message) : reason;
 }
 
-Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet) {
+Expected<cache::Survey> find_one(const std::string& prefix, cache::Maintenance& cabinet) {
   auto found = cabinet.survey(prefix);
   if (!found) return found;
   const auto& entries = found->entries;
@@ -134,8 +136,9 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   }
   std::string candidates;
   for (const cache::Entry& entry : entries) {
-    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), short_text(entry.facts.family),
-                              size_text(entry.facts.n), size_text(entry.facts.k), config_text(entry.facts));
+    const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
+    candidates += fmt::format("  {}  {} N={} K={} {}\n", entry.key.hex(), short_text(kernel.family),
+                              size_text(kernel.n), size_text(kernel.k), config_text(kernel.config));
   }
   for (const std::string& name : broken) candidates += fmt::format("  {}  damaged\n", one_line(name));
   return fail(ErrorCode::invalid_argument,

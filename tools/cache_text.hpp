@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 #include "tools/output.hpp"
 #include "util/expected.hpp"
 #include "warmup/campaign/coverage.hpp"
@@ -23,7 +23,7 @@ inline constexpr std::size_t shown_digits = 12;
 std::string age_of(std::int64_t then);
 
 // The name of the tile configuration; "-" if there is none.
-std::string config_text(const cache::Facts& facts);
+std::string config_text(const std::string& config);
 // The compiler of the entry; "-" if it is not recorded.
 std::string compiler_text(const cache::Facts& facts);
 
@@ -56,7 +56,7 @@ Error unusable_entry(const Error& reason);
 
 // A survey with the one entry whose key begins with `prefix`. not_found if there is none, invalid_argument with the
 // candidates if there are several, io if it is damaged or unreadable.
-Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabinet);
+Expected<cache::Survey> find_one(const std::string& prefix, cache::Maintenance& cabinet);
 
 // "bf16 masked 1024 x 2048 in 32 groups, 2048 x 512 in 32 groups and 3 more": the first problems of a coverage record.
 // Problems without sizes are "the generic kernels (bf16 masked)". If their ranges of M differ, each is followed by its

@@ -69,7 +69,7 @@ void print_report(const cache::VerifyReport& report, bool repair, bool repaired)
   }
 }
 
-int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
+int verify(const CacheOptions& options, bool repair, cache::Maintenance& cabinet) {
   const auto report = cabinet.verify(repair);
   if (!report) return report_error(report.error(), options.json, exit_failed);
   const bool index_sound = report->index_problem.empty() || report->index_busy || report->index_unused;
@@ -110,7 +110,7 @@ int verify(const CacheOptions& options, bool repair, cache::Cabinet& cabinet) {
 
 void add_cache_verify(Command cache) {
   const auto repair = std::make_shared<bool>(false);
-  const auto action = [repair](const CacheOptions& options, cache::Cabinet& cabinet) {
+  const auto action = [repair](const CacheOptions& options, cache::Maintenance& cabinet) {
     return verify(options, *repair, cabinet);
   };
   add_cache_command(cache, "verify", "Compare every object with its digest and with the index", verify_help, action)

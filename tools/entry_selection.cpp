@@ -12,35 +12,39 @@
 namespace cubinet::tools {
 namespace {
 
-bool for_people(const cache::Entry& a, const cache::Entry& b) {
-  const auto rank = [](const cache::Entry& entry) {
-    return std::tie(entry.facts.family, entry.facts.n, entry.facts.k, entry.facts.config, entry.key);
+bool for_people(const SortedEntry& a, const SortedEntry& b) {
+  const auto rank = [](const SortedEntry& one) {
+    return std::tie(one.kernel.family, one.kernel.n, one.kernel.k, one.kernel.config, one.entry->key);
   };
   return rank(a) < rank(b);
 }
 
 template <auto Member>
-bool by(const cache::Entry& a, const cache::Entry& b) {
-  return a.*Member < b.*Member;
+bool by(const SortedEntry& a, const SortedEntry& b) {
+  return a.entry->*Member < b.entry->*Member;
 }
 
 template <auto Member>
-bool by_fact(const cache::Entry& a, const cache::Entry& b) {
-  return a.facts.*Member < b.facts.*Member;
+bool by_kernel(const SortedEntry& a, const SortedEntry& b) {
+  return a.kernel.*Member < b.kernel.*Member;
 }
 
-bool by_age(const cache::Entry& a, const cache::Entry& b) { return a.facts.created > b.facts.created; }
+bool by_compile_time(const SortedEntry& a, const SortedEntry& b) {
+  return a.entry->facts.compile_ms < b.entry->facts.compile_ms;
+}
+
+bool by_age(const SortedEntry& a, const SortedEntry& b) { return a.entry->facts.created > b.entry->facts.created; }
 
 constexpr std::array<std::pair<std::string_view, EntryOrder>, 9> orders = {{
     {"key", by<&cache::Entry::key>},
     {"family", for_people},
-    {"n", by_fact<&cache::Facts::n>},
-    {"k", by_fact<&cache::Facts::k>},
+    {"n", by_kernel<&jit::KernelFacts::n>},
+    {"k", by_kernel<&jit::KernelFacts::k>},
     {"used", by<&cache::Entry::last_used>},
     {"size", by<&cache::Entry::bytes>},
     {"age", by_age},
     {"hits", by<&cache::Entry::hits>},
-    {"compile", by_fact<&cache::Facts::compile_ms>},
+    {"compile", by_compile_time},
 }};
 
 bool is(const std::optional<std::string>& wanted, const std::string& value) { return !wanted || *wanted == value; }
@@ -60,9 +64,9 @@ bool unused_for(const cache::Entry& entry, std::int64_t seconds, std::int64_t no
 }  // namespace
 
 bool passes(const cache::Entry& entry, const EntryFilter& filter, std::int64_t now) {
-  const cache::Facts& facts = entry.facts;
-  return is(filter.family, facts.family) && is(filter.arch, facts.arch) && is(filter.n, facts.n) &&
-         is(filter.k, facts.k) && (!filter.used_within || used_within(entry, *filter.used_within, now)) &&
+  const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
+  return is(filter.family, kernel.family) && is(filter.arch, entry.facts.arch) && is(filter.n, kernel.n) &&
+         is(filter.k, kernel.k) && (!filter.used_within || used_within(entry, *filter.used_within, now)) &&
          (!filter.unused_for || unused_for(entry, *filter.unused_for, now)) &&
          (!filter.larger_than || entry.bytes > *filter.larger_than);
 }
@@ -84,17 +88,17 @@ std::string entry_order_names() {
 
 void sort_entries(std::vector<cache::Entry>& entries, EntryOrder order, bool reverse) {
   // Sorts pointers, then moves each entry once: an entry is about 300 bytes.
-  std::vector<cache::Entry*> sorted;
+  std::vector<SortedEntry> sorted;
   sorted.reserve(entries.size());
-  for (cache::Entry& entry : entries) sorted.push_back(&entry);
-  std::sort(sorted.begin(), sorted.end(), [&](const cache::Entry* a, const cache::Entry* b) {
-    if (order(*a, *b)) return !reverse;
-    if (order(*b, *a)) return reverse;
-    return for_people(*a, *b);
+  for (cache::Entry& entry : entries) sorted.push_back({&entry, jit::kernel_facts(entry.facts)});
+  std::sort(sorted.begin(), sorted.end(), [&](const SortedEntry& a, const SortedEntry& b) {
+    if (order(a, b)) return !reverse;
+    if (order(b, a)) return reverse;
+    return for_people(a, b);
   });
   std::vector<cache::Entry> moved;
   moved.reserve(sorted.size());
-  for (cache::Entry* entry : sorted) moved.push_back(std::move(*entry));
+  for (const SortedEntry& one : sorted) moved.push_back(std::move(*one.entry));
   entries = std::move(moved);
 }
 

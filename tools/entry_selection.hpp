@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
+#include "jit/kernel_facts.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::tools {
@@ -28,7 +29,13 @@ struct EntryFilter {
 // Whether an entry passes all filters at the time `now`, in seconds since 1970. Times in the future count as now.
 bool passes(const cache::Entry& entry, const EntryFilter& filter, std::int64_t now);
 
-using EntryOrder = bool (*)(const cache::Entry&, const cache::Entry&);
+// An entry that is sorted, with its facts at hand.
+struct SortedEntry {
+  cache::Entry* entry = nullptr;
+  jit::KernelFacts kernel;
+};
+
+using EntryOrder = bool (*)(const SortedEntry&, const SortedEntry&);
 
 // The ascending order of that name; invalid_argument, with the known names, for any other name.
 Expected<EntryOrder> entry_order(std::string_view name);

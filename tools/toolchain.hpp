@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cache/cabinet.hpp"
+#include "cache/limits.hpp"
 #include "tools/command_line.hpp"
 #include "util/expected.hpp"
 #include "warmup/campaign/setup.hpp"

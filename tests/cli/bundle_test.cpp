@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cache/bundle_writer.hpp"
+#include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "command.hpp"
 #include "synthetic_cabinet.hpp"
@@ -251,7 +251,7 @@ TEST_CASE("A killed import leaves only complete entries, and the next one adds t
     static_cast<void>(sandbox.finish(process));
     auto cabinet = cubinet::cache::Cabinet::open(root, true);
     REQUIRE(cabinet);
-    const auto report = cabinet->verify(true);
+    const auto report = cache::Maintenance(*cabinet).verify(true);
     REQUIRE(report);
     CHECK(report->damaged.empty());
     CHECK(report->leftovers <= 1);

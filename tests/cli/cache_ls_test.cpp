@@ -120,10 +120,10 @@ TEST_CASE("A family with control characters cannot control the terminal or widen
   const Sandbox sandbox;
   fill_synthetic(sandbox, 1);
   cubinet::cache::Object odd = cubinet::test::object_of(1);
-  odd.facts.family =
-      "\xC2\x9B"
-      "31m\xE2\x80\xAE" +
-      std::string(200, 'x');
+  odd.facts.details.set("family",
+                        "\xC2\x9B"
+                        "31m\xE2\x80\xAE" +
+                            std::string(200, 'x'));
   publish(sandbox, odd);
   const std::string table = sandbox.run({"cache", "ls"}).out;
   CHECK(table.find("\xC2\x9B") == std::string::npos);

@@ -50,7 +50,7 @@ TEST_CASE("explain finds a kernel in a bundle, and compares with its entries") {
   const std::string bundle = sandbox.path("x.cubinet");
   const std::string key = make_bundle(sandbox, bundle);
   auto stranger = test::object_of(0);
-  stranger.facts.family = "another";
+  stranger.facts.details.set("family", "another");
   publish(sandbox, stranger);
   sandbox.environment["CUBINET_CACHE_PATH"] = bundle;
   const auto found = explained(sandbox);

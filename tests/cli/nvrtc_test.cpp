@@ -199,10 +199,7 @@ TEST_CASE("A root with keys of an earlier build misses once, says why, and keeps
     auto record = shown.at("record");
     record["nvrtc"] = "13.0";
     earlier.record = record.dump();
-    earlier.facts.family = entry.at("family");
-    earlier.facts.n = entry.at("n");
-    earlier.facts.k = entry.at("k");
-    earlier.facts.config = entry.at("config");
+    earlier.facts.details = test::details_of(entry.at("family"), entry.at("n"), entry.at("k"), entry.at("config"));
     publish(sandbox, earlier);
     REQUIRE(sandbox.run({"cache", "rm", key}).exit_code == 0);
   }

@@ -10,6 +10,7 @@
 #include "catch.hpp"
 #include "command.hpp"
 #include "synthetic_cabinet.hpp"
+#include "unit/cache/support.hpp"
 #include "unit/jit/engine_world.hpp"
 
 namespace {
@@ -32,7 +33,7 @@ void start_engine(const std::string& root, const std::vector<ProblemRange>& prob
 std::set<std::string> keys_in(const std::string& root) {
   std::set<std::string> keys;
   auto cabinet = cache::Cabinet::open(root, false).value();
-  const auto entries = cabinet.list().value();
+  const auto entries = test::entries_of(cabinet).value();
   for (const auto& entry : entries) keys.insert(entry.key.hex());
   return keys;
 }

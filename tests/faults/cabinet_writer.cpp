@@ -26,6 +26,6 @@ int main(int argc, char** argv) {
     if (!published) return failed(published.error());
     if (!cabinet->find(test::key_of(number), test::record_of(number))) return 3;
   }
-  const auto repaired = cabinet->verify(true);
+  const auto repaired = cache::Maintenance(*cabinet).verify(true);
   return repaired ? 0 : failed(repaired.error());
 }

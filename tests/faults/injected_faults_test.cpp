@@ -8,6 +8,7 @@
 #include "catch.hpp"
 #include "faults/refused_locks.hpp"
 #include "faults/traced.hpp"
+#include "unit/cache/support.hpp"
 
 using namespace cubinet;
 using cache::Cabinet;
@@ -51,7 +52,7 @@ void is_sound(const fs::path& root, Before before) {
   auto cabinet = Cabinet::open(root, true);
   REQUIRE(cabinet);
   REQUIRE(cabinet->persistence() == cache::Persistence::on);
-  const auto found = cabinet->verify(false);
+  const auto found = cache::Maintenance(*cabinet).verify(false);
   REQUIRE(found);
   CHECK(found->damaged.size() <= (before == Before::damage ? 2 : 0));
   CHECK(found->leftovers <= (before == Before::damage ? 2 : 1));
@@ -60,16 +61,16 @@ void is_sound(const fs::path& root, Before before) {
     if (object) CHECK(test::equal(*object, test::object_of(i)));
     CHECK(cabinet->publish(test::key_of(i), test::object_of(i)));
   }
-  REQUIRE(cabinet->verify(true));
-  const auto after = cabinet->verify(false);
+  REQUIRE(cache::Maintenance(*cabinet).verify(true));
+  const auto after = cache::Maintenance(*cabinet).verify(false);
   CHECK(after->checked == entries);
   CHECK(after->damaged.empty());
   CHECK(after->orphans == 0);
   CHECK(after->missing == 0);
   CHECK(after->leftovers == 0);
   CHECK(after->index_problem.empty());
-  CHECK(cabinet->list()->size() == entries);
-  CHECK(cabinet->stats()->quarantined == (before == Before::damage ? 2 : 0));
+  CHECK(test::entries_of(*cabinet)->size() == entries);
+  CHECK(cache::Maintenance(*cabinet).stats()->quarantined == (before == Before::damage ? 2 : 0));
 }
 
 // Injects at the first call, the second, and so on until the writer ends unharmed. Returns how many did harm.
@@ -176,7 +177,7 @@ TEST_CASE("on a file system that keeps no locks nobody is waited for, and the ro
       if (!cabinet->publish(test::key_of(number), test::object_of(number))) return 1;
     }
     if (!cabinet || !test::hit(*cabinet, 8)) return 2;
-    const auto survey = cabinet->survey();
+    const auto survey = cache::Maintenance(*cabinet).survey();
     if (!survey || survey->entries.size() > 4) return 3;
     return survey->index_problem.find("keeps no locks") != std::string::npos ? 0 : 4;
   });
@@ -184,7 +185,7 @@ TEST_CASE("on a file system that keeps no locks nobody is waited for, and the ro
   CHECK(status == 0);
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(4));  // one wait for an index takes 5 s
   CHECK_FALSE(fs::exists(folder / "root/index.db"));
-  CHECK(Cabinet::open(folder / "root", false)->verify(false)->damaged.empty());
+  CHECK(cache::Maintenance::open(folder / "root")->verify(false)->damaged.empty());
 }
 
 TEST_CASE("a write that a signal interrupts is taken up again") {

@@ -52,14 +52,14 @@ int use_full_disk(const fs::path& root) {
   }
   if (cabinet->find(test::key_of(stored), test::record_of(stored))) return 5;
   // The index may have failed before the objects did; they answer without it.
-  if (cabinet->list()->size() != static_cast<std::size_t>(stored)) return 6;
-  const auto report = cabinet->verify(false);
+  if (test::entries_of(*cabinet)->size() != static_cast<std::size_t>(stored)) return 6;
+  const auto report = cache::Maintenance(*cabinet).verify(false);
   if (!report || !report->damaged.empty() || report->leftovers != 0) return 7;
   // Opened anew it still serves, and once there is room it stores.
   auto again = Cabinet::open(root, true);
   if (!again || !hit(*again, 0)) return 8;
   for (int number = 0; number < 2; ++number) {
-    if (!again->remove(test::key_of(number))) return 9;
+    if (!cache::Maintenance(*again).remove(test::key_of(number))) return 9;
   }
   return again->publish(test::key_of(1000), test::object_of(1000)) && hit(*again, 1000) ? 0 : 10;
 }
@@ -98,12 +98,14 @@ TEST_CASE("a read-only mount serves every look-up and listing, stores nothing an
     if (!mount_bind_readonly(root.layout.root)) return no_namespace;
     auto cabinet = Cabinet::open(root.layout.root, true);
     if (!cabinet || cabinet->persistence() != cache::Persistence::readonly) return 1;
-    if (!hit(*cabinet, 0) || cabinet->list()->size() != 3 || !cabinet->verify(false)->damaged.empty()) return 2;
+    if (!hit(*cabinet, 0) || test::entries_of(*cabinet)->size() != 3 ||
+        !cache::Maintenance(*cabinet).verify(false)->damaged.empty())
+      return 2;
     cabinet->record_hits({test::key_of(0)});
     const auto published = cabinet->publish(test::key_of(9), test::object_of(9));
     if (published || published.error().message.find("Read-only file system") == std::string::npos) return 3;
     test::Filled writable(0);
-    return writable.cabinet.add_layer(root.layout.root) && hit(writable.cabinet, 2) ? 0 : 4;
+    return writable.add_layer(root.layout.root) && hit(writable.cabinet, 2) ? 0 : 4;
   });
   if (outcome == no_namespace) CUBINET_SKIP(needs_mounts);
   CHECK(outcome == 0);
@@ -117,7 +119,7 @@ TEST_CASE("a journal that a killed writer left makes a read-only mount no less u
   const int outcome = with_mounts([&] {
     if (!mount_bind_readonly(root.layout.root)) return no_namespace;
     auto cabinet = Cabinet::open(root.layout.root, false);
-    return cabinet && hit(*cabinet, 1) && cabinet->list()->size() == 3 ? 0 : 1;
+    return cabinet && hit(*cabinet, 1) && test::entries_of(*cabinet)->size() == 3 ? 0 : 1;
   });
   if (outcome == no_namespace) CUBINET_SKIP(needs_mounts);
   CHECK(outcome == 0);

@@ -156,7 +156,7 @@ struct Place {
   void is_complete() const {
     auto cabinet = cache::Cabinet::open(folder / "root", false);
     REQUIRE(cabinet);
-    const auto report = cabinet->verify(false);
+    const auto report = cache::Maintenance(*cabinet).verify(false);
     REQUIRE(report);
     CHECK(report->checked == kernels);
     CHECK(report->damaged.empty());

@@ -9,6 +9,7 @@
 #include "jit/provide.hpp"
 #include "jit/families/registry.hpp"
 #include "jit/kernel.hpp"
+#include "unit/cache/support.hpp"
 #include "warmup/campaign/runner.hpp"
 #include "warmup/planning/plan.hpp"
 
@@ -137,9 +138,9 @@ TEST_CASE("a start from a bundle alone loads everything, and the kernels compute
   REQUIRE(start(options_with(root, MissPolicy::compile), {{problem, {1, 8192}}}));
   auto cabinet = cache::Cabinet::open(root.path(), false).value();
   std::vector<cache::Key> keys;
-  const auto entries = cabinet.list().value();
+  const auto entries = test::entries_of(cabinet).value();
   for (const auto& entry : entries) keys.push_back(entry.key);
-  REQUIRE(cache::export_bundle(cabinet, keys, bundle.path(), {}));
+  REQUIRE(cache::export_bundle(cache::Maintenance(cabinet), keys, bundle.path(), {}));
   ServiceOptions options;
   options.layers = {bundle.path()};
   options.miss = MissPolicy::error;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cache/layout.hpp"
+#include "cache/maintenance.hpp"
 #include "jit/accepted_compilers.hpp"
 #include "jit/driver_limit.hpp"
 #include "util/clock.hpp"
@@ -73,7 +74,7 @@ class ObservedCompiler final : public jit::Compiler {
 bool hides_records(cache::Cabinet& cabinet) {
   std::error_code ignored;
   const auto index = cache::Layout{cabinet.root()}.index();
-  return std::filesystem::is_regular_file(index, ignored) && !cabinet.coverage();
+  return std::filesystem::is_regular_file(index, ignored) && !cache::Maintenance(cabinet).coverage();
 }
 
 // From the look-up of what was done before to the record of what is done now.
@@ -85,7 +86,7 @@ class CampaignRun {
         stop_(stop),
         device_(campaign.execution.execute ? identify_device(campaign.execution.device)
                                            : fail(ErrorCode::driver_missing, "")),
-        cabinet_(cache::Cabinet::open(campaign.root, false, surroundings(0))) {
+        cabinet_(cache::Cabinet::open(campaign.root, false, cabinet_options(0))) {
     report_.kernels = campaign.plan.kernels.size();
     report_.derivation = campaign.derivation;
     report_.notes = campaign.notes;
@@ -139,16 +140,16 @@ class CampaignRun {
   }
 
   // Entries that a driver does not load are replaced; see jit::rank for `driver`.
-  [[nodiscard]] cache::Surroundings surroundings(int driver) const {
-    cache::Surroundings surroundings;
-    surroundings.limits = campaign_.limits;
-    surroundings.preference = jit::preference_for(driver);
-    return surroundings;
+  [[nodiscard]] cache::CabinetOptions cabinet_options(int driver) const {
+    cache::CabinetOptions options;
+    options.limits = campaign_.limits;
+    options.preference = jit::preference_for(driver);
+    return options;
   }
 
   // Makes the cabinet, if something could be put into it.
   [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain, int driver) const {
-    auto opened = cache::Cabinet::open(campaign_.root, !toolchain.missing, surroundings(driver));
+    auto opened = cache::Cabinet::open(campaign_.root, !toolchain.missing, cabinet_options(driver));
     const bool absent = !opened && opened.error().code == ErrorCode::not_found;
     if (!absent || !toolchain.missing) return opened;
     const Missing all{static_cast<std::int64_t>(report_.kernels), {}};

@@ -182,7 +182,8 @@ std::vector<cache::Key> keys_of(const Plan& plan) {
 }
 
 std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
-  const auto recorded = cabinet.coverage();
+  cache::Maintenance maintenance(cabinet);
+  const auto recorded = maintenance.coverage();
   if (!recorded || recorded->empty()) return std::nullopt;
   const std::vector<cache::Key> keys = ascending(keys_of(plan));
   std::vector<cache::Coverage> untrue;
@@ -194,7 +195,7 @@ std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& pl
     if (found = makers_of(cabinet, plan, without(one.keys, keys)); found) break;
     untrue.push_back(one);
   }
-  cabinet.drop_coverage(untrue);
+  maintenance.drop_coverage(untrue);
   return found;
 }
 
@@ -217,15 +218,16 @@ Expected<bool> record_coverage(cache::Cabinet& cabinet, const Plan& plan, const 
   if (!is_complete(report, plan)) return false;
   const std::string text = to_json(subject);
   const std::vector<cache::Key> keys = ascending(keys_of(plan));
-  if (auto recorded = cabinet.record_coverage(text, keys); !recorded) return propagate(recorded);
+  cache::Maintenance maintenance(cabinet);
+  if (auto recorded = maintenance.record_coverage(text, keys); !recorded) return propagate(recorded);
   std::vector<cache::Coverage> superseded;
-  for (const cache::Coverage& one : cabinet.coverage().value_or(std::vector<cache::Coverage>())) {
+  for (const cache::Coverage& one : maintenance.coverage().value_or(std::vector<cache::Coverage>())) {
     const auto former = subject_from_json(one.subject);
     if (one.subject != text && former && covers(subject, *former) && includes(keys, one.keys)) {
       superseded.push_back(one);
     }
   }
-  cabinet.drop_coverage(superseded);
+  maintenance.drop_coverage(superseded);
   return true;
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 #include "cubinet/problem.hpp"
 #include "jit/accepted_compilers.hpp"
 #include "jit/templates.hpp"

@@ -10,16 +10,17 @@
 #include "cache/quarantine.hpp"
 #include "jit/accepted_compilers.hpp"
 #include "jit/driver_limit.hpp"
+#include "jit/kernel_facts.hpp"
 
 namespace cubinet::warmup {
 namespace {
 
 // How far an entry of the family is from what is asked for, the newest first among equals.
 auto distance(const cache::Entry& entry, const jit::KernelSpec& spec) {
-  const cache::Facts& facts = entry.facts;
-  const int others = int{facts.arch != spec.architecture} + int{facts.n != spec.n} + int{facts.k != spec.k} +
-                     int{facts.config != spec.config};
-  return std::make_tuple(others, -std::max<std::int64_t>(facts.created, 0), entry.key);
+  const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
+  const int others = int{entry.facts.arch != spec.architecture} + int{kernel.n != spec.n} + int{kernel.k != spec.k} +
+                     int{kernel.config != spec.config};
+  return std::make_tuple(others, -std::max<std::int64_t>(entry.facts.created, 0), entry.key);
 }
 
 bool is_of(const jit::Difference& difference, std::string_view group) {
@@ -68,7 +69,7 @@ Finding found_in(const std::string& compiler, int driver) {
           compiler, 0};
 }
 
-Finding look_in(const cache::Cabinet& cabinet, const std::vector<cache::Key>& evicted, const cache::Key& key,
+Finding look_in(const cache::Maintenance& cabinet, const std::vector<cache::Key>& evicted, const cache::Key& key,
                 int driver) {
   const auto whole = cabinet.load(key);
   if (whole) return found_in(whole->facts.compiler, driver);
@@ -149,10 +150,11 @@ std::string describe(const std::vector<jit::Difference>& differences) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-Explainer::Explainer(const std::vector<cache::Cabinet*>& cabinets, int driver) : cabinets_(cabinets), driver_(driver) {
-  for (const cache::Cabinet* cabinet : cabinets_) {
-    entries_.push_back(cabinet->survey_unchanged().value_or(cache::Survey()).entries);
-    evicted_.push_back(cabinet->evicted().value_or(std::vector<cache::Key>()));
+Explainer::Explainer(std::vector<cache::Maintenance> cabinets, int driver)
+    : cabinets_(std::move(cabinets)), driver_(driver) {
+  for (const cache::Maintenance& cabinet : cabinets_) {
+    entries_.push_back(cabinet.survey_unchanged().value_or(cache::Survey()).entries);
+    evicted_.push_back(cabinet.evicted().value_or(std::vector<cache::Key>()));
   }
 }
 
@@ -160,7 +162,7 @@ std::optional<Neighbour> Explainer::nearest(const jit::KernelSpec& spec, const s
   for (const std::vector<cache::Entry>& entries : entries_) {
     const cache::Entry* best = nullptr;
     for (const cache::Entry& entry : entries) {
-      if (entry.facts.family != spec.family_name()) continue;
+      if (jit::kernel_facts(entry.facts).family != spec.family_name()) continue;
       if (best == nullptr || distance(entry, spec) < distance(*best, spec)) best = &entry;
     }
     if (best != nullptr) return Neighbour{*best, jit::differences(best->record, record)};
@@ -174,10 +176,10 @@ Explanation Explainer::explain(const jit::KernelSpec& spec) const {
   result.key = jit::key_of(record);
   Finding best;
   for (std::size_t i = 0; i < cabinets_.size(); ++i) {
-    Finding found = look_in(*cabinets_[i], evicted_[i], result.key, driver_);
+    Finding found = look_in(cabinets_[i], evicted_[i], result.key, driver_);
     if (!tells_more(found, best)) continue;
     best = std::move(found);
-    result.where = cabinets_[i]->root().native();
+    result.where = cabinets_[i].root().native();
     if (best.presence == Presence::hit && best.rank == 0) break;
   }
   result.presence = best.presence;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/record.hpp"
 
@@ -42,19 +42,19 @@ struct Explanation {
   std::optional<Neighbour> nearest;  // for stale and absent, from the first root that has an entry of the family
 };
 
-// Searches cabinets as a look-up does, without changing them. The cabinets must outlive it.
+// Searches cabinets as a look-up does, without changing them.
 class Explainer {
  public:
   // Reads the lists of entries and of evicted keys, as far as they can be read; damaged files are not entries.
   // `driver`: the version that cuDriverGetVersion reports; 0 means no limit.
-  explicit Explainer(const std::vector<cache::Cabinet*>& cabinets, int driver = 0);
+  explicit Explainer(std::vector<cache::Maintenance> cabinets, int driver = 0);
 
   [[nodiscard]] Explanation explain(const jit::KernelSpec& spec) const;
 
  private:
   [[nodiscard]] std::optional<Neighbour> nearest(const jit::KernelSpec& spec, const std::string& record) const;
 
-  std::vector<cache::Cabinet*> cabinets_;
+  std::vector<cache::Maintenance> cabinets_;
   int driver_;
   // One element per cabinet.
   std::vector<std::vector<cache::Entry>> entries_;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cache/maintenance.hpp"
 #include "util/clock.hpp"
 #include "util/threads.hpp"
 
@@ -241,7 +242,7 @@ std::deque<Task> look_up_all(Run& run, const std::vector<std::size_t>& order, in
 
 // Why entries that were there are not: the cabinet remembers what it evicted.
 std::string why_gone(const std::vector<cache::Key>& gone, const cache::Cabinet& cabinet) {
-  const auto evicted = cabinet.evicted();
+  const auto evicted = cache::Maintenance(cabinet).evicted();
   if (!evicted) return "whether they were evicted is not known, " + evicted.error().message;
   const auto was_evicted = [&](const cache::Key& key) {
     return std::binary_search(evicted->begin(), evicted->end(), key);
@@ -297,7 +298,7 @@ Missing look_for_missing(const Plan& plan, const cache::Cabinet& cabinet) {
     if (jit::find(kernel.spec, cabinet)) continue;
     ++missing.kernels;
     if (!missing.unreadable.empty()) continue;
-    const auto there = cabinet.check(jit::key_of(kernel.spec));
+    const auto there = cache::Maintenance(cabinet).check(jit::key_of(kernel.spec));
     if (!there && there.error().code != ErrorCode::not_found) missing.unreadable = there.error().message;
   }
   return missing;

@@ -60,7 +60,7 @@ Expected<void> check_recorded(const RecordedProblem& problem) {
               fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m));
 }
 
-Expected<RecordedProblems> recorded_in(const cache::Cabinet& cabinet) {
+Expected<RecordedProblems> recorded_in(const cache::Maintenance& cabinet) {
   auto read = cabinet.recorded_problems();
   if (!read) return propagate(read);
   RecordedProblems recorded{{}, std::move(read->skipped)};
@@ -78,7 +78,7 @@ Expected<RecordedProblems> recorded_in(const cache::Cabinet& cabinet) {
 
 Expected<RecordedProblems> read_recorded(const std::string& place) {
   std::error_code none;
-  if (std::filesystem::is_directory(place, none)) return cache::Cabinet::open(place, false).and_then(recorded_in);
+  if (std::filesystem::is_directory(place, none)) return cache::Maintenance::open(place).and_then(recorded_in);
   if (!std::filesystem::exists(place, none)) {
     return fail(ErrorCode::not_found, fmt::format("there is no cabinet at {}, nor a file of recorded problems", place));
   }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 #include "cubinet/cubinet.hpp"
 #include "util/expected.hpp"
 
@@ -24,7 +24,7 @@ struct RecordedProblems {
 };
 
 // Those of a cabinet's first root. io when they cannot be listed.
-Expected<RecordedProblems> recorded_in(const cache::Cabinet& cabinet);
+Expected<RecordedProblems> recorded_in(const cache::Maintenance& cabinet);
 
 // Of a root, when `place` is a folder, else of a file that recorded_json wrote. A file is taken whole or not at all:
 // invalid_argument, with what is wrong and where, io, not_found. Errors from a folder as from Cabinet::open.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/bundle_writer.hpp"
+#include "cache/bundle_transfer.hpp"
 #include "cache/compression.hpp"
 #include "unit/cache/support.hpp"
 

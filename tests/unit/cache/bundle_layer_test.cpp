@@ -16,12 +16,12 @@ TEST_CASE("a bundle is a layer: its entries are found, and it is never written")
   fs::permissions(folder / "bundle", fs::perms::owner_read);
   test::Filled root(0);
   const auto before = test::snapshot(folder.path());
-  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  REQUIRE(root.add_layer(folder / "bundle"));
   for (int i = 0; i < 3; ++i) CHECK(hit(root.cabinet, i));
   CHECK_FALSE(root.cabinet.holds(test::key_of(3)));
   CHECK_FALSE(root.cabinet.find(test::key_of(0), "another record"));
   root.cabinet.record_hits({test::key_of(0)});
-  CHECK(root.cabinet.list()->empty());
+  CHECK(test::entries_of(root.cabinet)->empty());
   CHECK(test::snapshot(folder.path()) == before);
 }
 
@@ -32,7 +32,7 @@ TEST_CASE("a damaged entry of a bundle is a miss, and a later layer and the bund
   raw.blobs[middle.offset + 40] = static_cast<char>(raw.blobs[middle.offset + 40] ^ 1);
   test::write_file(folder / "bundle", raw.bytes());
   test::Filled root(0);
-  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  REQUIRE(root.add_layer(folder / "bundle"));
   int missed = -1;
   for (int i = 0; i < 3; ++i) {
     if (test::raw_key(test::record_of(i)) == middle.key) missed = i;
@@ -40,9 +40,9 @@ TEST_CASE("a damaged entry of a bundle is a miss, and a later layer and the bund
   }
   REQUIRE(missed >= 0);
   test::Filled whole(3);
-  REQUIRE(root.cabinet.add_layer(whole.layout.root));
+  REQUIRE(root.add_layer(whole.layout.root));
   CHECK(hit(root.cabinet, missed));
-  CHECK(root.cabinet.stats()->quarantined == 0);
+  CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
 TEST_CASE("a bundle that is damaged in its table of contents, or that is none, is refused as a layer") {
@@ -53,20 +53,20 @@ TEST_CASE("a bundle that is damaged in its table of contents, or that is none, i
   test::write_file(folder / "cut", test::written_bundle({0}).substr(0, 300));
   test::write_file(folder / "text", "hello\n");
   test::write_file(folder / "empty", "");
-  test::Filled root(1);
   for (const char* name : {"changed", "cut", "text", "empty"}) {
-    const auto added = root.cabinet.add_layer(folder / name);
+    test::Filled root(1);
+    const auto added = root.add_layer(folder / name);
     REQUIRE_FALSE(added);
     CHECK(added.error().message.find((folder / name).string()) != std::string::npos);
+    CHECK(hit(root.cabinet, 0));
   }
-  CHECK(hit(root.cabinet, 0));
 }
 
 TEST_CASE("who replaces a bundle by a rename takes nothing from under a reader") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1}));
   test::Filled root(0);
-  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  REQUIRE(root.add_layer(folder / "bundle"));
   test::write_file(folder / "new", test::written_bundle({5}));
   fs::rename(folder / "new", folder / "bundle");
   CHECK(hit(root.cabinet, 0));
@@ -78,7 +78,7 @@ TEST_CASE("a bundle that is cut while it is open is a miss") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1}));
   test::Filled root(0);
-  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  REQUIRE(root.add_layer(folder / "bundle"));
   fs::resize_file(folder / "bundle", 10);
   CHECK_FALSE(root.cabinet.holds(test::key_of(0)));
 }
@@ -87,7 +87,7 @@ TEST_CASE("a bundle opened before a fork answers in the child and in the parent"
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1, 2, 3}));
   test::Filled root(0);
-  REQUIRE(root.cabinet.add_layer(folder / "bundle"));
+  REQUIRE(root.add_layer(folder / "bundle"));
   const auto all = [&] {
     for (int round = 0; round < 200; ++round) {
       if (!hit(root.cabinet, round % 4)) return 1;
@@ -128,24 +128,24 @@ TEST_CASE("a cabinet of a bundle alone loads, lists and counts its entries as on
   REQUIRE(stack);
   Cabinet& cabinet = stack->cabinet;
   for (int i = 0; i < 3; ++i) {
-    const auto object = cabinet.load(test::key_of(i));
+    const auto object = cache::Maintenance(cabinet).load(test::key_of(i));
     REQUIRE(object);
     CHECK(test::equal(*object, test::object_of(i)));
-    CHECK(cabinet.check(test::key_of(i)));
+    CHECK(cache::Maintenance(cabinet).check(test::key_of(i)));
   }
-  CHECK(cabinet.check(test::key_of(3)).error().code == ErrorCode::not_found);
-  const auto survey = cabinet.survey();
+  CHECK(cache::Maintenance(cabinet).check(test::key_of(3)).error().code == ErrorCode::not_found);
+  const auto survey = cache::Maintenance(cabinet).survey();
   REQUIRE(survey);
-  CHECK(test::equal(survey->entries, same.cabinet.list().value()));
+  CHECK(test::equal(survey->entries, test::entries_of(same.cabinet).value()));
   CHECK(survey->damaged.empty());
   CHECK(survey->index_problem.empty());
-  CHECK(cabinet.match(test::key_of(1).hex()).value().size() == 1);
-  const auto stats = cabinet.stats().value();
+  CHECK(test::entries_of(cabinet, test::key_of(1).hex()).value().size() == 1);
+  const auto stats = cache::Maintenance(cabinet).stats().value();
   CHECK(stats.entries == 3);
-  CHECK(stats.bytes == same.cabinet.stats()->bytes);
+  CHECK(stats.bytes == same.maintenance().stats()->bytes);
   CHECK(stats.quarantined == 0);
-  CHECK(cabinet.verify(false)->checked == 3);
-  const auto collected = cabinet.collect({.entries = 1}, true);
+  CHECK(cache::Maintenance(cabinet).verify(false)->checked == 3);
+  const auto collected = cache::Maintenance(cabinet).collect({.entries = 1}, true);
   REQUIRE(collected);
   CHECK(collected->decision.evictions.size() == 2);
 }
@@ -158,18 +158,18 @@ TEST_CASE("a damaged entry of a bundle in the first place is told with the bundl
   test::write_file(folder / "bundle", raw.bytes());
   auto stack = Cabinet::open_stack({}, true, {folder / "bundle"});
   REQUIRE(stack);
-  const auto survey = stack->cabinet.survey().value();
+  const auto survey = cache::Maintenance(stack->cabinet).survey().value();
   CHECK(survey.entries.size() == 2);
   REQUIRE(survey.damaged.size() == 1);
   const auto key = cache::Key::from_hex(survey.damaged.front());
   REQUIRE(key);
-  const auto checked = stack->cabinet.check(*key);
+  const auto checked = cache::Maintenance(stack->cabinet).check(*key);
   REQUIRE_FALSE(checked);
   CHECK(checked.error().code == ErrorCode::invalid_argument);
   CHECK(checked.error().message.find((folder / "bundle").native() + " is refused: entry " + key->hex()) !=
         std::string::npos);
   CHECK(checked.error().message.find("objects/") == std::string::npos);
-  CHECK(stack->cabinet.verify(false)->damaged == survey.damaged);
+  CHECK(cache::Maintenance(stack->cabinet).verify(false)->damaged == survey.damaged);
 }
 
 TEST_CASE("a bundle that is named as a root is refused with the ways to use it") {
@@ -190,19 +190,22 @@ TEST_CASE("with a key named, bundles that it has not signed are no layers, and f
   test::write_file(folder / "bare", test::written_bundle({1}));
   test::write_file(folder / "other", test::written_bundle({2}, keys.other()));
   test::Filled layer(4);
-  cache::Surroundings surroundings;
-  surroundings.bundle_key = keys.public_file();
-  auto stack = Cabinet::open_stack({}, true, {folder / "bare", folder / "other", folder / "good"}, surroundings);
+  cache::CabinetOptions options;
+  options.bundle_key = keys.public_file();
+  auto stack = Cabinet::open_stack({}, true, {folder / "bare", folder / "other", folder / "good"}, options);
   REQUIRE(stack);
   CHECK(hit(stack->cabinet, 0));
   CHECK_FALSE(hit(stack->cabinet, 1));
   CHECK_FALSE(hit(stack->cabinet, 2));
   REQUIRE(stack->problems.size() == 2);
   CHECK(stack->problems[0].find("not signed") != std::string::npos);
-  REQUIRE(stack->cabinet.add_layer(layer.layout.root));
-  CHECK(hit(stack->cabinet, 3));
-  surroundings.bundle_key = folder / "absent.pem";
-  const auto refused = Cabinet::open_stack({}, true, {folder / "good"}, surroundings);
+  const auto with_folder = Cabinet::open_stack({}, true, {folder / "good", layer.layout.root}, options);
+  REQUIRE(with_folder);
+  CHECK(with_folder->problems.empty());
+  CHECK(hit(with_folder->cabinet, 0));
+  CHECK(hit(with_folder->cabinet, 3));
+  options.bundle_key = folder / "absent.pem";
+  const auto refused = Cabinet::open_stack({}, true, {folder / "good"}, options);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("absent.pem") != std::string::npos);
 }

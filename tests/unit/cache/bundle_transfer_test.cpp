@@ -13,7 +13,7 @@ namespace {
 
 std::vector<cache::Key> keys_of(Cabinet& cabinet) {
   std::vector<cache::Key> keys;
-  const auto entries = cabinet.list().value();
+  const auto entries = test::entries_of(cabinet).value();
   for (const auto& entry : entries) keys.push_back(entry.key);
   return keys;
 }
@@ -25,7 +25,7 @@ cache::Bundle opened(const fs::path& file) { return cache::Bundle::open(file, {}
 TEST_CASE("what is exported and imported is the same, byte for byte, and sound") {
   test::Filled from(4);
   const test::TempFolder folder;
-  const auto exported = cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {});
+  const auto exported = cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {});
   REQUIRE(exported);
   CHECK(exported->entries == 4);
   CHECK(exported->bytes == fs::file_size(folder / "bundle"));
@@ -35,7 +35,7 @@ TEST_CASE("what is exported and imported is the same, byte for byte, and sound")
   CHECK(imported->there == 0);
   CHECK(imported->bytes == exported->object_bytes);
   auto to = Cabinet::open(folder / "to", false).value();
-  CHECK(test::equal(to.list().value(), from.cabinet.list().value()));
+  CHECK(test::equal(test::entries_of(to).value(), test::entries_of(from.cabinet).value()));
   std::uint64_t bytes = 0;
   for (int i = 0; i < 4; ++i) {
     const auto path = cache::Layout{folder / "to"}.object(test::key_of(i));
@@ -43,7 +43,7 @@ TEST_CASE("what is exported and imported is the same, byte for byte, and sound")
     bytes += fs::file_size(path);
   }
   CHECK(bytes == exported->object_bytes);
-  const auto report = to.verify(false).value();
+  const auto report = cache::Maintenance(to).verify(false).value();
   CHECK(report.damaged.empty());
   CHECK(report.orphans + report.missing + report.leftovers == 0);
 }
@@ -51,14 +51,14 @@ TEST_CASE("what is exported and imported is the same, byte for byte, and sound")
 TEST_CASE("an import tells how much of the bundle the root's limits left no room for") {
   test::Filled from(8);
   const test::TempFolder folder;
-  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));
   for (const cache::Limits& limits : {cache::Limits{.entries = 3}, cache::Limits{.bytes = 1}, cache::Limits{}}) {
     fs::remove_all(folder / "to");
     const auto report = cache::import_bundle(opened(folder / "bundle"), folder / "to", {.limits = limits});
     REQUIRE(report);
     auto to = Cabinet::open(folder / "to", false, {.limits = {}}).value();
-    CHECK(report->imported == static_cast<std::uint64_t>(to.stats()->entries));
-    CHECK(report->bytes == static_cast<std::uint64_t>(to.stats()->bytes));
+    CHECK(report->imported == static_cast<std::uint64_t>(cache::Maintenance(to).stats()->entries));
+    CHECK(report->bytes == static_cast<std::uint64_t>(cache::Maintenance(to).stats()->bytes));
     CHECK(report->evicted == 8 - report->imported);
     CHECK((report->evicted == 0) == (limits == cache::Limits{}));
     CHECK(report->there == 0);
@@ -69,15 +69,15 @@ TEST_CASE("an import is a use: entries that were made long ago elsewhere are you
   test::SetClock clock;
   test::Filled from(2);
   const test::TempFolder folder;
-  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));
   clock.now += 70 * 86'400;
   auto to = Cabinet::open(folder / "to", true, {.clock = clock}).value();
   cache::Object other = test::object_of(5);
   other.facts.created = clock.now - 86'400;
   REQUIRE(to.publish(test::key_of(5), other, cache::Origin::compiled));
   REQUIRE(cache::import_bundle(opened(folder / "bundle"), folder / "to", {.clock = clock}));
-  CHECK(to.collect({.age = 30 * 86'400}, false)->decision.evictions.empty());
-  const auto collected = to.collect({.entries = 2}, false);
+  CHECK(cache::Maintenance(to).collect({.age = 30 * 86'400}, false)->decision.evictions.empty());
+  const auto collected = cache::Maintenance(to).collect({.entries = 2}, false);
   REQUIRE(collected->decision.evictions.size() == 1);
   CHECK(collected->decision.evictions.front().entry.key == test::key_of(5));
 }
@@ -89,17 +89,17 @@ TEST_CASE("roots of the same entries give the same bundle, whatever their order,
   other.cabinet.record_hits({test::key_of(1), test::key_of(2)});
   test::write_file(other.layout.index(), "noise");
   const test::TempFolder folder;
-  REQUIRE(cache::export_bundle(one.cabinet, keys_of(one.cabinet), folder / "one", {}));
+  REQUIRE(cache::export_bundle(one.maintenance(), keys_of(one.cabinet), folder / "one", {}));
   auto keys = keys_of(other.cabinet);
   std::reverse(keys.begin(), keys.end());
-  REQUIRE(cache::export_bundle(other.cabinet, keys, folder / "other", {}));
+  REQUIRE(cache::export_bundle(other.maintenance(), keys, folder / "other", {}));
   CHECK(test::contents(folder / "one") == test::contents(folder / "other"));
 }
 
 TEST_CASE("entries that are there are kept as they are and counted, and a damaged one is made good") {
   test::Filled from(3);
   const test::TempFolder folder;
-  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));
   test::Filled to(2);
   to.cabinet.record_hits({test::key_of(0)});
   test::write_file(to.layout.object(test::key_of(1)), "damaged");
@@ -107,9 +107,9 @@ TEST_CASE("entries that are there are kept as they are and counted, and a damage
   REQUIRE(imported);
   CHECK(imported->there == 1);
   CHECK(imported->imported == 2);
-  CHECK(to.cabinet.match(test::key_of(0).hex())->front().hits == 1);
-  for (int i = 0; i < 3; ++i) CHECK(to.cabinet.load(test::key_of(i)));
-  CHECK(to.cabinet.stats()->quarantined == 1);
+  CHECK(test::entries_of(to.cabinet, test::key_of(0).hex())->front().hits == 1);
+  for (int i = 0; i < 3; ++i) CHECK(to.maintenance().load(test::key_of(i)));
+  CHECK(to.maintenance().stats()->quarantined == 1);
   CHECK(cache::import_bundle(opened(folder / "bundle"), to.layout.root)->there == 3);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("an entry that is missing or damaged is exported by nobody, and no fil
   test::Filled from(2);
   const test::TempFolder folder;
   const auto fails = [&](const cache::Key& key) {
-    const auto exported = cache::export_bundle(from.cabinet, {test::key_of(0), key}, folder / "bundle", {});
+    const auto exported = cache::export_bundle(from.maintenance(), {test::key_of(0), key}, folder / "bundle", {});
     REQUIRE_FALSE(exported);
     CHECK(exported.error().message.find(key.hex().substr(2)) != std::string::npos);
     CHECK(fs::is_empty(folder.path()));
@@ -134,10 +134,10 @@ TEST_CASE("an export replaces the file that is there, and nothing else") {
   test::write_file(folder / "bundle", "old");
   fs::create_directory(folder / "folder");
   fs::create_symlink(folder / "bundle", folder / "link");
-  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));
   CHECK(opened(folder / "bundle").contents().size() == 1);
   for (const char* name : {"folder", "link"}) {
-    const auto refused = cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / name, {});
+    const auto refused = cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / name, {});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().message.find(name) != std::string::npos);
   }
@@ -148,7 +148,7 @@ TEST_CASE("an export replaces the file that is there, and nothing else") {
 TEST_CASE("a root that takes nothing refuses an import and says how far it came") {
   test::Filled from(2);
   const test::TempFolder folder;
-  REQUIRE(cache::export_bundle(from.cabinet, keys_of(from.cabinet), folder / "bundle", {}));
+  REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));
   test::write_file(folder / "file", "in the way");
   CHECK(cache::import_bundle(opened(folder / "bundle"), folder / "file").error().code == ErrorCode::cache_unusable);
 
@@ -159,11 +159,11 @@ TEST_CASE("a root that takes nothing refuses an import and says how far it came"
       return SystemCalls::link(a, b);
     }
   } calls;
-  cache::Surroundings surroundings{util::system_clock(), calls};
-  const auto refused = cache::import_bundle(opened(folder / "bundle"), folder / "to", surroundings);
+  cache::CabinetOptions options{util::system_clock(), calls};
+  const auto refused = cache::import_bundle(opened(folder / "bundle"), folder / "to", options);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("1 of 2 entries are in the cabinet") != std::string::npos);
   auto to = Cabinet::open(folder / "to", false).value();
-  CHECK(to.list()->size() == 1);
-  CHECK(to.verify(false)->damaged.empty());
+  CHECK(test::entries_of(to)->size() == 1);
+  CHECK(cache::Maintenance(to).verify(false)->damaged.empty());
 }

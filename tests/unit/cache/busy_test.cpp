@@ -23,7 +23,7 @@ TEST_CASE("verify finds a sound root sound while the index is busy, and says tha
   Busy root;
   const test::IndexHolder holder(root.layout.index());
   for (const bool repair : {false, true}) {
-    const auto report = root.cabinet.verify(repair);
+    const auto report = root.maintenance().verify(repair);
     REQUIRE(report);
     CHECK(report->checked == 3);
     CHECK(report->damaged.empty());
@@ -40,18 +40,18 @@ TEST_CASE("who has waited in vain for the index does not wait again, and uses it
   {
     const test::IndexHolder holder(root.layout.index());
     const auto begin = std::chrono::steady_clock::now();
-    CHECK_FALSE(root.cabinet.coverage());
-    CHECK_FALSE(root.cabinet.record_coverage("{}", {}));
+    CHECK_FALSE(root.maintenance().coverage());
+    CHECK_FALSE(root.maintenance().record_coverage("{}", {}));
     root.cabinet.record_hits({test::key_of(0)});
     CHECK(root.cabinet.publish(test::key_of(1), test::object_of(1)));
-    CHECK(says_busy(root.cabinet.survey()->index_problem));
-    CHECK(root.cabinet.verify(false)->index_busy);
+    CHECK(says_busy(root.maintenance().survey()->index_problem));
+    CHECK(root.maintenance().verify(false)->index_busy);
     const auto waited = std::chrono::steady_clock::now() - begin;
     CHECK(waited >= long_patience);
     CHECK(waited < 2 * long_patience);
   }
-  CHECK(root.cabinet.record_coverage("{}", {}));
-  CHECK(root.cabinet.survey()->index_problem.empty());
+  CHECK(root.maintenance().record_coverage("{}", {}));
+  CHECK(root.maintenance().survey()->index_problem.empty());
 }
 
 TEST_CASE("a repair sets damaged objects aside while the index is busy, and the next one does the rest") {
@@ -59,30 +59,30 @@ TEST_CASE("a repair sets damaged objects aside while the index is busy, and the 
   test::write_file(root.layout.object(test::key_of(1)), "damaged");
   {
     const test::IndexHolder holder(root.layout.index());
-    const auto report = root.cabinet.verify(true);
+    const auto report = root.maintenance().verify(true);
     REQUIRE(report);
     CHECK(report->damaged == std::vector<std::string>{test::key_of(1).hex()});
     CHECK(report->unmended == 0);
     CHECK(report->index_busy);
   }
   CHECK_FALSE(fs::exists(root.layout.object(test::key_of(1))));
-  CHECK(root.cabinet.verify(true)->missing == 1);
-  CHECK(root.cabinet.verify(false)->missing == 0);
+  CHECK(root.maintenance().verify(true)->missing == 1);
+  CHECK(root.maintenance().verify(false)->missing == 0);
 }
 
 TEST_CASE("a listing and the figures say that the index was busy, and no hit is lost by it") {
   Busy root;
   {
     const test::IndexHolder holder(root.layout.index());
-    CHECK(root.cabinet.survey()->entries.size() == 3);
-    CHECK(says_busy(root.cabinet.survey()->index_problem));
-    CHECK(root.cabinet.stats()->entries == 3);
-    CHECK(says_busy(root.cabinet.stats()->index_problem));
+    CHECK(root.maintenance().survey()->entries.size() == 3);
+    CHECK(says_busy(root.maintenance().survey()->index_problem));
+    CHECK(root.maintenance().stats()->entries == 3);
+    CHECK(says_busy(root.maintenance().stats()->index_problem));
   }
-  CHECK(root.cabinet.survey()->index_problem.empty());
-  CHECK(root.cabinet.stats()->index_problem.empty());
-  CHECK(root.cabinet.stats()->hits == 1);
-  CHECK_FALSE(root.cabinet.verify(false)->index_busy);
+  CHECK(root.maintenance().survey()->index_problem.empty());
+  CHECK(root.maintenance().stats()->index_problem.empty());
+  CHECK(root.maintenance().stats()->hits == 1);
+  CHECK_FALSE(root.maintenance().verify(false)->index_busy);
 }
 
 TEST_CASE(
@@ -90,16 +90,16 @@ TEST_CASE(
   Busy root;
   {
     const test::IndexHolder holder(root.layout.index());
-    const auto removed = root.cabinet.remove(test::key_of(0));
+    const auto removed = root.maintenance().remove(test::key_of(0));
     REQUIRE(removed);
     CHECK(says_busy(removed->index_problem));
-    const auto again = root.cabinet.remove(test::key_of(0));
+    const auto again = root.maintenance().remove(test::key_of(0));
     REQUIRE_FALSE(again);
     CHECK(again.error().code == ErrorCode::io);
   }
   CHECK_FALSE(fs::exists(root.layout.object(test::key_of(0))));
-  CHECK(root.cabinet.verify(false)->missing == 1);
-  CHECK(root.cabinet.list()->size() == 2);
-  CHECK(root.cabinet.verify(false)->missing == 0);
-  CHECK(root.cabinet.remove(test::key_of(1))->index_problem.empty());
+  CHECK(root.maintenance().verify(false)->missing == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
+  CHECK(root.maintenance().verify(false)->missing == 0);
+  CHECK(root.maintenance().remove(test::key_of(1))->index_problem.empty());
 }

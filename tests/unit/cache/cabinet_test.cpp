@@ -85,7 +85,7 @@ TEST_CASE("a look-up needs no index: noise, a folder or nothing in its place cha
 
 TEST_CASE("the listing says what was published, in the order of the keys") {
   test::Filled root(20);
-  const auto entries = root.cabinet.list();
+  const auto entries = test::entries_of(root.cabinet);
   REQUIRE(entries);
   REQUIRE(entries->size() == 20);
   CHECK(std::is_sorted(entries->begin(), entries->end(), [](auto& a, auto& b) { return a.key < b.key; }));
@@ -103,10 +103,10 @@ TEST_CASE("what was compiled was never used, and what was copied was used when i
   test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0), cache::Origin::compiled));
-  CHECK(root.cabinet.list()->front().last_used == 0);
-  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  CHECK(test::entries_of(root.cabinet)->front().last_used == 0);
+  REQUIRE(root.maintenance().remove(test::key_of(0)));
   REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0), cache::Origin::copied));
-  CHECK(root.cabinet.list()->front().last_used == clock.now);
+  CHECK(test::entries_of(root.cabinet)->front().last_used == clock.now);
 }
 
 TEST_CASE("entries are matched by the first digits of their key, in either case") {
@@ -114,12 +114,12 @@ TEST_CASE("entries are matched by the first digits of their key, in either case"
   const std::string hex = test::key_of(7).hex();
   std::string upper = hex.substr(0, 12);
   for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  REQUIRE(root.cabinet.match(upper)->size() == 1);
-  CHECK(root.cabinet.match(hex)->front().key == test::key_of(7));
-  CHECK(root.cabinet.match("")->size() == 20);
-  CHECK(root.cabinet.match(hex + "0")->empty());
-  CHECK(root.cabinet.match("xyz").error().code == ErrorCode::invalid_argument);
-  CHECK(root.cabinet.match("%").error().code == ErrorCode::invalid_argument);
+  REQUIRE(test::entries_of(root.cabinet, upper)->size() == 1);
+  CHECK(test::entries_of(root.cabinet, hex)->front().key == test::key_of(7));
+  CHECK(test::entries_of(root.cabinet, "")->size() == 20);
+  CHECK(test::entries_of(root.cabinet, hex + "0")->empty());
+  CHECK(test::entries_of(root.cabinet, "xyz").error().code == ErrorCode::invalid_argument);
+  CHECK(test::entries_of(root.cabinet, "%").error().code == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("hits are counted, whatever the clock says, with the latest time of one") {
@@ -130,26 +130,26 @@ TEST_CASE("hits are counted, whatever the clock says, with the latest time of on
     clock.now = (year - 1970) * 31'557'600;
     latest = std::max(latest, clock.now);
     root.cabinet.record_hits({test::key_of(0), test::key_of(0), test::key_of(9)});
-    const auto entry = root.cabinet.match(test::key_of(0).hex())->front();
+    const auto entry = test::entries_of(root.cabinet, test::key_of(0).hex())->front();
     CHECK(entry.last_used == latest);
   }
-  CHECK(root.cabinet.match(test::key_of(0).hex())->front().hits == 4);
-  CHECK(root.cabinet.match(test::key_of(1).hex())->front().hits == 0);
-  CHECK(root.cabinet.list()->size() == 2);
-  CHECK(root.cabinet.stats()->hits == 4);
+  CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().hits == 4);
+  CHECK(test::entries_of(root.cabinet, test::key_of(1).hex())->front().hits == 0);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
+  CHECK(root.maintenance().stats()->hits == 4);
 }
 
 TEST_CASE("hits of an entry without a row are not lost") {
   test::Filled root(2);
   fs::remove(root.layout.index());
   root.cabinet.record_hits({test::key_of(1)});
-  CHECK(root.cabinet.match(test::key_of(1).hex())->front().hits == 1);
-  CHECK(root.cabinet.list()->size() == 2);
+  CHECK(test::entries_of(root.cabinet, test::key_of(1).hex())->front().hits == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
 }
 
 TEST_CASE("statistics add up what the entries say") {
   test::Filled root(3);
-  const auto stats = root.cabinet.stats();
+  const auto stats = root.maintenance().stats();
   REQUIRE(stats);
   CHECK(stats->entries == 3);
   CHECK(stats->compile_ms == 3 * 214.125 + 3);
@@ -161,13 +161,13 @@ TEST_CASE("statistics add up what the entries say") {
 
 TEST_CASE("a removed entry is gone from disk and listing, and can be published anew") {
   test::Filled root(2);
-  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  REQUIRE(root.maintenance().remove(test::key_of(0)));
   CHECK_FALSE(root.cabinet.find(test::key_of(0), test::record_of(0)));
   CHECK_FALSE(fs::exists(root.layout.object(test::key_of(0))));
-  CHECK(root.cabinet.list()->size() == 1);
-  CHECK(root.cabinet.remove(test::key_of(0)).error().code == ErrorCode::not_found);
+  CHECK(test::entries_of(root.cabinet)->size() == 1);
+  CHECK(root.maintenance().remove(test::key_of(0)).error().code == ErrorCode::not_found);
   REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0)));
-  CHECK(root.cabinet.list()->size() == 2);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
 }
 
 TEST_CASE("threads may share a handle") {
@@ -181,14 +181,14 @@ TEST_CASE("threads may share a handle") {
         const auto object = root.cabinet.find(test::key_of(i), test::record_of(i));
         if (!object || !test::equal(*object, test::object_of(i))) ++misses;
         root.cabinet.record_hits({test::key_of(i)});
-        if (!root.cabinet.list()) ++misses;
+        if (!test::entries_of(root.cabinet)) ++misses;
       }
     });
   }
   for (auto& thread : threads) thread.join();
   CHECK(misses == 0);
-  CHECK(root.cabinet.list()->size() == 10);
-  CHECK(root.cabinet.stats()->hits == 40);
+  CHECK(test::entries_of(root.cabinet)->size() == 10);
+  CHECK(root.maintenance().stats()->hits == 40);
 }
 
 TEST_CASE("no descriptor stays open between calls") {
@@ -197,9 +197,9 @@ TEST_CASE("no descriptor stays open between calls") {
     return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
   };
   const auto before = descriptors();
-  REQUIRE(root.cabinet.list());
+  REQUIRE(test::entries_of(root.cabinet));
   REQUIRE(root.cabinet.publish(test::key_of(5), test::object_of(5)));
   REQUIRE(root.cabinet.find(test::key_of(5), test::record_of(5)));
-  REQUIRE(root.cabinet.verify(true));
+  REQUIRE(root.maintenance().verify(true));
   CHECK(descriptors() == before);
 }

@@ -24,7 +24,7 @@ namespace {
 
 // Of an object with a number of one digit.
 std::int64_t object_bytes() {
-  static const std::int64_t bytes = test::Filled(1).cabinet.stats()->bytes;
+  static const std::int64_t bytes = test::Filled(1).maintenance().stats()->bytes;
   return bytes;
 }
 
@@ -67,31 +67,31 @@ struct Used {
 
 TEST_CASE("a collection evicts what was used least recently, with its rows, and nothing else") {
   Used used;
-  const auto done = used.root.cabinet.collect({.entries = 7}, false);
+  const auto done = used.root.maintenance().collect({.entries = 7}, false);
   REQUIRE(done);
   REQUIRE(done->decision.evictions.size() == 3);
   CHECK(done->problem.empty());
   for (int i = 0; i < 10; ++i) CHECK(there(used.root, i) == (i < 7));
-  const auto report = used.root.cabinet.verify(false);
+  const auto report = used.root.maintenance().verify(false);
   CHECK(report->checked == 7);
   CHECK(report->missing == 0);
   CHECK(report->orphans == 0);
-  CHECK(used.root.cabinet.stats()->counters.evictions == 3);
+  CHECK(used.root.maintenance().stats()->counters.evictions == 3);
 }
 
 TEST_CASE("a dry run decides the same and changes nothing on disk") {
   Used used;
-  REQUIRE(used.root.cabinet.list());
+  REQUIRE(test::entries_of(used.root.cabinet));
   const auto before = test::snapshot(used.root.layout.root);
-  const auto planned = used.root.cabinet.collect({.bytes = 4 * object_bytes()}, true);
+  const auto planned = used.root.maintenance().collect({.bytes = 4 * object_bytes()}, true);
   CHECK(test::snapshot(used.root.layout.root) == before);
-  const auto done = used.root.cabinet.collect({.bytes = 4 * object_bytes()}, false);
+  const auto done = used.root.maintenance().collect({.bytes = 4 * object_bytes()}, false);
   REQUIRE(planned->decision.evictions.size() == 6);
   REQUIRE(done->decision.evictions.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) {
     CHECK(planned->decision.evictions[i].entry.key == done->decision.evictions[i].entry.key);
   }
-  CHECK(used.root.cabinet.stats()->bytes <= 4 * object_bytes());
+  CHECK(used.root.maintenance().stats()->bytes <= 4 * object_bytes());
 }
 
 TEST_CASE(
@@ -99,58 +99,58 @@ TEST_CASE(
   test::SetClock clock;
   test::Filled root(0, {.clock = clock, .limits = {.entries = 10}});
   for (int i = 0; i < 10; ++i) REQUIRE(root.cabinet.publish(test::key_of(i), test::object_of(i)));
-  CHECK(root.cabinet.stats()->entries == 10);
+  CHECK(root.maintenance().stats()->entries == 10);
   REQUIRE(root.cabinet.publish(test::key_of(10), test::object_of(10)));
-  CHECK(root.cabinet.stats()->entries == 9);
+  CHECK(root.maintenance().stats()->entries == 9);
   CHECK(there(root, 10));
   CHECK_FALSE(there(root, 0));  // created first, and never used
-  CHECK(root.cabinet.stats()->counters.evictions == 2);
+  CHECK(root.maintenance().stats()->counters.evictions == 2);
 }
 
 TEST_CASE("a root is limited by its size as well, and without limits it grows") {
   test::Filled limited(20, {.limits = {.bytes = 10 * object_bytes()}});
-  CHECK(limited.cabinet.stats()->bytes <= 10 * object_bytes());
-  CHECK(limited.cabinet.stats()->entries >= 9);
+  CHECK(limited.maintenance().stats()->bytes <= 10 * object_bytes());
+  CHECK(limited.maintenance().stats()->entries >= 9);
   test::Filled free(20, {.limits = {}});
-  CHECK(free.cabinet.stats()->entries == 20);
+  CHECK(free.maintenance().stats()->entries == 20);
 }
 
 TEST_CASE("the size of the root is known from sums, which rows that are rebuilt, removed and resized keep right") {
   test::Filled root(5, {.limits = {.entries = 6}});
-  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  REQUIRE(root.maintenance().remove(test::key_of(0)));
   REQUIRE(root.cabinet.publish(test::key_of(5), test::object_of(5)));
-  CHECK(root.cabinet.stats()->entries == 5);
+  CHECK(root.maintenance().stats()->entries == 5);
   fs::remove(root.layout.index());
-  REQUIRE(root.cabinet.list());
+  REQUIRE(test::entries_of(root.cabinet));
   REQUIRE(root.cabinet.publish(test::key_of(6), test::object_of(6)));
-  CHECK(root.cabinet.stats()->entries == 6);
+  CHECK(root.maintenance().stats()->entries == 6);
   REQUIRE(root.cabinet.publish(test::key_of(7), test::object_of(7)));
-  CHECK(root.cabinet.stats()->entries == 6);  // nine tenths of 6, rounded up
+  CHECK(root.maintenance().stats()->entries == 6);  // nine tenths of 6, rounded up
 }
 
 TEST_CASE("a sum that noise made too large costs one collection, which evicts nothing and sets it right") {
   test::Filled root(3, {.limits = {.entries = 6}});
   test::sql(root.layout, "UPDATE counters SET value = 1000 WHERE name = 'entries'");
   REQUIRE(root.cabinet.publish(test::key_of(3), test::object_of(3)));
-  CHECK(root.cabinet.stats()->entries == 4);
+  CHECK(root.maintenance().stats()->entries == 4);
   CHECK(test::number(root.layout, "SELECT value FROM counters WHERE name = 'entries'") == 4);
 }
 
 TEST_CASE("pinned entries are never evicted, also after the index is lost, until the pin is taken back") {
   test::Filled root(4);
-  REQUIRE(root.cabinet.pin(test::key_of(0)));
-  REQUIRE(root.cabinet.pin(test::key_of(0)));
+  REQUIRE(root.maintenance().pin(test::key_of(0)));
+  REQUIRE(root.maintenance().pin(test::key_of(0)));
   fs::remove(root.layout.index());
-  const auto listed = root.cabinet.match(test::key_of(0).hex());
+  const auto listed = test::entries_of(root.cabinet, test::key_of(0).hex());
   REQUIRE(listed->size() == 1);
   CHECK(listed->front().pinned);
-  const auto kept = root.cabinet.collect({.bytes = 1}, false);
+  const auto kept = root.maintenance().collect({.bytes = 1}, false);
   CHECK(kept->decision.over);
   CHECK(there(root, 0));
-  CHECK(root.cabinet.stats()->entries == 1);
-  REQUIRE(root.cabinet.unpin(test::key_of(0)));
-  CHECK(root.cabinet.unpin(test::key_of(0)).error().code == ErrorCode::not_found);
-  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  CHECK(root.maintenance().stats()->entries == 1);
+  REQUIRE(root.maintenance().unpin(test::key_of(0)));
+  CHECK(root.maintenance().unpin(test::key_of(0)).error().code == ErrorCode::not_found);
+  REQUIRE(root.maintenance().collect({.bytes = 1}, false));
   CHECK_FALSE(there(root, 0));
 }
 
@@ -159,8 +159,8 @@ TEST_CASE("an entry that is pinned while a collection is under way stays") {
   test::SetClock clock;
   test::Filled root(5, {.clock = clock, .calls = calls});  // entry 0 is the oldest
   Cabinet other = Cabinet::open(root.layout.root, false, {.index_patience = std::chrono::milliseconds(20)}).value();
-  calls.work = [&] { CHECK(other.pin(test::key_of(2))); };
-  const auto done = root.cabinet.collect({.bytes = 1}, false);
+  calls.work = [&] { CHECK(cache::Maintenance(other).pin(test::key_of(2))); };
+  const auto done = root.maintenance().collect({.bytes = 1}, false);
   REQUIRE(done);
   CHECK(there(root, 2));
   CHECK(done->decision.evictions.size() == 4);
@@ -174,7 +174,7 @@ TEST_CASE("a pin waits for a collection that is under way, and is an error when 
     test::Filled root(1, {.index_patience = std::chrono::milliseconds(60'000)});
     auto other = util::FileLock::acquire(root.layout.collecting(), std::chrono::milliseconds(0));
     REQUIRE((other && *other));
-    auto pinning = std::async(std::launch::async, [&] { return root.cabinet.pin(test::key_of(0)); });
+    auto pinning = std::async(std::launch::async, [&] { return root.maintenance().pin(test::key_of(0)); });
     CHECK(pinning.wait_for(std::chrono::milliseconds(200)) == std::future_status::timeout);
     if (evicted) fs::remove(root.layout.object(test::key_of(0)));
     other->reset();
@@ -188,11 +188,11 @@ TEST_CASE("a file that cannot be removed costs one that can, so that the root co
   StubbornCalls calls;
   test::Filled root(4, {.calls = calls});
   calls.path = root.layout.object(test::key_of(0)).native();  // the oldest
-  const auto done = root.cabinet.collect({.entries = 2}, false);
+  const auto done = root.maintenance().collect({.entries = 2}, false);
   REQUIRE(done);
   CHECK(done->decision.entries_left == 2);
   CHECK_FALSE(done->decision.over);
-  CHECK(root.cabinet.stats()->entries == 2);
+  CHECK(root.maintenance().stats()->entries == 2);
 }
 
 TEST_CASE("a hit by a clock that shows the past makes nothing older, and one at its zero is a use") {
@@ -203,23 +203,23 @@ TEST_CASE("a hit by a clock that shows the past makes nothing older, and one at 
   for (const std::int64_t wrong : {now - 7'200, std::int64_t{978'307'200}, std::int64_t{0}, std::int64_t{-5}}) {
     clock.now = wrong;
     root.cabinet.record_hits({test::key_of(0)});
-    CHECK(root.cabinet.match(test::key_of(0).hex())->front().last_used == now);
+    CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().last_used == now);
   }
   root.cabinet.record_hits({test::key_of(1)});
-  CHECK(root.cabinet.match(test::key_of(1).hex())->front().last_used > 0);
+  CHECK(test::entries_of(root.cabinet, test::key_of(1).hex())->front().last_used > 0);
 }
 
 TEST_CASE("an entry that is removed by name loses its pin") {
   test::Filled root(1);
-  REQUIRE(root.cabinet.pin(test::key_of(0)));
-  REQUIRE(root.cabinet.remove(test::key_of(0)));
+  REQUIRE(root.maintenance().pin(test::key_of(0)));
+  REQUIRE(root.maintenance().remove(test::key_of(0)));
   CHECK_FALSE(fs::exists(root.layout.pin(test::key_of(0))));
 }
 
 TEST_CASE("pins that cannot be read stop a collection") {
   test::Filled root(2);
   test::write_file(root.layout.pins(), "no folder");
-  const auto done = root.cabinet.collect({.bytes = 1}, false);
+  const auto done = root.maintenance().collect({.bytes = 1}, false);
   REQUIRE_FALSE(done);
   CHECK(done.error().code == ErrorCode::io);
   CHECK(there(root, 0));
@@ -238,14 +238,14 @@ TEST_CASE("what a living process has loaded is not evicted, and what one has tha
   });
   char byte = 0;
   REQUIRE(::read(ready[0], &byte, 1) == 1);
-  CHECK(root.cabinet.match(test::key_of(0).hex())->front().in_use);
-  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().in_use);
+  REQUIRE(root.maintenance().collect({.bytes = 1}, false));
   CHECK(there(root, 0));
   CHECK_FALSE(there(root, 1));
   ::kill(child, SIGKILL);
   CHECK(test::wait_for(child) == -1);
-  CHECK_FALSE(root.cabinet.match(test::key_of(0).hex())->front().in_use);
-  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  CHECK_FALSE(test::entries_of(root.cabinet, test::key_of(0).hex())->front().in_use);
+  REQUIRE(root.maintenance().collect({.bytes = 1}, false));
   CHECK_FALSE(there(root, 0));
   CHECK(fs::is_empty(root.layout.in_use()));
   ::close(ready[0]);
@@ -254,7 +254,9 @@ TEST_CASE("what a living process has loaded is not evicted, and what one has tha
 
 TEST_CASE("a lease grows, is taken back at its end, and not by a child that shares it") {
   test::Filled root(2);
-  const auto in_use = [&](int number) { return root.cabinet.match(test::key_of(number).hex())->front().in_use; };
+  const auto in_use = [&](int number) {
+    return test::entries_of(root.cabinet, test::key_of(number).hex())->front().in_use;
+  };
   {
     const auto lease = root.cabinet.lease();
     CHECK_FALSE(fs::exists(root.layout.in_use()));
@@ -282,24 +284,24 @@ TEST_CASE(
   clock.now = 2'114'380'800;
   root.cabinet.record_hits({test::key_of(0)});
   clock.now = now;
-  REQUIRE(root.cabinet.collect({.entries = 3}, true));
-  CHECK(root.cabinet.match(test::key_of(0).hex())->front().last_used == 2'114'380'800);
-  REQUIRE(root.cabinet.collect({.entries = 3}, false));
-  CHECK(root.cabinet.match(test::key_of(0).hex())->front().last_used == now);
+  REQUIRE(root.maintenance().collect({.entries = 3}, true));
+  CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().last_used == 2'114'380'800);
+  REQUIRE(root.maintenance().collect({.entries = 3}, false));
+  CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().last_used == now);
   clock.now += 60;
   root.cabinet.record_hits({test::key_of(1), test::key_of(2)});
-  REQUIRE(root.cabinet.collect({.entries = 2}, false));
+  REQUIRE(root.maintenance().collect({.entries = 2}, false));
   CHECK_FALSE(there(root, 0));
 }
 
 TEST_CASE(
     "a clock that shows 2001 and 2037 by turns evicts nothing from a root within its limits, and forgets no use") {
   Used used;
-  const auto before = used.root.cabinet.list().value();
+  const auto before = test::entries_of(used.root.cabinet).value();
   for (const std::int64_t now : {978'307'200, 2'114'380'800, 978'307'200}) {
     used.clock.now = now;
-    REQUIRE(used.root.cabinet.collect(cache::default_limits, false));
-    const auto after = used.root.cabinet.list().value();
+    REQUIRE(used.root.maintenance().collect(cache::default_limits, false));
+    const auto after = test::entries_of(used.root.cabinet).value();
     REQUIRE(after.size() == before.size());
     for (std::size_t i = 0; i < after.size(); ++i) CHECK(after[i].last_used == before[i].last_used);
   }
@@ -320,16 +322,16 @@ TEST_CASE("old leftovers and what was set aside long ago go, and young ones and 
   const int file = ::open(held.c_str(), O_RDONLY | O_CLOEXEC);
   REQUIRE(::flock(file, LOCK_EX) == 0);
   test::write_file(root.layout.quarantine() / "damaged.1", "x");
-  CHECK(root.cabinet.collect({}, true)->leftovers == 1);
+  CHECK(root.maintenance().collect({}, true)->leftovers == 1);
   CHECK(fs::exists(old));
-  const auto done = root.cabinet.collect({}, false);
+  const auto done = root.maintenance().collect({}, false);
   CHECK(done->leftovers == 1);
   CHECK(done->quarantined == 0);
   CHECK_FALSE(fs::exists(old));
   CHECK(fs::exists(held));
   CHECK(fs::exists(young));
   clock.now += 31 * 86'400;
-  CHECK(root.cabinet.collect({}, false)->quarantined == 1);
+  CHECK(root.maintenance().collect({}, false)->quarantined == 1);
   CHECK(fs::is_empty(root.layout.quarantine()));
   ::close(file);
 }
@@ -338,12 +340,12 @@ TEST_CASE(
     "coverage that names an evicted entry is gone, the rest stays, and none is recorded for entries that are gone") {
   Used used;
   Cabinet& cabinet = used.root.cabinet;
-  REQUIRE(cabinet.record_coverage("a", {test::key_of(0), test::key_of(9)}));
-  REQUIRE(cabinet.record_coverage("b", {test::key_of(0), test::key_of(1)}));
-  REQUIRE(cabinet.collect({.entries = 9}, false));
-  REQUIRE(cabinet.coverage()->size() == 1);
-  CHECK(cabinet.coverage()->front().subject == "b");
-  const auto recorded = cabinet.record_coverage("a", {test::key_of(0), test::key_of(9)});
+  REQUIRE(cache::Maintenance(cabinet).record_coverage("a", {test::key_of(0), test::key_of(9)}));
+  REQUIRE(cache::Maintenance(cabinet).record_coverage("b", {test::key_of(0), test::key_of(1)}));
+  REQUIRE(cache::Maintenance(cabinet).collect({.entries = 9}, false));
+  REQUIRE(cache::Maintenance(cabinet).coverage()->size() == 1);
+  CHECK(cache::Maintenance(cabinet).coverage()->front().subject == "b");
+  const auto recorded = cache::Maintenance(cabinet).record_coverage("a", {test::key_of(0), test::key_of(9)});
   REQUIRE_FALSE(recorded);
   CHECK(recorded.error().code == ErrorCode::not_found);
   CHECK(recorded.error().message.find(test::key_of(9).hex()) != std::string::npos);
@@ -353,7 +355,7 @@ TEST_CASE("an index that another process holds stops a collection, since nobody 
   test::Filled root(2, {.index_patience = std::chrono::milliseconds(50)});
   {
     const test::IndexHolder holder(root.layout.index());
-    const auto done = root.cabinet.collect({.bytes = 1}, false);
+    const auto done = root.maintenance().collect({.bytes = 1}, false);
     REQUIRE_FALSE(done);
     CHECK(done.error().code == ErrorCode::io);
   }
@@ -366,10 +368,10 @@ TEST_CASE("a collection waits for one that goes on, so that they do not both mak
     test::Filled root(3, {.index_patience = std::chrono::milliseconds(stuck ? 50 : 60'000)});
     auto other = util::FileLock::acquire(root.layout.locks() / "collect", std::chrono::milliseconds(0));
     REQUIRE((other && *other));
-    auto collecting = std::async(std::launch::async, [&] { return root.cabinet.collect({.entries = 1}, false); });
+    auto collecting = std::async(std::launch::async, [&] { return root.maintenance().collect({.entries = 1}, false); });
     const auto ended = collecting.wait_for(std::chrono::milliseconds(stuck ? 30'000 : 300));
     CHECK((ended == std::future_status::ready) == stuck);
-    CHECK(root.cabinet.collect({.entries = 2}, true).has_value());  // a dry run does not wait
+    CHECK(root.maintenance().collect({.entries = 2}, true).has_value());  // a dry run does not wait
     if (!stuck) other->reset();
     const auto collected = collecting.get();
     REQUIRE(collected);
@@ -381,33 +383,33 @@ TEST_CASE("a file that cannot be removed is no eviction, the others are, and the
   StubbornCalls calls;
   test::Filled root(3, {.calls = calls});
   calls.path = root.layout.object(test::key_of(0)).native();
-  const auto done = root.cabinet.collect({.bytes = 1}, false);
+  const auto done = root.maintenance().collect({.bytes = 1}, false);
   REQUIRE(done);
   REQUIRE(done->decision.evictions.size() == 2);
   for (const auto& eviction : done->decision.evictions) CHECK(eviction.entry.key != test::key_of(0));
   CHECK(done->decision.entries_left == 1);
   CHECK(done->decision.over);
   CHECK(done->problem.find(calls.path) != std::string::npos);
-  CHECK(root.cabinet.stats()->counters.evictions == 2);
-  CHECK(root.cabinet.verify(false)->checked == 1);
-  CHECK(root.cabinet.verify(false)->orphans == 0);
+  CHECK(root.maintenance().stats()->counters.evictions == 2);
+  CHECK(root.maintenance().verify(false)->checked == 1);
+  CHECK(root.maintenance().verify(false)->orphans == 0);
 }
 
 TEST_CASE("what layers alone have is copied into the root when it was used, if that is asked for") {
   test::Filled lower(2);
   for (const bool promote : {false, true}) {
     test::Filled root(0, {.promote = promote});
-    REQUIRE(root.cabinet.add_layer(lower.layout.root));
+    REQUIRE(root.add_layer(lower.layout.root));
     REQUIRE(root.cabinet.find(test::key_of(0), test::record_of(0)));
     CHECK_FALSE(there(root, 0));
     root.cabinet.record_hits({test::key_of(0)});
     CHECK(there(root, 0) == promote);
     CHECK_FALSE(there(root, 1));
     if (!promote) continue;
-    const auto entry = root.cabinet.match(test::key_of(0).hex());
+    const auto entry = test::entries_of(root.cabinet, test::key_of(0).hex());
     REQUIRE(entry->size() == 1);
     CHECK(entry->front().hits == 1);
-    CHECK(root.cabinet.verify(false)->orphans == 0);
-    CHECK(root.cabinet.stats()->counters.compiles == 0);
+    CHECK(root.maintenance().verify(false)->orphans == 0);
+    CHECK(root.maintenance().stats()->counters.compiles == 0);
   }
 }

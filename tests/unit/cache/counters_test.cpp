@@ -2,8 +2,8 @@
 #include <atomic>
 #include <thread>
 
-#include "cache/counter_table.hpp"
-#include "cache/tally.hpp"
+#include "cache/counters.hpp"
+#include "cache/index_tables.hpp"
 #include "catch.hpp"
 #include "unit/cache/index_holder.hpp"
 #include "unit/cache/set_clock.hpp"
@@ -17,8 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Counters counters_of(Cabinet&& cabinet) { return cabinet.stats()->counters; }
-Counters counters_of(Cabinet& cabinet) { return cabinet.stats()->counters; }
+Counters counters_of(Cabinet&& cabinet) { return cache::Maintenance(cabinet).stats()->counters; }
+Counters counters_of(Cabinet& cabinet) { return cache::Maintenance(cabinet).stats()->counters; }
 
 }  // namespace
 
@@ -35,10 +35,10 @@ TEST_CASE("hits, misses and compilations are counted, and what is copied is neit
 
 TEST_CASE("a miss of what was evicted is counted as such once, and of what was removed by name never") {
   test::Filled root(3);
-  REQUIRE(root.cabinet.collect({.entries = 1}, false));
-  REQUIRE(root.cabinet.list()->size() == 1);
-  const auto stays = root.cabinet.list()->front().key;
-  REQUIRE(root.cabinet.remove(stays));
+  REQUIRE(root.maintenance().collect({.entries = 1}, false));
+  REQUIRE(test::entries_of(root.cabinet)->size() == 1);
+  const auto stays = test::entries_of(root.cabinet)->front().key;
+  REQUIRE(root.maintenance().remove(stays));
   for (int i = 0; i < 3; ++i) {
     REQUIRE(root.cabinet.publish(test::key_of(i), test::object_of(i), Origin::compiled));
   }
@@ -49,7 +49,7 @@ TEST_CASE("a miss of what was evicted is counted as such once, and of what was r
 
 TEST_CASE("so many evicted keys are remembered and no more, the latest") {
   test::Filled root(0);
-  REQUIRE(root.cabinet.list());
+  REQUIRE(test::entries_of(root.cabinet));
   auto database = test::open_index(root.layout);
   std::vector<cache::Key> keys;
   for (int i = 0; i < cache::max_evicted + 5; ++i) keys.push_back(test::key_of(i));
@@ -89,13 +89,13 @@ TEST_CASE("what cannot be written while another process holds the index is writt
 TEST_CASE("counters that cannot be read are unknown, and not said to be zero") {
   test::Filled root(1, {.index_patience = std::chrono::milliseconds(20)});
   root.cabinet.record_hits({test::key_of(0)});
-  const auto survey = root.cabinet.survey();
+  const auto survey = root.maintenance().survey();
   REQUIRE(survey);
   {
     const test::IndexHolder holder(root.layout.index());
-    CHECK(root.cabinet.stats(*survey).index_problem.find("busy") != std::string::npos);
+    CHECK(root.maintenance().stats(*survey).index_problem.find("busy") != std::string::npos);
   }
-  const auto stats = root.cabinet.stats(*survey);
+  const auto stats = root.maintenance().stats(*survey);
   CHECK(stats.index_problem.empty());
   CHECK(stats.counters == Counters{.hits = 1});
 }
@@ -134,11 +134,11 @@ TEST_CASE("threads and processes that count at once lose nothing") {
   }
   for (auto& thread : threads) thread.join();
   CHECK(counters_of(root.cabinet) == Counters{.hits = 80, .misses = 8});
-  CHECK(root.cabinet.stats()->hits == 80);
+  CHECK(root.maintenance().stats()->hits == 80);
 }
 
 TEST_CASE("counts are taken once, whoever takes them") {
-  cache::Tally tally;
+  cache::PendingCounters tally;
   std::atomic<std::int64_t> taken{0};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {

@@ -38,56 +38,56 @@ TEST_CASE(
     "what is recorded comes back, the latest first, and a later record of a subject takes the place of the former") {
   test::SetClock clock;
   test::Filled root(3, {.clock = clock});
-  CHECK(root.cabinet.coverage()->empty());
+  CHECK(root.maintenance().coverage()->empty());
   auto unsorted = keys_of(3);
   std::swap(unsorted.front(), unsorted.back());
-  REQUIRE(root.cabinet.record_coverage(subject, unsorted));
+  REQUIRE(root.maintenance().record_coverage(subject, unsorted));
   clock.now += 5;
-  REQUIRE(root.cabinet.record_coverage(other, {}));
-  CHECK((root.cabinet.coverage().value() ==
+  REQUIRE(root.maintenance().record_coverage(other, {}));
+  CHECK((root.maintenance().coverage().value() ==
          std::vector<Coverage>{{other, {}, clock.now}, {subject, keys_of(3), clock.now - 5}}));
   clock.now += 5;
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
-  CHECK((root.cabinet.coverage().value() ==
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
+  CHECK((root.maintenance().coverage().value() ==
          std::vector<Coverage>{{subject, keys_of(2), clock.now}, {other, {}, clock.now - 5}}));
 }
 
 TEST_CASE("what is dropped is gone, the rest stays") {
   test::Filled root(1);
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
-  REQUIRE(root.cabinet.record_coverage(other, keys_of(1)));
-  const auto recorded = root.cabinet.coverage().value();
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
+  REQUIRE(root.maintenance().record_coverage(other, keys_of(1)));
+  const auto recorded = root.maintenance().coverage().value();
   const auto named = [&](const std::string& name) {
     return *std::find_if(recorded.begin(), recorded.end(), [&](const Coverage& one) { return one.subject == name; });
   };
-  root.cabinet.drop_coverage({named(subject), {"never recorded", {}, 1}});
-  REQUIRE(root.cabinet.coverage()->size() == 1);
-  CHECK(root.cabinet.coverage()->front().subject == other);
+  root.maintenance().drop_coverage({named(subject), {"never recorded", {}, 1}});
+  REQUIRE(root.maintenance().coverage()->size() == 1);
+  CHECK(root.maintenance().coverage()->front().subject == other);
 }
 
 TEST_CASE("what another process recorded anew since it was read is not dropped") {
   test::SetClock clock;
   test::Filled root(2, {.clock = clock});
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
   const auto keys = keys_of(1);
   for (const int step : {0, 1}) {  // other keys at the same time, then the same ones at another
-    const auto read = root.cabinet.coverage().value();
+    const auto read = root.maintenance().coverage().value();
     clock.now += step;
-    REQUIRE(root.cabinet.record_coverage(subject, keys));
-    root.cabinet.drop_coverage(read);
-    CHECK((root.cabinet.coverage().value() == std::vector<Coverage>{{subject, keys, clock.now}}));
+    REQUIRE(root.maintenance().record_coverage(subject, keys));
+    root.maintenance().drop_coverage(read);
+    CHECK((root.maintenance().coverage().value() == std::vector<Coverage>{{subject, keys, clock.now}}));
   }
-  root.cabinet.drop_coverage(root.cabinet.coverage().value());
-  CHECK(root.cabinet.coverage()->empty());
+  root.maintenance().drop_coverage(root.maintenance().coverage().value());
+  CHECK(root.maintenance().coverage()->empty());
 }
 
 TEST_CASE("the number of records is bounded, and the oldest go") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   for (int i = 0; i < cache::max_coverages + 3; ++i, ++clock.now) {
-    REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
+    REQUIRE(root.maintenance().record_coverage(std::to_string(i), {}));
   }
-  const auto kept = root.cabinet.coverage().value();
+  const auto kept = root.maintenance().coverage().value();
   REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
   CHECK(kept.back().subject == "3");
 }
@@ -97,10 +97,11 @@ TEST_CASE("records that a clock set too far on left make way for those of a cloc
   test::Filled root(0, {.clock = clock}, test::memory_place());
   const std::int64_t right = clock.now;
   clock.now += std::int64_t{10} * 365 * 86'400;
-  for (int i = 0; i < cache::max_coverages; ++i) REQUIRE(root.cabinet.record_coverage("late " + std::to_string(i), {}));
+  for (int i = 0; i < cache::max_coverages; ++i)
+    REQUIRE(root.maintenance().record_coverage("late " + std::to_string(i), {}));
   clock.now = right;
-  for (int i = 0; i < 3; ++i, ++clock.now) REQUIRE(root.cabinet.record_coverage(std::to_string(i), {}));
-  const auto kept = root.cabinet.coverage().value();
+  for (int i = 0; i < 3; ++i, ++clock.now) REQUIRE(root.maintenance().record_coverage(std::to_string(i), {}));
+  const auto kept = root.maintenance().coverage().value();
   REQUIRE(kept.size() == static_cast<std::size_t>(cache::max_coverages));
   for (const char* latest : {"0", "1", "2"}) {
     CHECK(std::any_of(kept.begin(), kept.end(), [&](const auto& one) { return one.subject == latest; }));
@@ -111,23 +112,23 @@ TEST_CASE("a row that was not written so is passed over") {
   test::Filled root(1);
   for (const char* spoil : {"subject = 'x'", "keys = '[]'", "recorded = recorded + 1", "digest = ''", "keys = '{'"}) {
     INFO(spoil);
-    REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+    REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
     test::sql(root.layout, std::string("UPDATE coverage SET ") + spoil);
-    CHECK(root.cabinet.coverage()->empty());
+    CHECK(root.maintenance().coverage()->empty());
   }
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
-  CHECK(root.cabinet.coverage()->size() == 1);
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
+  CHECK(root.maintenance().coverage()->size() == 1);
 }
 
 TEST_CASE("a rebuilt index has no coverage") {
   test::Filled root(2);
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
   test::write_file(root.layout.index(), "not a database");
-  CHECK(root.cabinet.coverage()->empty());
-  CHECK(root.cabinet.list()->size() == 2);
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
+  CHECK(root.maintenance().coverage()->empty());
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
   fs::remove(root.layout.index());
-  CHECK(root.cabinet.coverage()->empty());
+  CHECK(root.maintenance().coverage()->empty());
 }
 
 TEST_CASE("an index of schema version 2 gains coverage in place, and keeps hits and times of use") {
@@ -135,11 +136,11 @@ TEST_CASE("an index of schema version 2 gains coverage in place, and keeps hits 
   test::Filled root(2, {.clock = clock});
   root.cabinet.record_hits({test::key_of(0)});
   turn_back_to_version_2(root.layout);
-  CHECK(root.cabinet.coverage()->empty());
+  CHECK(root.maintenance().coverage()->empty());
   CHECK(version_of(root.layout) == cache::index_schema_version);
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
-  CHECK(root.cabinet.coverage()->size() == 1);
-  const auto entry = root.cabinet.match(test::key_of(0).hex()).value().front();
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
+  CHECK(root.maintenance().coverage()->size() == 1);
+  const auto entry = test::entries_of(root.cabinet, test::key_of(0).hex()).value().front();
   CHECK(entry.hits == 1);
   CHECK(entry.last_used == clock.now);
   CHECK(fs::is_empty(root.layout.quarantine()));
@@ -149,62 +150,62 @@ TEST_CASE("an index of schema version 2 is read where it cannot be changed, and 
   test::Filled root(2);
   root.cabinet.record_hits({test::key_of(0)});
   turn_back_to_version_2(root.layout);
-  CHECK(root.cabinet.verify(false)->index_problem.empty());
+  CHECK(root.maintenance().verify(false)->index_problem.empty());
   const auto before = test::snapshot(root.layout.root);
   auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   REQUIRE(stack);
-  CHECK(stack->cabinet.stats()->hits == 1);
-  CHECK(stack->cabinet.stats()->index_problem.empty());
-  CHECK(stack->cabinet.coverage()->empty());
+  CHECK(cache::Maintenance(stack->cabinet).stats()->hits == 1);
+  CHECK(cache::Maintenance(stack->cabinet).stats()->index_problem.empty());
+  CHECK(cache::Maintenance(stack->cabinet).coverage()->empty());
   CHECK(test::snapshot(root.layout.root) == before);
 }
 
 TEST_CASE("a table of coverage of another make is replaced with the index") {
   test::Filled root(2);
   test::sql(root.layout, "DROP TABLE coverage; CREATE TABLE coverage (x)");
-  CHECK(root.cabinet.coverage()->empty());
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
-  CHECK(root.cabinet.coverage()->size() == 1);
-  CHECK(root.cabinet.list()->size() == 2);
+  CHECK(root.maintenance().coverage()->empty());
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
+  CHECK(root.maintenance().coverage()->size() == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
 }
 
 TEST_CASE("where nothing can be written coverage is read, and not recorded or dropped") {
   test::Filled root(1);
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
   const auto before = test::snapshot(root.layout.root);
   auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   REQUIRE(stack);
-  CHECK(stack->cabinet.coverage()->size() == 1);
-  CHECK(stack->cabinet.record_coverage(other, {}).error().code == ErrorCode::cache_unusable);
-  stack->cabinet.drop_coverage(stack->cabinet.coverage().value());
-  CHECK(stack->cabinet.coverage()->size() == 1);
+  CHECK(cache::Maintenance(stack->cabinet).coverage()->size() == 1);
+  CHECK(cache::Maintenance(stack->cabinet).record_coverage(other, {}).error().code == ErrorCode::cache_unusable);
+  cache::Maintenance(stack->cabinet).drop_coverage(cache::Maintenance(stack->cabinet).coverage().value());
+  CHECK(cache::Maintenance(stack->cabinet).coverage()->size() == 1);
   CHECK(test::snapshot(root.layout.root) == before);
 }
 
 TEST_CASE("a busy index is an error to those who ask for coverage, and the coverage is there afterwards") {
   test::Filled root(1, {.index_patience = std::chrono::milliseconds(50)});
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(1)));
-  const auto read = root.cabinet.coverage().value();
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
+  const auto read = root.maintenance().coverage().value();
   {
     const test::IndexHolder holder(root.layout.index());
-    CHECK(root.cabinet.coverage().error().code == ErrorCode::io);
-    CHECK(root.cabinet.record_coverage(other, {}).error().code == ErrorCode::io);
-    root.cabinet.drop_coverage(read);
+    CHECK(root.maintenance().coverage().error().code == ErrorCode::io);
+    CHECK(root.maintenance().record_coverage(other, {}).error().code == ErrorCode::io);
+    root.maintenance().drop_coverage(read);
   }
-  CHECK(root.cabinet.coverage()->size() == 1);
+  CHECK(root.maintenance().coverage()->size() == 1);
 }
 
 TEST_CASE("the figures name the coverage of which no entry is missing, in the root or in a layer") {
   test::Filled layer(3);
   test::Filled root(3);
-  REQUIRE(root.cabinet.record_coverage(subject, keys_of(2)));
-  REQUIRE(root.cabinet.record_coverage(other, keys_of(3)));
-  REQUIRE(root.cabinet.remove(test::key_of(2)));
-  REQUIRE(root.cabinet.stats()->coverage.size() == 1);
-  CHECK(root.cabinet.stats()->coverage.front().subject == subject);
-  REQUIRE(root.cabinet.add_layer(layer.layout.root));
-  CHECK(root.cabinet.stats()->coverage.size() == 2);
-  REQUIRE(root.cabinet.remove(test::key_of(2)).error().code == ErrorCode::not_found);
+  REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
+  REQUIRE(root.maintenance().record_coverage(other, keys_of(3)));
+  REQUIRE(root.maintenance().remove(test::key_of(2)));
+  REQUIRE(root.maintenance().stats()->coverage.size() == 1);
+  CHECK(root.maintenance().stats()->coverage.front().subject == subject);
+  REQUIRE(root.add_layer(layer.layout.root));
+  CHECK(root.maintenance().stats()->coverage.size() == 2);
+  REQUIRE(root.maintenance().remove(test::key_of(2)).error().code == ErrorCode::not_found);
   fs::remove(layer.layout.object(test::key_of(2)));
-  CHECK(root.cabinet.stats()->coverage.size() == 1);
+  CHECK(root.maintenance().stats()->coverage.size() == 1);
 }

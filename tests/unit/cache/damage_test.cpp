@@ -38,7 +38,7 @@ TEST_CASE("a flipped byte anywhere makes a miss, and the file is set aside") {
     CHECK_FALSE(fs::exists(root.layout.object(test::key_of(entry))));
     ++expected;
   }
-  CHECK(root.cabinet.stats()->quarantined == expected);
+  CHECK(root.maintenance().stats()->quarantined == expected);
   CHECK(root.cabinet.set_aside() == expected);
   CHECK(hit_with(root, whole));
   CHECK_FALSE(found(root.cabinet, entry + 1));
@@ -68,7 +68,7 @@ TEST_CASE("a damaged entry is published anew and found") {
   CHECK_FALSE(hit_with(root, "damaged"));
   REQUIRE(root.cabinet.publish(test::key_of(entry), test::object_of(entry)));
   CHECK(found(root.cabinet));
-  CHECK(root.cabinet.list()->size() == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 1);
 }
 
 TEST_CASE("an entry that is stored over a damaged object takes its place, or an error says that it cannot be moved") {
@@ -87,7 +87,7 @@ TEST_CASE("an entry that is stored over a damaged object takes its place, or an 
   CHECK(refused.error().message.find("cannot set aside") != std::string::npos);
   REQUIRE(root.cabinet.publish(test::key_of(entry), test::object_of(entry)));
   CHECK(found(root.cabinet));
-  CHECK(root.cabinet.stats()->quarantined == 1);
+  CHECK(root.maintenance().stats()->quarantined == 1);
 }
 
 TEST_CASE("a whole object that took the damaged one's place at the last moment is not set aside") {
@@ -106,7 +106,7 @@ TEST_CASE("a whole object that took the damaged one's place at the last moment i
   test::write_file(path, "damaged");
   CHECK_FALSE(found(root.cabinet));
   CHECK(found(root.cabinet));
-  CHECK(root.cabinet.stats()->quarantined == 0);
+  CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
 TEST_CASE("the valid object of another kernel under this name makes a miss") {
@@ -131,7 +131,7 @@ TEST_CASE("a link, a folder or a pipe in the place of an object makes a miss wit
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
   CHECK_FALSE(found(root.cabinet));
   CHECK_FALSE(fs::exists(path));
-  CHECK(root.cabinet.list()->size() == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 1);
 }
 
 TEST_CASE("a file longer than any object is not read into memory") {
@@ -154,7 +154,7 @@ TEST_CASE("a listing leaves out what looks damaged, says so, and changes nothing
   REQUIRE(::mkfifo(replace(3).c_str(), 0600) == 0);
   test::write_file(root.layout.objects() / "stranger", "?");
   const auto before = test::snapshot(root.layout.objects());
-  const auto survey = root.cabinet.survey();
+  const auto survey = root.maintenance().survey();
   REQUIRE(survey);
   REQUIRE(survey->entries.size() == 1);
   CHECK(survey->entries.front().key == test::key_of(4));
@@ -163,9 +163,9 @@ TEST_CASE("a listing leaves out what looks damaged, says so, and changes nothing
   std::sort(expected.begin(), expected.end());
   expected.push_back("stranger");
   CHECK(survey->damaged == expected);
-  CHECK(root.cabinet.survey(test::key_of(2).hex().substr(0, 16))->damaged.size() == 1);
-  CHECK(root.cabinet.stats()->damaged == 5);
-  CHECK(root.cabinet.stats()->quarantined == 0);
+  CHECK(root.maintenance().survey(test::key_of(2).hex().substr(0, 16))->damaged.size() == 1);
+  CHECK(root.maintenance().stats()->damaged == 5);
+  CHECK(root.maintenance().stats()->quarantined == 0);
   CHECK(test::snapshot(root.layout.objects()) == before);
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
@@ -173,23 +173,23 @@ TEST_CASE("a listing leaves out what looks damaged, says so, and changes nothing
 TEST_CASE("the row of an object that a look-up set aside is dropped by the next listing") {
   test::Filled root(2);
   test::write_file(root.layout.object(test::key_of(entry)), "damaged");
-  REQUIRE(root.cabinet.survey());
+  REQUIRE(root.maintenance().survey());
   CHECK_FALSE(found(root.cabinet));
-  CHECK(root.cabinet.verify(false)->missing == 1);
-  CHECK(root.cabinet.list()->size() == 1);
-  CHECK(root.cabinet.verify(false)->missing == 0);
+  CHECK(root.maintenance().verify(false)->missing == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 1);
+  CHECK(root.maintenance().verify(false)->missing == 0);
 }
 
 TEST_CASE("one object can be checked, which changes nothing") {
   test::Filled root(2);
-  CHECK(root.cabinet.check(test::key_of(1)));
-  CHECK(root.cabinet.check(test::key_of(9)).error().code == ErrorCode::not_found);
+  CHECK(root.maintenance().check(test::key_of(1)));
+  CHECK(root.maintenance().check(test::key_of(9)).error().code == ErrorCode::not_found);
   const auto path = root.layout.object(test::key_of(entry));
   std::string bytes = test::contents(path);
   bytes[10] = static_cast<char>(bytes[10] ^ 1);
   test::write_file(path, bytes);
   const auto before = test::snapshot(root.folder.path());
-  const auto checked = root.cabinet.check(test::key_of(entry));
+  const auto checked = root.maintenance().check(test::key_of(entry));
   REQUIRE_FALSE(checked);
   CHECK(checked.error().code == ErrorCode::invalid_argument);
   CHECK(checked.error().message.find("is damaged") != std::string::npos);

@@ -24,21 +24,21 @@ std::vector<Use> uses() {
           {"hits", [](Cabinet& c) { c.record_hits({test::key_of(0)}); }},
           {"misses", [](Cabinet& c) { c.record_misses({test::key_of(5)}); }},
           {"claim", [](Cabinet& c) { CHECK_FALSE(c.claim(test::key_of(5)).taken()); }},
-          {"pin", [](Cabinet& c) { CHECK_FALSE(c.pin(test::key_of(0))); }},
-          {"unpin", [](Cabinet& c) { CHECK_FALSE(c.unpin(test::key_of(0))); }},
+          {"pin", [](Cabinet& c) { CHECK_FALSE(cache::Maintenance(c).pin(test::key_of(0))); }},
+          {"unpin", [](Cabinet& c) { CHECK_FALSE(cache::Maintenance(c).unpin(test::key_of(0))); }},
           {"lease", [](Cabinet& c) { c.lease()->add({test::key_of(0)}); }},
           {"look-up", [](Cabinet& c) { CHECK_FALSE(c.holds(test::key_of(0))); }},
-          {"coverage", [](Cabinet& c) { CHECK_FALSE(c.record_coverage("{}", {test::key_of(0)})); }},
-          {"read coverage", [](Cabinet& c) { static_cast<void>(c.coverage()); }},
+          {"coverage", [](Cabinet& c) { CHECK_FALSE(cache::Maintenance(c).record_coverage("{}", {test::key_of(0)})); }},
+          {"read coverage", [](Cabinet& c) { static_cast<void>(cache::Maintenance(c).coverage()); }},
           {"drop coverage",
            [](Cabinet& c) {
-             c.drop_coverage({{"{}", {test::key_of(0)}, 1}});
+             cache::Maintenance(c).drop_coverage({{"{}", {test::key_of(0)}, 1}});
            }},
-          {"list", [](Cabinet& c) { static_cast<void>(c.list()); }},
-          {"stats", [](Cabinet& c) { static_cast<void>(c.stats()); }},
-          {"repair", [](Cabinet& c) { static_cast<void>(c.verify(true)); }},
-          {"collect", [](Cabinet& c) { static_cast<void>(c.collect({}, false)); }},
-          {"remove", [](Cabinet& c) { static_cast<void>(c.remove(test::key_of(0))); }}};
+          {"list", [](Cabinet& c) { static_cast<void>(test::entries_of(c)); }},
+          {"stats", [](Cabinet& c) { static_cast<void>(cache::Maintenance(c).stats()); }},
+          {"repair", [](Cabinet& c) { static_cast<void>(cache::Maintenance(c).verify(true)); }},
+          {"collect", [](Cabinet& c) { static_cast<void>(cache::Maintenance(c).collect({}, false)); }},
+          {"remove", [](Cabinet& c) { static_cast<void>(cache::Maintenance(c).remove(test::key_of(0))); }}};
 }
 
 void empty(const fs::path& folder) {
@@ -80,7 +80,7 @@ TEST_CASE("an import into a root that is emptied says that it was removed, and l
   test::Filled root(0);
   test::Filled shipped(2);
   const fs::path file = shipped.folder / "bundle";
-  REQUIRE(cache::export_bundle(shipped.cabinet, {test::key_of(0)}, file, std::nullopt));
+  REQUIRE(cache::export_bundle(shipped.maintenance(), {test::key_of(0)}, file, std::nullopt));
   auto cabinet = Cabinet::open(root.layout.root, false).value();
   empty(root.layout.root);
   const auto published = cabinet.publish(test::key_of(0), test::object_of(0));
@@ -107,7 +107,7 @@ TEST_CASE("what a writer leaves in a root that is emptied at that moment is take
     auto cabinet = Cabinet::open(folder / "root", true);
     REQUIRE(cabinet);
     CHECK(cabinet->publish(test::key_of(0), test::object_of(0)));
-    CHECK(cabinet->list()->size() == 1);
+    CHECK(test::entries_of(*cabinet)->size() == 1);
   }
 }
 
@@ -138,6 +138,6 @@ TEST_CASE("a fresh volume with lost+found is an empty folder, and lost+found sta
   auto cabinet = Cabinet::open(folder / "volume", true);
   REQUIRE(cabinet);
   CHECK(cabinet->publish(test::key_of(0), test::object_of(0)));
-  CHECK(cabinet->verify(true)->damaged.empty());
+  CHECK(cache::Maintenance(*cabinet).verify(true)->damaged.empty());
   CHECK(fs::is_directory(folder / "volume/lost+found"));
 }

@@ -36,8 +36,8 @@ TEST_CASE("publishing on a failing disk is an error that names the reason, or a 
       if (object) CHECK(test::equal(*object, test::object_of(1)));
       CHECK(fs::is_empty(root.layout.tmp()));
       CHECK(fs::is_empty(root.layout.quarantine()));
-      CHECK(root.cabinet.verify(false)->damaged.empty());
-      CHECK(root.cabinet.list()->size() == (published ? 2 : 1));
+      CHECK(root.maintenance().verify(false)->damaged.empty());
+      CHECK(test::entries_of(root.cabinet)->size() == (published ? 2 : 1));
     }
   }
   CHECK(errors >= 8);

@@ -15,8 +15,12 @@ const std::string payload = std::string(
     "payload of a golden object\n",
     9 + 27);
 const std::string record = R"({"architecture":"sm_90a","family":"bf16_grouped_contiguous","k":7168,"n":4096})";
-const cache::Facts facts = {
-    "bf16_grouped_contiguous", "sm_90a", 4096, 7168, "", 168, 8, 232'448, 214.125, 1'764'000'000, {"gemm"}};
+const cache::Facts facts = [] {
+  cache::Facts made{"sm_90a", "", 214.125, 1'764'000'000,
+                    test::details_of("bf16_grouped_contiguous", 4096, 7168, "", {"gemm"})};
+  made.details.set("spill_bytes", 8);
+  return made;
+}();
 
 // The bytes of a file of hexadecimal digits in lines.
 std::string bytes_of(const std::string& name) {
@@ -39,8 +43,8 @@ TEST_CASE("an object written by version 1 is found by this build") {
   REQUIRE(object);
   CHECK(object->payload == payload);
   CHECK(object->facts == facts);
-  REQUIRE(root.cabinet.list()->size() == 1);
-  CHECK(root.cabinet.list()->front().facts == facts);
+  REQUIRE(test::entries_of(root.cabinet)->size() == 1);
+  CHECK(test::entries_of(root.cabinet)->front().facts == facts);
 }
 
 TEST_CASE("this build writes version 1 byte for byte") {
@@ -54,40 +58,40 @@ TEST_CASE("an object that names its compiler is read, and written byte for byte 
   test::Filled root(0);
   const auto key = test::key_of(record);
   cache::Facts named = facts;
-  named.config = "t256x128u32s4c1b0lp";
+  named.details.set("config", "t256x128u32s4c1b0lp");
   named.compiler = "NVRTC 13.0.88";
   REQUIRE(root.cabinet.publish(key, {payload, record, named}));
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1-compiler.hex"));
   CHECK(root.cabinet.find(key, record)->facts == named);
-  CHECK(root.cabinet.list()->front().facts == named);
+  CHECK(test::entries_of(root.cabinet)->front().facts == named);
 }
 
 TEST_CASE("an index written with schema version 3 keeps its rows, uses and coverage, and gains counters") {
   test::Filled root(2);
   test::write_file(root.layout.index(), bytes_of("index-v3.hex"));
-  const auto entries = root.cabinet.list().value();
+  const auto entries = test::entries_of(root.cabinet).value();
   REQUIRE(entries.size() == 2);
   for (const auto& entry : entries) {
     CHECK(entry.hits == (entry.key == test::key_of(0) ? 2 : 1));
     CHECK(entry.last_used == 1'764'000'123);
   }
-  REQUIRE(root.cabinet.coverage()->size() == 1);
-  CHECK(root.cabinet.coverage()->front().keys.size() == 2);
-  CHECK(root.cabinet.stats()->counters == cache::Counters{.hits = 3});
-  CHECK(root.cabinet.verify(false)->orphans == 0);
+  REQUIRE(root.maintenance().coverage()->size() == 1);
+  CHECK(root.maintenance().coverage()->front().keys.size() == 2);
+  CHECK(root.maintenance().stats()->counters == cache::Counters{.hits = 3});
+  CHECK(root.maintenance().verify(false)->orphans == 0);
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
 TEST_CASE("an index written with schema version 4 is read with its counters and what it remembers of evictions") {
   test::Filled root(2);
   test::write_file(root.layout.index(), bytes_of("index-v4.hex"));
-  const auto entries = root.cabinet.list().value();
+  const auto entries = test::entries_of(root.cabinet).value();
   REQUIRE(entries.size() == 2);
   for (const auto& entry : entries) CHECK(entry.hits == (entry.key == test::key_of(0) ? 2 : 1));
-  REQUIRE(root.cabinet.coverage()->size() == 1);
-  CHECK(root.cabinet.stats()->counters == cache::Counters{.hits = 3, .misses = 4, .compiles = 3, .evictions = 1});
+  REQUIRE(root.maintenance().coverage()->size() == 1);
+  CHECK(root.maintenance().stats()->counters == cache::Counters{.hits = 3, .misses = 4, .compiles = 3, .evictions = 1});
   REQUIRE(root.cabinet.publish(test::key_of(2), test::object_of(2), cache::Origin::compiled));
-  CHECK(root.cabinet.stats()->counters ==
+  CHECK(root.maintenance().stats()->counters ==
         cache::Counters{.hits = 3, .misses = 5, .compiles = 4, .evictions = 1, .evicted_misses = 1});
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
@@ -99,23 +103,28 @@ TEST_CASE("a recorded problem written by version 1 is read, and written byte for
   const auto file = root.layout.problems() / "a47adfa5e9c7a0b1cfa6391f7707b0a1ad18c18e58dce7b96da733bd04ea3758";
   fs::create_directory(root.layout.problems());
   test::write_file(file, bytes_of("problem-v1.hex"));
-  REQUIRE(root.cabinet.recorded_problems()->problems == std::vector{problem});
+  REQUIRE(root.maintenance().recorded_problems()->problems == std::vector{problem});
   CHECK(cache::to_text(problem) == test::contents(file));
 }
 
 namespace {
 
 // The other entry of the golden bundle.
-const cache::Object second = {
-    [] {
-      std::string bytes =
-          "\x7f"
-          "ELF";
-      for (int i = 0; i < 768; ++i) bytes.push_back(static_cast<char>(i));
-      return bytes + std::string(1000, '\0');
-    }(),
-    R"({"architecture":"sm_100a","family":"fp8_grouped_masked","k":128,"n":64})",
-    {"fp8_grouped_masked", "sm_100a", 64, 128, "t64x128", 90, 0, 1024, 33.5, 1'764'000'001, {"a", "b"}}};
+const cache::Object second = {[] {
+                                std::string bytes =
+                                    "\x7f"
+                                    "ELF";
+                                for (int i = 0; i < 768; ++i) bytes.push_back(static_cast<char>(i));
+                                return bytes + std::string(1000, '\0');
+                              }(),
+                              R"({"architecture":"sm_100a","family":"fp8_grouped_masked","k":128,"n":64})",
+                              {"sm_100a", "", 33.5, 1'764'000'001, [] {
+                                 auto details = test::details_of("fp8_grouped_masked", 64, 128, "t64x128", {"a", "b"});
+                                 details.set("registers", 90);
+                                 details.set("smem_bytes", 1024);
+                                 details.set("spill_bytes", 0);
+                                 return details;
+                               }()}};
 
 }  // namespace
 

@@ -163,8 +163,8 @@ TEST_CASE("each hostile bundle is refused whole by an import, and the root is as
     hostile.spoil(bundle);
     test::write_file(folder / "bundle", bundle.bytes());
     const auto opened = cache::Bundle::open(folder / "bundle", {});
-    const auto imported = opened ? cache::import_bundle(*opened, root.layout.root)
-                                 : Expected<cache::ImportReport>(propagate(opened));
+    const auto imported =
+        opened ? cache::import_bundle(*opened, root.layout.root) : Expected<cache::ImportReport>(propagate(opened));
     REQUIRE_FALSE(imported);
     INFO(imported.error().message);
     CHECK(imported.error().code == ErrorCode::invalid_argument);
@@ -217,9 +217,9 @@ TEST_CASE("a wrong sum of objects is refused before one of them is read") {
 TEST_CASE("texts of an object that look like paths lead nowhere") {
   auto object = test::object_of(0);
   object.record = "../../../escaped";
-  object.facts.family = "/etc/escaped";
-  object.facts.config = "../../escaped";
-  object.facts.kernel_names = {std::string("..\0/escaped", 11), "../escaped"};
+  object.facts.details.set("family", "/etc/escaped");
+  object.facts.details.set("config", "../../escaped");
+  object.facts.details.set("kernel_names", cache::Details::Texts{std::string("..\0/escaped", 11), "../escaped"});
   cache::BundleWriter writer;
   REQUIRE(writer.add(test::key_of(object.record), object));
   const test::TempFolder folder;

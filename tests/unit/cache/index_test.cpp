@@ -20,17 +20,17 @@ constexpr int entries = 12;
 // Lists before, spoils the index, and expects the same listing and an index that is whole again.
 template <class Spoil>
 void comes_back_after(test::Filled& root, Spoil spoil) {
-  const auto before = root.cabinet.list().value();
+  const auto before = test::entries_of(root.cabinet).value();
   REQUIRE(before.size() == entries);
   spoil(root.layout);
-  CHECK(test::equal(root.cabinet.list().value(), before));
+  CHECK(test::equal(test::entries_of(root.cabinet).value(), before));
   CHECK(number(root.layout, "SELECT count(*) FROM entries") == entries);
   CHECK(number(root.layout, "PRAGMA user_version") == cache::index_schema_version);
-  const auto report = root.cabinet.verify(false);
+  const auto report = root.maintenance().verify(false);
   CHECK(report->index_problem.empty());
   CHECK(report->orphans == 0);
   CHECK(report->missing == 0);
-  CHECK(root.cabinet.stats()->quarantined == 0);
+  CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ TEST_CASE("hits that nobody can have counted are noise, and the sum over all ent
   test::Filled root(entries);
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "UPDATE entries SET hits = 9223372036854775807, last_used = -1 WHERE hits = 0");
-  CHECK(root.cabinet.stats()->hits == 1);
-  const auto listed = root.cabinet.list().value();
+  CHECK(root.maintenance().stats()->hits == 1);
+  const auto listed = test::entries_of(root.cabinet).value();
   for (const auto& entry : listed) CHECK(entry.last_used >= 0);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("the listing comes back from an index of schema version 1, which knew 
   comes_back_after(root, [](const cache::Layout& layout) {
     sql(layout, "ALTER TABLE entries DROP COLUMN config; PRAGMA user_version = 1");
   });
-  CHECK(root.cabinet.list()->front().facts.config == test::object_of(0).facts.config);
+  CHECK(test::entries_of(root.cabinet)->front().facts.details.text("config") == "t64x128u8s6c1b8");
 }
 
 TEST_CASE("rows that are missing, wrong or without an object are put right") {
@@ -130,25 +130,25 @@ TEST_CASE("putting rows right keeps the counts of use") {
   test::Filled root(2);
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "UPDATE entries SET registers = 1");
-  REQUIRE(root.cabinet.list());
-  CHECK(root.cabinet.match(test::key_of(0).hex())->front().hits == 1);
-  CHECK(root.cabinet.match(test::key_of(0).hex())->front().facts.registers == 168);
+  REQUIRE(test::entries_of(root.cabinet));
+  CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().hits == 1);
+  CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().facts.details.number("registers") == 168);
 }
 
 TEST_CASE("a damaged index does not stop a publish or the counting of hits") {
   test::Filled root(1);
   test::write_file(root.layout.index(), "not a database");
   CHECK(root.cabinet.publish(test::key_of(1), test::object_of(1)));
-  CHECK(root.cabinet.list()->size() == 2);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
   test::write_file(root.layout.index(), "not a database");
   root.cabinet.record_hits({test::key_of(1)});
-  CHECK(root.cabinet.stats()->hits == 1);
+  CHECK(root.maintenance().stats()->hits == 1);
 }
 
 TEST_CASE("an index that somebody turned to a write-ahead log is turned back, with what is in it") {
   test::Filled root(1);
   sql(root.layout, "PRAGMA journal_mode = WAL; UPDATE entries SET hits = 5");
-  CHECK(root.cabinet.stats()->hits == 5);
+  CHECK(root.maintenance().stats()->hits == 5);
   auto database = cache::Database::open(root.layout.index(), cache::Database::Mode::read_only, std::chrono::seconds(1));
   CHECK(database->text("PRAGMA journal_mode").value() != "wal");
   CHECK_FALSE(fs::exists(root.layout.index().native() + "-wal"));
@@ -170,7 +170,7 @@ TEST_CASE("an index that another connection holds is waited for") {
   REQUIRE(::read(ready[0], &byte, 1) == 1);
   root.cabinet.record_hits({test::key_of(0)});
   CHECK(test::wait_for(child) == 0);
-  CHECK(root.cabinet.stats()->hits == 1);
+  CHECK(root.maintenance().stats()->hits == 1);
   ::close(ready[0]);
   ::close(ready[1]);
 }

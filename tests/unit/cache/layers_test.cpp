@@ -16,7 +16,7 @@ void publish(Cabinet& cabinet, int number) { REQUIRE(cabinet.publish(test::key_o
 TEST_CASE("a layer's entries are found, and the first root takes what is published") {
   test::Filled layer(2);
   test::Filled root(0);
-  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  REQUIRE(root.add_layer(layer.layout.root));
   const auto before = test::snapshot(layer.layout.root);
   CHECK(hit(root.cabinet, 0));
   CHECK(hit(root.cabinet, 1));
@@ -24,7 +24,7 @@ TEST_CASE("a layer's entries are found, and the first root takes what is publish
   CHECK_FALSE(root.cabinet.holds(test::key_of(2)));
   publish(root.cabinet, 2);
   CHECK(hit(root.cabinet, 2));
-  CHECK(root.cabinet.list()->size() == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 1);
   CHECK(root.cabinet.persistence() == cache::Persistence::on);
   CHECK(test::snapshot(layer.layout.root) == before);
 }
@@ -43,8 +43,8 @@ TEST_CASE("the root is searched first, then the layers in the order in which the
     const std::string payload = root.cabinet.find(test::key_of(0), test::record_of(0)).value().payload;
     return payload.substr(test::object_of(0).payload.size());
   };
-  REQUIRE(root.cabinet.add_layer(first.layout.root));
-  REQUIRE(root.cabinet.add_layer(second.layout.root));
+  REQUIRE(root.add_layer(first.layout.root));
+  REQUIRE(root.add_layer(second.layout.root));
   CHECK(found() == "root");
   fs::remove(root.layout.object(test::key_of(0)));
   CHECK(found() == "first");
@@ -57,8 +57,8 @@ TEST_CASE("damage in a layer is a miss that moves nothing, and a later layer sti
   test::Filled whole(1);
   test::Filled root(0);
   for (int i = 0; i < 2; ++i) test::write_file(broken.layout.object(test::key_of(i)), "damaged");
-  REQUIRE(root.cabinet.add_layer(broken.layout.root));
-  REQUIRE(root.cabinet.add_layer(whole.layout.root));
+  REQUIRE(root.add_layer(broken.layout.root));
+  REQUIRE(root.add_layer(whole.layout.root));
   const auto before = test::snapshot(broken.layout.root);
   CHECK(hit(root.cabinet, 0));
   CHECK_FALSE(root.cabinet.find(test::key_of(1), test::record_of(1)));
@@ -69,10 +69,10 @@ TEST_CASE("damage in a layer is a miss that moves nothing, and a later layer sti
 TEST_CASE("damage in the root is set aside although a layer answers") {
   test::Filled layer(1);
   test::Filled root(1);
-  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  REQUIRE(root.add_layer(layer.layout.root));
   test::write_file(root.layout.object(test::key_of(0)), "damaged");
   CHECK(hit(root.cabinet, 0));
-  CHECK(root.cabinet.stats()->quarantined == 1);
+  CHECK(root.maintenance().stats()->quarantined == 1);
 }
 
 TEST_CASE("nothing is made in a layer, also not the parts that it lacks") {
@@ -82,22 +82,21 @@ TEST_CASE("nothing is made in a layer, also not the parts that it lacks") {
   }
   const auto before = test::snapshot(layer.layout.root);
   test::Filled root(0);
-  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  REQUIRE(root.add_layer(layer.layout.root));
   auto stack = Cabinet::open_stack({}, true, {layer.layout.root});
   REQUIRE(stack);
   for (Cabinet* cabinet : {&root.cabinet, &stack->cabinet}) {
     CHECK(hit(*cabinet, 0));
     cabinet->record_hits({test::key_of(0)});
-    CHECK(cabinet->survey());
-    CHECK(cabinet->stats());
+    CHECK(cache::Maintenance(*cabinet).survey());
+    CHECK(cache::Maintenance(*cabinet).stats());
     CHECK_FALSE(cabinet->claim(test::key_of(0)).taken());
   }
-  CHECK(stack->cabinet.list()->size() == 1);
+  CHECK(test::entries_of(stack->cabinet)->size() == 1);
   CHECK(test::snapshot(layer.layout.root) == before);
 }
 
 TEST_CASE("what is no cabinet is refused as a layer, and left alone") {
-  test::Filled root(1);
   const test::TempFolder folder;
   fs::create_directory(folder / "empty");
   fs::create_directory(folder / "foreign");
@@ -106,12 +105,13 @@ TEST_CASE("what is no cabinet is refused as a layer, and left alone") {
   test::write_file(folder / "later/FORMAT", "cubinet cabinet 99\n");
   const auto before = test::snapshot(folder.path());
   for (const char* name : {"none", "empty", "foreign", "later"}) {
-    const auto added = root.cabinet.add_layer(folder / name);
+    test::Filled root(1);
+    const auto added = root.add_layer(folder / name);
     REQUIRE_FALSE(added);
     CHECK(added.error().message.find(name) != std::string::npos);
+    CHECK(hit(root.cabinet, 0));
   }
   CHECK(test::snapshot(folder.path()) == before);
-  CHECK(hit(root.cabinet, 0));
 }
 
 TEST_CASE("a stack does without the layers that do not open, and says which") {

@@ -27,7 +27,7 @@ struct Planted : test::Filled {
 
 // Something in each part that a later change would touch: what is to be evicted, swept, set aside or taken back.
 void fill_all_parts(Cabinet& cabinet, const cache::Layout& layout) {
-  REQUIRE(cabinet.pin(test::key_of(1)));
+  REQUIRE(cache::Maintenance(cabinet).pin(test::key_of(1)));
   REQUIRE(cabinet.claim(test::key_of(0)).mine());
   test::write_file(layout.tmp() / "leftover", "x");
   fs::create_directories(layout.tmp() / "folder/inside");
@@ -48,13 +48,13 @@ void change_all_parts(Cabinet& cabinet) {
   static_cast<void>(cabinet.publish(test::key_of(2), test::object_of(2)));
   cabinet.record_hits({test::key_of(0)});
   cabinet.lease()->add({test::key_of(0)});
-  static_cast<void>(cabinet.record_coverage("{}", {test::key_of(0)}));
-  static_cast<void>(cabinet.verify(true));
-  static_cast<void>(cabinet.pin(test::key_of(0)));
-  static_cast<void>(cabinet.unpin(test::key_of(0)));
-  static_cast<void>(cabinet.unpin(test::key_of(1)));
-  static_cast<void>(cabinet.collect({.bytes = 1}, false));
-  static_cast<void>(cabinet.remove(test::key_of(1)));
+  static_cast<void>(cache::Maintenance(cabinet).record_coverage("{}", {test::key_of(0)}));
+  static_cast<void>(cache::Maintenance(cabinet).verify(true));
+  static_cast<void>(cache::Maintenance(cabinet).pin(test::key_of(0)));
+  static_cast<void>(cache::Maintenance(cabinet).unpin(test::key_of(0)));
+  static_cast<void>(cache::Maintenance(cabinet).unpin(test::key_of(1)));
+  static_cast<void>(cache::Maintenance(cabinet).collect({.bytes = 1}, false));
+  static_cast<void>(cache::Maintenance(cabinet).remove(test::key_of(1)));
 }
 
 bool stores_and_finds(Cabinet& cabinet) {
@@ -103,11 +103,11 @@ TEST_CASE("a link in the place of an object's folder is set aside by a writer, w
   const fs::path shard = root.layout.object(test::key_of(entry)).parent_path();
   root.plant(shard, root.outside);
   const auto before = test::snapshot(root.outside);
-  CHECK(root.cabinet.verify(false)->damaged == std::vector<std::string>{shard.filename().native()});
+  CHECK(root.maintenance().verify(false)->damaged == std::vector<std::string>{shard.filename().native()});
   CHECK(stores_and_finds(root.cabinet));
   CHECK(fs::is_directory(fs::symlink_status(shard)));
   CHECK(test::snapshot(root.outside) == before);
-  CHECK(root.cabinet.verify(true)->damaged.empty());
+  CHECK(root.maintenance().verify(true)->damaged.empty());
 }
 
 TEST_CASE("a damaged object behind a link in the place of its folder stays where it is") {
@@ -117,7 +117,7 @@ TEST_CASE("a damaged object behind a link in the place of its folder stays where
   root.plant(object.parent_path(), root.outside);
   const auto before = test::snapshot(root.outside);
   CHECK_FALSE(root.cabinet.find(test::key_of(entry), test::record_of(entry)));
-  static_cast<void>(root.cabinet.remove(test::key_of(entry)));  // of the row alone
+  static_cast<void>(root.maintenance().remove(test::key_of(entry)));  // of the row alone
   CHECK(test::snapshot(root.outside) == before);
 }
 
@@ -130,9 +130,9 @@ TEST_CASE("links in the places of single files are set aside, and what they lead
     auto cabinet = Cabinet::open(root.layout.root, false);
     REQUIRE(cabinet);
     cabinet->record_hits({test::key_of(entry)});
-    CHECK(cabinet->list()->size() == 1);
+    CHECK(test::entries_of(*cabinet)->size() == 1);
     CHECK(cabinet->publish(test::key_of(1), test::object_of(1)));
-    CHECK(cabinet->verify(true));
+    CHECK(cache::Maintenance(*cabinet).verify(true));
     CHECK(test::contents(root.outside / "precious") == "data");
   }
 }
@@ -142,7 +142,7 @@ TEST_CASE("links and folders in tmp are leftovers, which a repair removes withou
   fs::create_symlink(root.outside / "precious", root.layout.tmp() / "link");
   fs::create_symlink(root.outside, root.layout.tmp() / "folder-link");
   fs::create_directories(root.layout.tmp() / "folder/inside");
-  CHECK(root.cabinet.verify(true)->leftovers == 3);
-  CHECK(root.cabinet.verify(false)->leftovers == 0);
+  CHECK(root.maintenance().verify(true)->leftovers == 3);
+  CHECK(root.maintenance().verify(false)->leftovers == 0);
   CHECK(test::contents(root.outside / "precious") == "data");
 }

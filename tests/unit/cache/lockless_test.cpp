@@ -45,12 +45,12 @@ TEST_CASE("without locks the index is not used, at once and for the right reason
     test::Filled root(2, {.calls = calls});
     root.cabinet.record_hits({test::key_of(0)});
     CHECK(test::hit(root.cabinet, 0));
-    const auto survey = root.cabinet.survey();
+    const auto survey = root.maintenance().survey();
     REQUIRE(survey);
     CHECK(survey->entries.size() == 2);
     CHECK(survey->index_problem.find("keeps no locks") != std::string::npos);
     CHECK(survey->index_problem.find("another process") == std::string::npos);
-    CHECK(root.cabinet.verify(true)->index_unused);
+    CHECK(root.maintenance().verify(true)->index_unused);
     CHECK_FALSE(fs::exists(root.layout.index()));
     CHECK(fs::is_empty(root.layout.quarantine()));
     CHECK(util::seconds_since(begin) < 3);
@@ -60,7 +60,7 @@ TEST_CASE("without locks the index is not used, at once and for the right reason
 TEST_CASE("without locks a check is clean, and nobody says that there should be an index") {
   Lockless calls(ENOLCK);
   test::Filled root(2, {.calls = calls});
-  const auto report = root.cabinet.verify(false);
+  const auto report = root.maintenance().verify(false);
   REQUIRE(report);
   CHECK(report->index_unused);
   CHECK(report->orphans == 0);
@@ -70,23 +70,23 @@ TEST_CASE("without locks a check is clean, and nobody says that there should be 
 TEST_CASE("without locks it is not known whether an entry was evicted, and a collection misses no rows") {
   Lockless calls(ENOLCK);
   test::Filled root(3, {.calls = calls});
-  const auto collected = root.cabinet.collect({.bytes = 0, .entries = 1, .age = 0}, false);
+  const auto collected = root.maintenance().collect({.bytes = 0, .entries = 1, .age = 0}, false);
   REQUIRE(collected);
   CHECK(collected->decision.evictions.size() == 2);
   CHECK(collected->index_problem.empty());
-  CHECK(root.cabinet.remove(test::key_of(2))->index_problem.empty());
-  CHECK_FALSE(root.cabinet.evicted());
+  CHECK(root.maintenance().remove(test::key_of(2))->index_problem.empty());
+  CHECK_FALSE(root.maintenance().evicted());
 }
 
 TEST_CASE("without locks a writer keeps the root within its limits, and what was made first goes first") {
   Lockless calls(ENOLCK);
   test::Filled root(0, {.calls = calls, .limits = {.bytes = 0, .entries = 5, .age = 0}});
   for (int i = 0; i < 9; ++i) REQUIRE(root.cabinet.publish(test::key_of(i), test::object_of(i)));
-  CHECK(root.cabinet.list()->size() <= 5);
+  CHECK(test::entries_of(root.cabinet)->size() <= 5);
   CHECK(test::hit(root.cabinet, 8));
   CHECK_FALSE(test::hit(root.cabinet, 0));
-  REQUIRE(root.cabinet.pin(test::key_of(7)));
-  CHECK(root.cabinet.collect({.bytes = 0, .entries = 1, .age = 0}, false)->decision.entries_left == 1);
+  REQUIRE(root.maintenance().pin(test::key_of(7)));
+  CHECK(root.maintenance().collect({.bytes = 0, .entries = 1, .age = 0}, false)->decision.entries_left == 1);
   CHECK(test::hit(root.cabinet, 7));
 }
 

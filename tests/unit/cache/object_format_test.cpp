@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cache/facts_json.hpp"
 #include "cache/fields.hpp"
+#include "cache/object.hpp"
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
 #include "unit/util/failing_memory.hpp"
@@ -51,7 +51,7 @@ TEST_CASE("an object is read back as it was written, its payload first in the fi
 }
 
 TEST_CASE("records and payloads of any bytes are stored verbatim") {
-  cache::Object object;
+  cache::Object object = test::object_of(0);
   object.payload = std::string("\0cubinetE\xff\n", 11);
   object.record = std::string("\0\xffnot JSON", 10);
   CHECK(test::equal(decode_object(encoded(object), test::key_of(object.record)).value(), object));
@@ -111,7 +111,7 @@ TEST_CASE("what cannot be stored is refused with the reason") {
   object.facts.compile_ms = std::nan("");
   CHECK(encode_footer(test::key_of(1), object).error().code == ErrorCode::invalid_argument);
   object = test::object_of(1);
-  object.facts.family.assign(1, '\xff');
+  object.facts.details.set("family", std::string(1, '\xff'));
   CHECK(encode_footer(test::key_of(1), object).error().code == ErrorCode::invalid_argument);
   object = test::object_of(1);
   object.payload.clear();
@@ -122,22 +122,23 @@ TEST_CASE("what cannot be stored is refused with the reason") {
 
 TEST_CASE("facts out of bounds are neither written nor read") {
   const std::vector<std::function<void(cache::Facts&)>> changes = {
-      [](auto& facts) { facts.family.assign(257, 'x'); },
+      [](auto& facts) { facts.details.set("family", std::string(257, 'x')); },
       [](auto& facts) { facts.arch.assign(257, 'x'); },
-      [](auto& facts) { facts.config.assign(257, 'x'); },
-      [](auto& facts) { facts.kernel_names.assign(2000, "long_kernel_name"); },
-      [](auto& facts) { facts.n = -1; },
-      [](auto& facts) { facts.k = -1; },
-      [](auto& facts) { facts.registers = -1; },
-      [](auto& facts) { facts.spill_bytes = -1; },
-      [](auto& facts) { facts.smem_bytes = -1; },
+      [](auto& facts) { facts.details.set("config", std::string(257, 'x')); },
+      [](auto& facts) { facts.compiler.assign(257, 'x'); },
+      [](auto& facts) { facts.details.set("kernel_names", cache::Details::Texts(2000, "long_kernel_name")); },
+      [](auto& facts) { facts.details.set("n", -1); },
+      [](auto& facts) { facts.details.set("k", -1); },
+      [](auto& facts) { facts.details.set("registers", -1); },
+      [](auto& facts) { facts.details.set("spill_bytes", -1); },
+      [](auto& facts) { facts.details.set("smem_bytes", -1); },
       [](auto& facts) { facts.created = -1; },
       [](auto& facts) { facts.created = std::numeric_limits<std::int64_t>::max(); },
       [](auto& facts) { facts.compile_ms = -1; },
       [](auto& facts) { facts.compile_ms = 1e308; },
   };
   cache::Object largest = test::object_of(1);
-  largest.facts.family.assign(256, 'x');
+  largest.facts.details.set("family", std::string(256, 'x'));
   const cache::Key key = test::key_of(1);
   CHECK(unchecked(largest) == encoded(largest));
   CHECK(decode_object(unchecked(largest), key).has_value());
@@ -150,14 +151,28 @@ TEST_CASE("facts out of bounds are neither written nor read") {
   }
 }
 
+TEST_CASE("facts with a detail too many, without one, or of another type are refused") {
+  const auto refused = [](const std::function<void(cache::Details&)>& change) {
+    auto object = test::object_of(1);
+    change(object.facts.details);
+    const auto footer = encode_footer(test::key_of(1), object);
+    return !footer && footer.error().code == ErrorCode::invalid_argument;
+  };
+  CHECK(refused([](auto& details) { details = {}; }));
+  CHECK(refused([](auto& details) { details.set("later", 1); }));
+  CHECK(refused([](auto& details) { details.set("n", "4096"); }));
+  CHECK(refused([](auto& details) { details.set("registers", 3'000'000'000); }));
+  CHECK_FALSE(refused([](auto& details) { details.set("config", ""); }));
+}
+
 TEST_CASE("facts are compact JSON, sorted by name, that says the same again, whatever is in their texts") {
   for (const std::string& text : {std::string(), std::string("plain, with {} and '"), std::string("\"quoted\" \\"),
                                   std::string("line\nfeed\ttab\x01\x7f"), std::string("\xC3\xA4 \xF0\x9F\x98\x80"),
                                   std::string("nul\0byte", 8)}) {
     for (const double milliseconds : {0.0, 214.125, 0.1, 1e-7, 1e21, 1234567890123.5}) {
       cache::Facts facts = test::object_of(7).facts;
-      facts.family = facts.arch = facts.config = text;
-      facts.kernel_names = {text, "kernel", text};
+      facts.arch = text;
+      facts.details = test::details_of(text, 4096, 7168, text, {text, "kernel", text});
       facts.compile_ms = milliseconds;
       facts.created = std::numeric_limits<std::int64_t>::min();
       const std::string json = cache::facts_to_json(facts).value();
@@ -169,11 +184,11 @@ TEST_CASE("facts are compact JSON, sorted by name, that says the same again, wha
     }
   }
   cache::Facts bare = test::object_of(7).facts;
-  bare.kernel_names.clear();
+  bare.details.set("kernel_names", cache::Details::Texts());
   CHECK(nlohmann::json::parse(cache::facts_to_json(bare).value()).at("kernel_names") == nlohmann::json::array());
   for (const char* broken : {"\xFF", "cut \xC3", "\xED\xA0\x80"}) {
     cache::Facts facts = test::object_of(7).facts;
-    facts.kernel_names = {"kernel", broken};
+    facts.details.set("kernel_names", cache::Details::Texts{"kernel", broken});
     CHECK(cache::facts_to_json(facts).error().code == ErrorCode::invalid_argument);
   }
 }

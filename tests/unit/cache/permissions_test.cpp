@@ -61,7 +61,7 @@ void use(Cabinet& cabinet) {
   REQUIRE_FALSE(cabinet.holds(test::key_of(1)));
   REQUIRE(cabinet.publish(test::key_of(1), test::object_of(1)));
   cabinet.record_hits({test::key_of(1)});
-  REQUIRE(cabinet.record_coverage("{}", {test::key_of(1)}));
+  REQUIRE(cache::Maintenance(cabinet).record_coverage("{}", {test::key_of(1)}));
 }
 
 // What in a folder does not belong to `owner`.
@@ -92,8 +92,9 @@ TEST_CASE("a root that cannot be written answers look-ups and listings, and refu
     return !published && published.error().code == ErrorCode::cache_unusable &&
            published.error().message.find("Permission denied") != std::string::npos &&
            published.error().message.find(root.layout.root.native()) != std::string::npos &&
-           cabinet->list()->size() == 1 && cabinet->stats()->entries == 1 && cabinet->verify(false)->damaged.empty() &&
-           !cabinet->verify(true) && !cabinet->remove(test::key_of(0));
+           test::entries_of(*cabinet)->size() == 1 && cache::Maintenance(*cabinet).stats()->entries == 1 &&
+           cache::Maintenance(*cabinet).verify(false)->damaged.empty() && !cache::Maintenance(*cabinet).verify(true) &&
+           !cache::Maintenance(*cabinet).remove(test::key_of(0));
   }));
   CHECK(test::snapshot(root.folder.path()) == before);
 }
@@ -111,8 +112,8 @@ TEST_CASE("a read-only root works without its index, and with a damaged object i
   CHECK(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, false);
     return cabinet && hit(*cabinet) && !cabinet->find(test::key_of(5), test::record_of(5)) &&
-           cabinet->list()->size() == 1 && cabinet->stats()->quarantined == 0 &&
-           cabinet->stats()->index_problem.empty();
+           test::entries_of(*cabinet)->size() == 1 && cache::Maintenance(*cabinet).stats()->quarantined == 0 &&
+           cache::Maintenance(*cabinet).stats()->index_problem.empty();
   }));
   CHECK(test::snapshot(root.folder.path()) == before);
 }
@@ -159,10 +160,10 @@ TEST_CASE("what root makes in a root of another user belongs to that user, who c
   CHECK(fs::exists(root.layout.claim(test::key_of(1))));
   CHECK(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, true);
-    if (!cabinet || !cabinet->remove(test::key_of(1))) return false;
+    if (!cabinet || !cache::Maintenance(*cabinet).remove(test::key_of(1))) return false;
     cabinet->record_hits({test::key_of(0)});
     return cabinet->claim(test::key_of(1)).mine() && cabinet->publish(test::key_of(1), test::object_of(1)) &&
-           cabinet->coverage()->size() == 1 && cabinet->stats()->hits == 1;
+           cache::Maintenance(*cabinet).coverage()->size() == 1 && cache::Maintenance(*cabinet).stats()->hits == 1;
   }));
 }
 
@@ -186,7 +187,7 @@ TEST_CASE("where root cannot give what it makes to the owner of a root it stores
   use(cabinet);
   CHECK(keeping.asked > 0);
   CHECK(cabinet.find(test::key_of(1), test::record_of(1)));
-  CHECK(cabinet.coverage()->size() == 1);
+  CHECK(cache::Maintenance(cabinet).coverage()->size() == 1);
 }
 
 TEST_CASE("a link that another user planted is refused even when it leads to a root of one's own") {
@@ -223,7 +224,7 @@ TEST_CASE("an index that cannot be read or written is replaced when the root can
       auto cabinet = Cabinet::open(root.layout.root, false);
       if (!hit(*cabinet)) return false;
       cabinet->record_hits({test::key_of(0)});
-      return cabinet->list()->size() == 1 && cabinet->list()->front().hits == 1;
+      return test::entries_of(*cabinet)->size() == 1 && test::entries_of(*cabinet)->front().hits == 1;
     }));
   }
 }
@@ -235,7 +236,7 @@ TEST_CASE("a folder of objects that cannot be listed hides its own entries and n
   REQUIRE(test::key_of(1).hex().substr(0, 2) != shard.filename());
   REQUIRE(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, false).value();
-    return cabinet.publish(test::key_of(1), test::object_of(1)).has_value() && cabinet.list()->size() == 2;
+    return cabinet.publish(test::key_of(1), test::object_of(1)).has_value() && test::entries_of(cabinet)->size() == 2;
   }));
   REQUIRE(::chown(shard.c_str(), 0, 0) == 0);
   REQUIRE(::chmod(shard.c_str(), 0700) == 0);
@@ -245,18 +246,18 @@ TEST_CASE("a folder of objects that cannot be listed hides its own entries and n
   };
   CHECK(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, false).value();
-    const auto survey = cabinet.survey();
-    const auto report = cabinet.verify(true);
-    const auto collected = cabinet.collect({}, false);
+    const auto survey = cache::Maintenance(cabinet).survey();
+    const auto report = cache::Maintenance(cabinet).verify(true);
+    const auto collected = cache::Maintenance(cabinet).collect({}, false);
     return survey && survey->entries.size() == 1 && survey->damaged.empty() && is_named(survey->unreadable) &&
-           is_named(cabinet.stats()->unreadable) && report && report->damaged.empty() && report->missing == 0 &&
-           is_named(report->unreadable) && collected && collected->decision.entries_left == 1 &&
-           is_named(cabinet.survey(test::key_of(0).hex())->unreadable) &&
-           cabinet.survey(test::key_of(1).hex())->unreadable.empty();
+           is_named(cache::Maintenance(cabinet).stats()->unreadable) && report && report->damaged.empty() &&
+           report->missing == 0 && is_named(report->unreadable) && collected && collected->decision.entries_left == 1 &&
+           is_named(cache::Maintenance(cabinet).survey(test::key_of(0).hex())->unreadable) &&
+           cache::Maintenance(cabinet).survey(test::key_of(1).hex())->unreadable.empty();
   }));
   REQUIRE(::chown(shard.c_str(), owner, owner) == 0);
   CHECK(as_user(owner, [&] {
-    return Cabinet::open(root.layout.root, false)->verify(false)->orphans == 0;  // its row is there still
+    return cache::Maintenance::open(root.layout.root)->verify(false)->orphans == 0;  // its row is there still
   }));
 }
 
@@ -269,11 +270,12 @@ TEST_CASE("an object that cannot be read is told from a damaged one, and a repai
   fs::remove(root.layout.index());
   CHECK(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, false).value();
-    const auto report = cabinet.verify(true);
-    const auto survey = cabinet.survey();
+    const auto report = cache::Maintenance(cabinet).verify(true);
+    const auto survey = cache::Maintenance(cabinet).survey();
     return report && report->damaged.empty() && report->unmended == 0 && report->unreadable.size() == 1 &&
            report->unreadable.front().name == test::key_of(0).hex() && survey && survey->damaged.empty() &&
-           survey->unreadable.size() == 1 && cabinet.check(test::key_of(0)).error().code == ErrorCode::io;
+           survey->unreadable.size() == 1 &&
+           cache::Maintenance(cabinet).check(test::key_of(0)).error().code == ErrorCode::io;
   }));
   CHECK(fs::exists(object));
 }

@@ -3,7 +3,7 @@
 #include <random>
 #include <set>
 
-#include "cache/pins.hpp"
+#include "cache/kept_entries.hpp"
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
 #include "unit/util/losing_disk.hpp"
@@ -57,7 +57,7 @@ class World {
       case 0:
         stored_.erase(number);
         pinned_.erase(number);
-        static_cast<void>(cabinet.remove(key));
+        static_cast<void>(cache::Maintenance(cabinet).remove(key));
         break;
       case 1:
         if (!fs::exists(object)) break;
@@ -66,14 +66,14 @@ class World {
         static_cast<void>(cabinet.find(key, test::record_of(number)));
         break;
       case 2:
-        if (cabinet.pin(key)) pinned_.insert(number);
+        if (cache::Maintenance(cabinet).pin(key)) pinned_.insert(number);
         break;
       case 3:
         pinned_.erase(number);
-        static_cast<void>(cabinet.unpin(key));
+        static_cast<void>(cache::Maintenance(cabinet).unpin(key));
         break;
       case 4:
-        static_cast<void>(cabinet.collect({.entries = 2}, false));
+        static_cast<void>(cache::Maintenance(cabinet).collect({.entries = 2}, false));
         std::erase_if(stored_, [&](int one) {
           return !pinned_.contains(one) && !fs::exists(cache::Layout{cabinet.root()}.object(test::key_of(one)));
         });
@@ -84,8 +84,8 @@ class World {
   }
 
   static std::string unclean(Cabinet& cabinet) {
-    if (!cabinet.verify(true)) return "it cannot be repaired";
-    const auto report = cabinet.verify(false);
+    if (!cache::Maintenance(cabinet).verify(true)) return "it cannot be repaired";
+    const auto report = cache::Maintenance(cabinet).verify(false);
     const bool clean = report && report->damaged.empty() && report->orphans == 0 && report->missing == 0 &&
                        report->leftovers == 0 && report->index_problem.empty();
     return clean ? "" : "a repair leaves something to repair";
@@ -136,9 +136,9 @@ TEST_CASE("a pin that was told is there after a loss of power, also where whoeve
     REQUIRE(cabinet);
     REQUIRE(cabinet->publish(test::key_of(0), test::object_of(0)));
     disk.dies_at = disk.calls + dies_at;
-    static_cast<void>(cabinet->pin(test::key_of(0)));
+    static_cast<void>(cache::Maintenance(*cabinet).pin(test::key_of(0)));
     disk.dies_at = -1;
-    REQUIRE(cabinet->pin(test::key_of(0)));
+    REQUIRE(cache::Maintenance(*cabinet).pin(test::key_of(0)));
     for (unsigned seed = 0; seed < 20; ++seed) {
       INFO("killed at call " << dies_at << ", seed " << seed);
       const test::TempFolder after(test::memory_place());

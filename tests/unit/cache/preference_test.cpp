@@ -19,10 +19,10 @@ std::optional<int> ranked(const cache::Facts& facts) {
   return std::nullopt;
 }
 
-cache::Surroundings ranking() {
-  cache::Surroundings surroundings;
-  surroundings.preference = ranked;
-  return surroundings;
+cache::CabinetOptions ranking() {
+  cache::CabinetOptions options;
+  options.preference = ranked;
+  return options;
 }
 
 // Entry 0, as `compiler` made it: of one size whoever it was.
@@ -47,7 +47,7 @@ std::string found(const Cabinet& cabinet) {
 }
 
 std::string stored(const test::Filled& root) {
-  return Cabinet::open(root.layout.root, false)->load(test::key_of(0)).value().facts.compiler;
+  return cache::Maintenance::open(root.layout.root)->load(test::key_of(0)).value().facts.compiler;
 }
 
 // Ends the process in the place of the call numbered `last` (from 0) after it was armed, as a kill would.
@@ -74,7 +74,7 @@ class DyingCalls final : public util::SystemCalls {
   int last_;
 };
 
-std::string listed(test::Filled& root) { return root.cabinet.list().value().front().facts.compiler; }
+std::string listed(test::Filled& root) { return test::entries_of(root.cabinet).value().front().facts.compiler; }
 
 }  // namespace
 
@@ -83,8 +83,8 @@ TEST_CASE("of one key a look-up answers the first entry that nothing is better t
   test::Filled first(0);
   test::Filled second(0);
   put(second, "good");
-  REQUIRE(root.cabinet.add_layer(first.layout.root));
-  REQUIRE(root.cabinet.add_layer(second.layout.root));
+  REQUIRE(root.add_layer(first.layout.root));
+  REQUIRE(root.add_layer(second.layout.root));
   CHECK(found(root.cabinet) == "good");
   put(first, "fair");
   CHECK(found(root.cabinet) == "good");
@@ -101,8 +101,8 @@ TEST_CASE("a bundle among the layers is ranked as a folder is") {
   put(root, "fair");
   put(shipped, "good");
   const fs::path file = shipped.folder / "bundle";
-  REQUIRE(cache::export_bundle(shipped.cabinet, {test::key_of(0)}, file, std::nullopt));
-  REQUIRE(root.cabinet.add_layer(file));
+  REQUIRE(cache::export_bundle(shipped.maintenance(), {test::key_of(0)}, file, std::nullopt));
+  REQUIRE(root.add_layer(file));
   CHECK(found(root.cabinet) == "good");
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("of entries that are ranked alike the first is answered") {
   object.payload += "of the layer";
   REQUIRE(layer.cabinet.publish(test::key_of(0), object));
   put(root, "good");
-  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  REQUIRE(root.add_layer(layer.layout.root));
   CHECK(found(root.cabinet) == "good");
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("an entry that this process cannot use is a miss, and stays where it i
   CHECK(found(root.cabinet).empty());
   CHECK(root.cabinet.set_aside() == 0);
   CHECK(stored(root) == "none");
-  CHECK(root.cabinet.list()->size() == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 1);
 }
 
 TEST_CASE("publishing replaces an entry that is ranked worse or is of no use, and no other") {
@@ -134,8 +134,8 @@ TEST_CASE("publishing replaces an entry that is ranked worse or is of no use, an
     const bool takes = root.cabinet.takes(test::key_of(0), made_by(next).facts);
     REQUIRE(root.cabinet.publish(test::key_of(0), made_by(next)));
     CHECK(listed(root) == stored(root));
-    CHECK(root.cabinet.list()->front().hits == 1);
-    CHECK(root.cabinet.verify(false)->orphans == 0);
+    CHECK(test::entries_of(root.cabinet)->front().hits == 1);
+    CHECK(root.maintenance().verify(false)->orphans == 0);
     CHECK(fs::is_empty(root.layout.tmp()));
     CHECK(takes == (stored(root) == next));
     return stored(root) == next;
@@ -162,7 +162,7 @@ TEST_CASE("an import replaces entries that are ranked worse") {
   put(root, "fair");
   put(shipped, "good");
   const fs::path file = shipped.folder / "bundle";
-  REQUIRE(cache::export_bundle(shipped.cabinet, {test::key_of(0)}, file, std::nullopt));
+  REQUIRE(cache::export_bundle(shipped.maintenance(), {test::key_of(0)}, file, std::nullopt));
   const auto bundle = cache::Bundle::open(file, std::nullopt);
   REQUIRE(bundle);
   CHECK(cache::import_bundle(*bundle, root.layout.root, {})->there == 1);
@@ -176,9 +176,9 @@ TEST_CASE("a replacement that fails or is cut short leaves the old entry or the 
   {
     test::Filled root(0);
     put(root, "fair");
-    auto surroundings = ranking();
+    auto options = ranking();
     auto cabinet =
-        Cabinet::open(root.layout.root, false, {.calls = counting, .preference = surroundings.preference}).value();
+        Cabinet::open(root.layout.root, false, {.calls = counting, .preference = options.preference}).value();
     counting.calls = 0;
     REQUIRE(cabinet.publish(test::key_of(0), made_by("best")));
   }
@@ -196,7 +196,7 @@ TEST_CASE("a replacement that fails or is cut short leaves the old entry or the 
     CHECK((found(cabinet) == "best" || (found(cabinet) == "fair" && !published)));
     CHECK(fs::is_empty(root.layout.tmp()));
     CHECK(listed(root) == found(cabinet));
-    CHECK(root.cabinet.verify(false)->orphans == 0);
+    CHECK(root.maintenance().verify(false)->orphans == 0);
   }
 }
 
@@ -214,8 +214,8 @@ TEST_CASE("a writer that is killed at any system call of a replacement leaves th
     auto cabinet = Cabinet::open(root.layout.root, false, ranking()).value();
     const std::string left = found(cabinet);
     CHECK((left == "fair" || left == "best"));
-    CHECK(cabinet.list()->front().facts.compiler == left);
-    CHECK(cabinet.verify(false)->damaged.empty());
+    CHECK(test::entries_of(cabinet)->front().facts.compiler == left);
+    CHECK(cache::Maintenance(cabinet).verify(false)->damaged.empty());
     if (status == 0) {
       CHECK(last >= 6);
       return;

@@ -50,7 +50,7 @@ int write_and_remove(Cabinet& cabinet, unsigned seed) {
   while (true) {
     const int number = static_cast<int>(random() % 12);
     if (!cabinet.publish(test::key_of(number), test::object_of(number))) return 1;
-    if (random() % 3 == 0) static_cast<void>(cabinet.remove(test::key_of(number)));
+    if (random() % 3 == 0) static_cast<void>(cache::Maintenance(cabinet).remove(test::key_of(number)));
     const auto object = cabinet.find(test::key_of(number), test::record_of(number));
     if (object && !test::equal(*object, test::object_of(number))) return 2;
   }
@@ -67,31 +67,31 @@ TEST_CASE("sixteen processes create a root and publish the same and different ke
     for (int i = 0; i < 3; ++i) {
       if (!publish_and_find(*cabinet, i)) return false;
     }
-    return publish_and_find(*cabinet, 100 + number) && cabinet->list().has_value();
+    return publish_and_find(*cabinet, 100 + number) && test::entries_of(*cabinet).has_value();
   }));
   auto cabinet = Cabinet::open(layout.root, false);
   REQUIRE(cabinet);
-  const auto report = cabinet->verify(false);
+  const auto report = cache::Maintenance(*cabinet).verify(false);
   CHECK(report->checked == 3 + processes);
   CHECK(report->damaged.empty());
   CHECK(report->leftovers == 0);
   CHECK(report->missing == 0);
   CHECK(report->index_problem.empty());
-  CHECK(cabinet->list()->size() == 3 + processes);
-  CHECK(cabinet->verify(false)->orphans == 0);
+  CHECK(test::entries_of(*cabinet)->size() == 3 + processes);
+  CHECK(cache::Maintenance(*cabinet).verify(false)->orphans == 0);
 }
 
 TEST_CASE("sixteen processes rebuild a damaged index at once and all list the same") {
   test::Filled root(10);
-  const auto before = root.cabinet.list().value();
+  const auto before = test::entries_of(root.cabinet).value();
   for (int round = 0; round < 5; ++round) {
     test::write_file(root.layout.index(), round % 2 == 0 ? std::string("noise") : std::string(40'000, 'x'));
     CHECK(all_at_once([&](int number) {
       if (number % 4 == 0) root.cabinet.record_hits({test::key_of(number % 10)});
-      return test::equal(root.cabinet.list().value(), before);
+      return test::equal(test::entries_of(root.cabinet).value(), before);
     }));
-    CHECK(test::equal(root.cabinet.list().value(), before));
-    const auto report = root.cabinet.verify(false);
+    CHECK(test::equal(test::entries_of(root.cabinet).value(), before));
+    const auto report = root.maintenance().verify(false);
     CHECK(report->index_problem.empty());
     CHECK(report->orphans == 0);
   }
@@ -120,16 +120,16 @@ TEST_CASE("a writer killed at any moment leaves nothing but files in tmp, and th
     std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 30'000));
     ::kill(child, SIGKILL);
     REQUIRE(test::wait_for(child) == -1);
-    const auto report = root.cabinet.verify(false);
+    const auto report = root.maintenance().verify(false);
     REQUIRE(report);
     CHECK(report->damaged.empty());
     CHECK(report->leftovers <= round + 1);
   }
-  const auto checked = root.cabinet.verify(false)->checked;
+  const auto checked = root.maintenance().verify(false)->checked;
   CHECK(checked > 0);
-  CHECK(root.cabinet.list()->size() == static_cast<std::size_t>(checked));
-  REQUIRE(root.cabinet.verify(true));
-  const auto after = root.cabinet.verify(false);
+  CHECK(test::entries_of(root.cabinet)->size() == static_cast<std::size_t>(checked));
+  REQUIRE(root.maintenance().verify(true));
+  const auto after = root.maintenance().verify(false);
   CHECK(after->checked == checked);
   CHECK(after->orphans == 0);
   CHECK(after->leftovers == 0);
@@ -148,17 +148,17 @@ TEST_CASE("writers of the same keys, all killed at once in round after round, le
     std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 20'000));
     for (const pid_t child : children) ::kill(child, SIGKILL);
     for (const pid_t child : children) REQUIRE(test::wait_for(child) == -1);
-    const auto report = root.cabinet.verify(round % 2 == 0);
+    const auto report = root.maintenance().verify(round % 2 == 0);
     REQUIRE(report);
     CHECK(report->damaged.empty());
     CHECK(report->leftovers <= 8);  // of two rounds at most
   }
-  REQUIRE(root.cabinet.verify(true));
-  const auto after = root.cabinet.verify(false);
+  REQUIRE(root.maintenance().verify(true));
+  const auto after = root.maintenance().verify(false);
   CHECK(after->damaged.empty());
   CHECK(after->orphans + after->missing + after->leftovers == 0);
   CHECK(after->index_problem.empty());
-  CHECK(root.cabinet.stats()->quarantined == 0);
+  CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
 TEST_CASE("a handle opened before a fork works in parent and child, also while a thread uses the index") {
@@ -179,13 +179,13 @@ TEST_CASE("a handle opened before a fork works in parent and child, also while a
   for (int round = 0; round < 20; ++round) {
     CHECK(test::in_child([&] {
             if (!publish_and_find(root.cabinet, 10 + round)) return 1;
-            return root.cabinet.list() ? 0 : 2;
+            return test::entries_of(root.cabinet) ? 0 : 2;
           }) == 0);
   }
   stop = true;
   busy.join();
-  CHECK(root.cabinet.list()->size() == 22);
-  CHECK(root.cabinet.verify(false)->damaged.empty());
+  CHECK(test::entries_of(root.cabinet)->size() == 22);
+  CHECK(root.maintenance().verify(false)->damaged.empty());
 }
 
 TEST_CASE("sixteen processes evict, publish and look up at once: each finds whole objects or none, and no error") {
@@ -193,7 +193,7 @@ TEST_CASE("sixteen processes evict, publish and look up at once: each finds whol
   CHECK(all_at_once([&](int number) {
     for (int round = 0; round < 10; ++round) {
       const int entry = (number + round) % 12;
-      if (number % 4 == 0 && !root.cabinet.collect({.entries = 4}, false)) return false;
+      if (number % 4 == 0 && !root.maintenance().collect({.entries = 4}, false)) return false;
       if (number % 4 == 1 && !root.cabinet.publish(test::key_of(entry), test::object_of(entry))) return false;
       if (number % 4 == 2) root.cabinet.record_hits({test::key_of(entry)});
       const auto object = root.cabinet.find(test::key_of(entry), test::record_of(entry));
@@ -201,20 +201,20 @@ TEST_CASE("sixteen processes evict, publish and look up at once: each finds whol
     }
     return true;
   }));
-  REQUIRE(root.cabinet.collect({.entries = 4}, false));
-  const auto report = root.cabinet.verify(false);
+  REQUIRE(root.maintenance().collect({.entries = 4}, false));
+  const auto report = root.maintenance().verify(false);
   CHECK(report->checked == 4);
   CHECK(report->damaged.empty());
   CHECK(report->orphans == 0);
   CHECK(report->missing == 0);
-  CHECK(root.cabinet.stats()->quarantined == 0);
+  CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
 TEST_CASE("of sixteen collections at once each entry is evicted and counted by one") {
   test::Filled root(20);
-  CHECK(all_at_once([&](int) { return root.cabinet.collect({.entries = 5}, false).has_value(); }));
-  CHECK(root.cabinet.stats()->entries == 5);
-  CHECK(root.cabinet.stats()->counters.evictions == 15);
+  CHECK(all_at_once([&](int) { return root.maintenance().collect({.entries = 5}, false).has_value(); }));
+  CHECK(root.maintenance().stats()->entries == 5);
+  CHECK(root.maintenance().stats()->counters.evictions == 15);
 }
 
 TEST_CASE(
@@ -224,15 +224,15 @@ TEST_CASE(
   for (int round = 0; round < 10; ++round) {
     const pid_t child = test::start_child([&] {
       for (int left = 59;; left = std::max(left - 1, 1)) {
-        if (!root.cabinet.collect({.entries = left}, false)) return 1;
+        if (!root.maintenance().collect({.entries = left}, false)) return 1;
       }
     });
     std::this_thread::sleep_for(std::chrono::microseconds(1000 + random() % 20'000));
     ::kill(child, SIGKILL);
     REQUIRE(test::wait_for(child) == -1);
-    CHECK(root.cabinet.verify(false)->damaged.empty());
-    REQUIRE(root.cabinet.list());
-    const auto report = root.cabinet.verify(false);
+    CHECK(root.maintenance().verify(false)->damaged.empty());
+    REQUIRE(test::entries_of(root.cabinet));
+    const auto report = root.maintenance().verify(false);
     CHECK(report->missing == 0);
     CHECK(report->orphans == 0);
   }

@@ -26,7 +26,9 @@ fs::path file_of(const cache::Layout& layout, int number) {
   return layout.problems() / util::sha256_hex(subject_of(number));
 }
 
-std::vector<RecordedProblem> recorded(const cache::Cabinet& cabinet) { return cabinet.recorded_problems()->problems; }
+std::vector<RecordedProblem> recorded(const cache::Cabinet& cabinet) {
+  return cache::Maintenance(cabinet).recorded_problems()->problems;
+}
 
 // Files that a build with this bound wrote, the first one asked for longest ago.
 void write_records(const cache::Layout& layout, int count) {
@@ -119,18 +121,18 @@ TEST_CASE("a damaged, foreign or endless file in problems/ is skipped and named,
     fs::create_symlink(root.folder / "elsewhere", file_of(root.layout, 2));
   }
   SECTION("a folder") { fs::create_directory(file_of(root.layout, 2)); }
-  const auto read = root.cabinet.recorded_problems();
+  const auto read = root.maintenance().recorded_problems();
   REQUIRE(read);
   CHECK(read->problems.size() == 1);
   REQUIRE(read->skipped.size() == 1);
   CHECK(read->skipped.front().damaged);
   CHECK(read->skipped.front().reason.find(read->skipped.front().name) != std::string::npos);
 
-  const auto report = root.cabinet.verify(false).value();
+  const auto report = root.maintenance().verify(false).value();
   CHECK(report.damaged == std::vector<std::string>{"problems/" + read->skipped.front().name});
-  const auto repaired = root.cabinet.verify(true).value();
+  const auto repaired = root.maintenance().verify(true).value();
   CHECK(repaired.unmended == 0);
-  CHECK(root.cabinet.verify(false)->damaged.empty());
+  CHECK(root.maintenance().verify(false)->damaged.empty());
   CHECK(recorded(root.cabinet).size() == 1);
 }
 
@@ -166,7 +168,7 @@ TEST_CASE("a subject that no record has room for is refused and not written") {
   const auto refused = root.cabinet.record_problems({{R"({"x":")" + std::string(5000, 'x') + R"("})", 1, 1, 0}});
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::invalid_argument);
-  CHECK(root.cabinet.recorded_problems()->skipped.empty());
+  CHECK(root.maintenance().recorded_problems()->skipped.empty());
 }
 
 TEST_CASE("of more records than the bound those that were asked for longest ago go") {
@@ -195,7 +197,7 @@ TEST_CASE("processes that record the same problem at once leave one whole file w
   REQUIRE(problems.size() == 2);
   CHECK(problems.front().first == 3);
   CHECK(problems.front().last == 107);
-  CHECK(root.cabinet.recorded_problems()->skipped.empty());
+  CHECK(root.maintenance().recorded_problems()->skipped.empty());
 }
 
 TEST_CASE("recording on a failing disk is an error, and leaves whole records and nothing else") {
@@ -215,7 +217,7 @@ TEST_CASE("recording on a failing disk is an error, and leaves whole records and
     static_cast<void>(root.cabinet.record_problems({asked(1, 1, 64)}));
     calls.fail_at = -1;
     CHECK(fs::is_empty(root.layout.tmp()));
-    CHECK(root.cabinet.recorded_problems()->skipped.empty());
+    CHECK(root.maintenance().recorded_problems()->skipped.empty());
     REQUIRE(root.cabinet.record_problems({asked(1, 1, 64)}));
     CHECK(recorded(root.cabinet).size() == 1);
   }
@@ -224,8 +226,8 @@ TEST_CASE("recording on a failing disk is an error, and leaves whole records and
 TEST_CASE("a problem that was forgotten is not recorded until it is asked for again") {
   test::Filled root(0);
   REQUIRE(root.cabinet.record_problems({asked(1, 1, 64), asked(2, 1, 64)}));
-  CHECK(root.cabinet.forget_problem(subject_of(1)).value());
-  CHECK_FALSE(root.cabinet.forget_problem(subject_of(1)).value());
+  CHECK(root.maintenance().forget_problem(subject_of(1)).value());
+  CHECK_FALSE(root.maintenance().forget_problem(subject_of(1)).value());
   REQUIRE(recorded(root.cabinet).size() == 1);
   REQUIRE(root.cabinet.record_problems({asked(1, 2, 3)}));
   CHECK(recorded(root.cabinet).front().first == 2);

@@ -136,15 +136,15 @@ TEST_CASE("what stays though it was to go is counted as there, and the next ones
   const std::vector<Entry> entries{entry_of(0, now - 9, 0), entry_of(1, now - 8, 0), entry_of(2, now - 7, 0),
                                    entry_of(3, now - 6, 0)};
   const auto evict = [&](const Entry& entry) {
-    if (entry.key == test::key_of(0)) return cache::Fate::stays;
-    return entry.key == test::key_of(1) ? cache::Fate::gone : cache::Fate::evicted;
+    if (entry.key == test::key_of(0)) return cache::EvictionOutcome::stays;
+    return entry.key == test::key_of(1) ? cache::EvictionOutcome::gone : cache::EvictionOutcome::evicted;
   };
   const auto decision = decide(entries, {.entries = 2}, now, evict);
   CHECK(evicted(decision) == keys_of({2}));
   CHECK(decision.entries_left == 2);
   CHECK(decision.bytes_left == 200);
   CHECK_FALSE(decision.over);
-  CHECK(decide(entries, {.entries = 2}, now, [](const Entry&) { return cache::Fate::stays; }).over);
+  CHECK(decide(entries, {.entries = 2}, now, [](const Entry&) { return cache::EvictionOutcome::stays; }).over);
 }
 
 TEST_CASE("a clock that shows 2001 makes nothing old, and the order of use is kept") {

@@ -49,8 +49,8 @@ TEST_CASE("an index stays at version 4 and keeps what builds that know no compil
   const std::string written = text(root.layout, "SELECT row_digest FROM entries WHERE n = 4096");
   sql(root.layout, early_put(root.layout));
   CHECK(text(root.layout, "SELECT row_digest FROM entries WHERE n = 4096") == written);
-  CHECK(root.cabinet.list()->size() == 2);
-  CHECK(root.cabinet.stats()->counters.hits == 1);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
+  CHECK(root.maintenance().stats()->counters.hits == 1);
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
@@ -58,12 +58,12 @@ TEST_CASE("a row that an earlier build has written is read anew from its object,
   test::Filled root(1);
   sql(root.layout, "DELETE FROM entries");
   sql(root.layout, early_put(root.layout));
-  const auto entry = root.cabinet.list()->front();
+  const auto entry = test::entries_of(root.cabinet)->front();
   CHECK(entry.facts.compiler == "NVRTC 13.0.88");
   CHECK(entry.hits == 3);
   CHECK(entry.last_used == 7);
   CHECK(number(root.layout, "SELECT count(*) FROM entries WHERE compiler = 'NVRTC 13.0.88'") == 1);
-  CHECK(root.cabinet.verify(false)->orphans == 0);
+  CHECK(root.maintenance().verify(false)->orphans == 0);
 }
 
 TEST_CASE("an index of version 4 without the later columns gains them in place, with its hits") {
@@ -71,10 +71,10 @@ TEST_CASE("an index of version 4 without the later columns gains them in place, 
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "ALTER TABLE entries DROP COLUMN compiler; ALTER TABLE entries DROP COLUMN digest");
   const auto before = test::contents(root.layout.index());
-  CHECK(root.cabinet.survey_unchanged()->entries.size() == 2);
+  CHECK(root.maintenance().survey_unchanged()->entries.size() == 2);
   CHECK(test::contents(root.layout.index()) == before);
-  CHECK(root.cabinet.stats()->hits == 1);
-  CHECK(root.cabinet.verify(false)->orphans == 0);
+  CHECK(root.maintenance().stats()->hits == 1);
+  CHECK(root.maintenance().verify(false)->orphans == 0);
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
@@ -83,17 +83,17 @@ TEST_CASE("an index that a newer build has written is left alone, and the object
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "ALTER TABLE entries RENAME COLUMN hits TO uses; PRAGMA user_version = 5");
   const auto before = test::contents(root.layout.index());
-  const auto survey = root.cabinet.survey();
+  const auto survey = root.maintenance().survey();
   REQUIRE(survey);
   CHECK(survey->entries.size() == 2);
   CHECK(survey->index_problem.find("written by a newer Cubinet") != std::string::npos);
-  CHECK(root.cabinet.stats()->index_problem.find("newer") != std::string::npos);
-  CHECK_FALSE(root.cabinet.coverage());
+  CHECK(root.maintenance().stats()->index_problem.find("newer") != std::string::npos);
+  CHECK_FALSE(root.maintenance().coverage());
   CHECK(root.cabinet.publish(test::key_of(2), test::object_of(2)));
   root.cabinet.record_hits({test::key_of(1)});
-  CHECK(root.cabinet.remove(test::key_of(2))->index_problem.find("newer") != std::string::npos);
-  CHECK_FALSE(root.cabinet.collect({}, false));
-  const auto report = root.cabinet.verify(true);
+  CHECK(root.maintenance().remove(test::key_of(2))->index_problem.find("newer") != std::string::npos);
+  CHECK_FALSE(root.maintenance().collect({}, false));
+  const auto report = root.maintenance().verify(true);
   CHECK(report->index_unused);
   CHECK(report->orphans == 0);
   CHECK(report->index_problem.find("newer") != std::string::npos);
@@ -107,11 +107,11 @@ TEST_CASE("quarantine keeps the latest files, within its bounds of number and of
     const auto path = root.layout.objects() / name;
     test::write_file(path, "x");
     fs::resize_file(path, bytes);
-    REQUIRE(root.cabinet.verify(true)->unmended == 0);
+    REQUIRE(root.maintenance().verify(true)->unmended == 0);
   };
   constexpr std::uintmax_t part = std::uintmax_t{100} << 20;  // sparse
   for (const char* name : {"first", "second", "third"}) set_aside(name, part);
-  const auto stats = root.cabinet.stats();
+  const auto stats = root.maintenance().stats();
   CHECK(stats->quarantine_files == 2);
   CHECK(stats->quarantine_bytes == 2 * part);
   for (const auto& item : fs::directory_iterator(root.layout.quarantine())) {
@@ -119,6 +119,6 @@ TEST_CASE("quarantine keeps the latest files, within its bounds of number and of
   }
   for (int i = 0; i < 1005; ++i) test::write_file(root.layout.quarantine() / ("z" + std::to_string(i)), "");
   set_aside("last", 1);
-  CHECK(root.cabinet.stats()->quarantine_files == 1000);
-  CHECK(root.cabinet.stats()->quarantined == 1000);
+  CHECK(root.maintenance().stats()->quarantine_files == 1000);
+  CHECK(root.maintenance().stats()->quarantined == 1000);
 }

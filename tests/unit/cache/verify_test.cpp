@@ -16,7 +16,7 @@ namespace {
 // Entry 0 is damaged, 1 and 2 whole; 3 has a row and no object, 2 an object and no row; a leftover and a stranger.
 void spoil(test::Filled& root) {
   fs::copy(root.layout.object(test::key_of(2)), root.folder / "two");
-  REQUIRE(root.cabinet.remove(test::key_of(2)));
+  REQUIRE(root.maintenance().remove(test::key_of(2)));
   fs::create_directories(root.layout.object(test::key_of(2)).parent_path());
   fs::copy(root.folder / "two", root.layout.object(test::key_of(2)));
   std::string bytes = test::contents(root.layout.object(test::key_of(0)));
@@ -68,18 +68,18 @@ void is_clean(const cache::VerifyReport& report, std::int64_t checked) {
 TEST_CASE("an index in which nothing is written yet is no damage") {
   test::Filled root(0);
   std::ofstream(root.layout.index()).close();
-  const auto empty = root.cabinet.verify(false);
+  const auto empty = root.maintenance().verify(false);
   REQUIRE(empty);
   CHECK(empty->index_problem.empty());
   REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0)));
-  CHECK(root.cabinet.verify(false)->orphans == 0);
+  CHECK(root.maintenance().verify(false)->orphans == 0);
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
 TEST_CASE("a sound root is found sound, and stays as it is to the last inode and time") {
   test::Filled root(4);
   const auto before = test::snapshot(root.folder.path());
-  is_clean(root.cabinet.verify(false).value(), 4);
+  is_clean(root.maintenance().verify(false).value(), 4);
   CHECK(test::snapshot(root.folder.path()) == before);
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("everything that is wrong is reported, and without repair nothing at a
   test::Filled root(4);
   spoil(root);
   const auto before = test::snapshot(root.folder.path());
-  const auto report = root.cabinet.verify(false);
+  const auto report = root.maintenance().verify(false);
   REQUIRE(report);
   CHECK(report->checked == 3);
   CHECK(report->damaged == std::vector<std::string>{test::key_of(0).hex(), "stranger"});
@@ -100,14 +100,14 @@ TEST_CASE("everything that is wrong is reported, and without repair nothing at a
 TEST_CASE("a repair puts everything right and reports what it found") {
   test::Filled root(4);
   spoil(root);
-  const auto report = root.cabinet.verify(true);
+  const auto report = root.maintenance().verify(true);
   REQUIRE(report);
   CHECK(report->damaged.size() == 2);
   CHECK(report->orphans == 1);
   CHECK(report->missing == 1);
   CHECK(report->leftovers == 1);
-  is_clean(root.cabinet.verify(false).value(), 2);
-  CHECK(root.cabinet.list()->size() == 2);
+  is_clean(root.maintenance().verify(false).value(), 2);
+  CHECK(test::entries_of(root.cabinet)->size() == 2);
   CHECK(fs::is_empty(root.layout.tmp()));
   CHECK(test::count_files(root.layout.quarantine()) == 2);
 }
@@ -125,10 +125,10 @@ TEST_CASE("verify finds exactly the objects that were damaged, whichever they ar
     }
     std::sort(expected.begin(), expected.end());
     INFO("round " << round);
-    CHECK(root.cabinet.verify(false)->damaged == expected);
-    CHECK(root.cabinet.verify(true)->damaged == expected);
-    is_clean(root.cabinet.verify(false).value(), count - static_cast<int>(expected.size()));
-    CHECK(root.cabinet.stats()->quarantined == static_cast<std::int64_t>(expected.size()));
+    CHECK(root.maintenance().verify(false)->damaged == expected);
+    CHECK(root.maintenance().verify(true)->damaged == expected);
+    is_clean(root.maintenance().verify(false).value(), count - static_cast<int>(expected.size()));
+    CHECK(root.maintenance().stats()->quarantined == static_cast<std::int64_t>(expected.size()));
     for (int number = 0; number < count; ++number) {
       const bool whole = !std::binary_search(expected.begin(), expected.end(), test::key_of(number).hex());
       CHECK(root.cabinet.find(test::key_of(number), test::record_of(number)).has_value() == whole);
@@ -142,15 +142,15 @@ TEST_CASE("a repair that cannot put the index right reports all the same what it
   test::write_file(root.layout.index(), "noise");
   fs::remove_all(root.layout.locks());
   test::write_file(root.layout.locks(), "no folder");  // so that nobody may replace the index
-  const auto report = root.cabinet.verify(true);
+  const auto report = root.maintenance().verify(true);
   REQUIRE(report);
   CHECK(report->damaged == std::vector<std::string>{test::key_of(0).hex()});
   CHECK(report->unmended == 0);
   CHECK(report->index_unmended.find("locks") != std::string::npos);
-  CHECK(root.cabinet.stats()->quarantined == 1);
+  CHECK(root.maintenance().stats()->quarantined == 1);
   fs::remove(root.layout.locks());
   fs::create_directory(root.layout.locks());
-  CHECK(root.cabinet.verify(true)->index_unmended.empty());
+  CHECK(root.maintenance().verify(true)->index_unmended.empty());
 }
 
 TEST_CASE("a listing for those who only look, and a dry run, leave an index that is not fit as it is") {
@@ -163,12 +163,12 @@ TEST_CASE("a listing for those who only look, and a dry run, leave an index that
     if (damage == "gone") fs::remove(root.layout.index());
     if (damage == "rows missing") test::sql(root.layout, "DELETE FROM entries");
     const auto before = test::snapshot(root.folder.path());
-    const auto survey = root.cabinet.survey_unchanged();
+    const auto survey = root.maintenance().survey_unchanged();
     REQUIRE(survey);
     CHECK(survey->entries.size() == 3);
     const bool readable = damage == "gone" || damage == "rows missing";
     CHECK(survey->index_problem.empty() == readable);
-    CHECK(root.cabinet.collect({.bytes = 1}, true).has_value() == readable);
+    CHECK(root.maintenance().collect({.bytes = 1}, true).has_value() == readable);
     CHECK(test::snapshot(root.folder.path()) == before);
   }
 }
@@ -184,44 +184,44 @@ TEST_CASE("a repair that cannot set a damaged file aside says so, and the file i
   spoil(root);
   NoRenames calls;
   auto cabinet = cache::Cabinet::open(root.layout.root, false, {util::system_clock(), calls}).value();
-  const auto report = cabinet.verify(true);
+  const auto report = cache::Maintenance(cabinet).verify(true);
   REQUIRE(report);
   CHECK(report->damaged.size() == 2);
   CHECK(report->unmended == 2);
-  CHECK(cabinet.verify(false)->damaged.size() == 2);
-  CHECK(cabinet.verify(false)->unmended == 0);
-  CHECK(root.cabinet.verify(true)->unmended == 0);
-  is_clean(root.cabinet.verify(false).value(), 2);
+  CHECK(cache::Maintenance(cabinet).verify(false)->damaged.size() == 2);
+  CHECK(cache::Maintenance(cabinet).verify(false)->unmended == 0);
+  CHECK(root.maintenance().verify(true)->unmended == 0);
+  is_clean(root.maintenance().verify(false).value(), 2);
 }
 
 TEST_CASE("without repair a missing or damaged index is reported and left alone") {
   test::Filled root(2);
   fs::remove(root.layout.index());
   auto before = test::snapshot(root.folder.path());
-  CHECK(root.cabinet.verify(false)->orphans == 2);
-  CHECK_FALSE(root.cabinet.verify(false)->index_problem.empty());
+  CHECK(root.maintenance().verify(false)->orphans == 2);
+  CHECK_FALSE(root.maintenance().verify(false)->index_problem.empty());
   CHECK(test::snapshot(root.folder.path()) == before);
   test::write_file(root.layout.index(), "not a database");
   before = test::snapshot(root.folder.path());
-  CHECK_FALSE(root.cabinet.verify(false)->index_problem.empty());
+  CHECK_FALSE(root.maintenance().verify(false)->index_problem.empty());
   CHECK(test::snapshot(root.folder.path()) == before);
-  REQUIRE(root.cabinet.verify(true));
-  is_clean(root.cabinet.verify(false).value(), 2);
+  REQUIRE(root.maintenance().verify(true));
+  is_clean(root.maintenance().verify(false).value(), 2);
 }
 
 TEST_CASE("a row that says something else than its object does not describe it, and is repaired") {
   test::Filled root(2);
   auto other = test::object_of(0);
-  other.facts.registers = 99;
+  other.facts.details.set("registers", 99);
   {
     test::Filled elsewhere(0);
     REQUIRE(elsewhere.cabinet.publish(test::key_of(0), other));
     fs::copy(elsewhere.layout.object(test::key_of(0)), root.layout.object(test::key_of(0)),
              fs::copy_options::overwrite_existing);
   }
-  CHECK(root.cabinet.verify(true)->orphans == 1);
-  is_clean(root.cabinet.verify(false).value(), 2);
-  CHECK(root.cabinet.match(test::key_of(0).hex())->front().facts.registers == 99);
+  CHECK(root.maintenance().verify(true)->orphans == 1);
+  is_clean(root.maintenance().verify(false).value(), 2);
+  CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().facts.details.number("registers") == 99);
 }
 
 TEST_CASE("a file that a living writer holds is no leftover") {
@@ -237,11 +237,11 @@ TEST_CASE("a file that a living writer holds is no leftover") {
   });
   char byte = 0;
   REQUIRE(::read(ready[0], &byte, 1) == 1);
-  CHECK(root.cabinet.verify(true)->leftovers == 0);
+  CHECK(root.maintenance().verify(true)->leftovers == 0);
   CHECK(fs::exists(path));
   ::kill(child, SIGKILL);
   test::wait_for(child);
-  CHECK(root.cabinet.verify(true)->leftovers == 1);
+  CHECK(root.maintenance().verify(true)->leftovers == 1);
   CHECK_FALSE(fs::exists(path));
   ::close(ready[0]);
   ::close(ready[1]);

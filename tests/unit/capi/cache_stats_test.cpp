@@ -1,7 +1,7 @@
 // Figures of a cabinet through the C interface.
 #include <string>
 
-#include "cache/cabinet.hpp"
+#include "cache/maintenance.hpp"
 #include "catch.hpp"
 #include "unit/cache/index_holder.hpp"
 #include "unit/capi/support.hpp"
@@ -63,7 +63,8 @@ TEST_CASE("A NULL for the figures is refused, and so are options without a cabin
 
 TEST_CASE("If the index cannot be read, its figures are unknown") {
   RootOptions options;
-  REQUIRE(cubinet::cache::Cabinet::open(options.root(), true)->stats());  // which makes the index
+  REQUIRE(cubinet::cache::Maintenance(*cubinet::cache::Cabinet::open(options.root(), true))
+              .stats());  // which makes the index
   const IndexHolder holder(options.root() + "/index.db");
   cubinet_cache_figures figures = CUBINET_CACHE_FIGURES_INIT;
   REQUIRE(cubinet_cache_stats(options.get(), &figures) == CUBINET_OK);

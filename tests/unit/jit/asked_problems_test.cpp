@@ -8,6 +8,7 @@
 #include <map>
 #include <thread>
 
+#include "cache/maintenance.hpp"
 #include "catch.hpp"
 #include "engine_world.hpp"
 #include "jit/problems.hpp"
@@ -31,7 +32,7 @@ std::string subject(const Problem& problem) { return jit::to_json({problem, "sm_
 Recorded recorded_in(const test::TempFolder& folder) {
   Recorded recorded;
   const auto cabinet = cache::Cabinet::open(folder.path() / "root", false);
-  const auto problems = cabinet->recorded_problems().value().problems;
+  const auto problems = cache::Maintenance(*cabinet).recorded_problems().value().problems;
   for (const auto& one : problems) recorded[one.subject] = {one.first, one.last};
   return recorded;
 }

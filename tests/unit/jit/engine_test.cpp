@@ -9,6 +9,7 @@
 #include "engine_world.hpp"
 #include "jit/provide.hpp"
 #include "jit/families/registry.hpp"
+#include "unit/cache/support.hpp"
 
 using namespace cubinet;
 using test::parts_for;
@@ -73,9 +74,9 @@ TEST_CASE("An engine without a root starts from a bundle where it lies, and comp
   const std::int64_t compiled = world.calls;
   auto cabinet = cache::Cabinet::open(folder / "root", false).value();
   std::vector<cache::Key> keys;
-  const auto entries = cabinet.list().value();
+  const auto entries = test::entries_of(cabinet).value();
   for (const auto& entry : entries) keys.push_back(entry.key);
-  REQUIRE(cache::export_bundle(cabinet, keys, folder / "bundle", {}));
+  REQUIRE(cache::export_bundle(cache::Maintenance(cabinet), keys, folder / "bundle", {}));
   jit::EngineParts parts = parts_for(world);
   parts.cabinet = cache::Cabinet::open_stack({}, false, {folder / "bundle"}).value().cabinet;
   jit::Engine engine(std::move(parts));
@@ -259,7 +260,7 @@ TEST_CASE("Damaged entries that a start finds are told in its warning, and a lat
   World world;
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
   const auto root = cache::Cabinet::open(folder / "root", false)->root();
-  const auto key = cache::Cabinet::open(root, false)->list()->front().key;
+  const auto key = cache::Maintenance::open(root)->survey()->entries.front().key;
   test::write_file(cache::Layout{root}.object(key), "damaged");
   StartReport report;
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, &report)); }
@@ -371,7 +372,7 @@ TEST_CASE("A root with kernels of several architectures gives a device those mad
   CHECK(report.compiled == count_kernels(kProblem, kRange));
   auto cabinet = cache::Cabinet::open(folder.path() / "root", false);
   REQUIRE(cabinet);
-  const auto entries = cabinet->list();
+  const auto entries = test::entries_of(*cabinet);
   REQUIRE(entries);
   CHECK(entries->size() == 2 * static_cast<std::size_t>(report.compiled));
 }
@@ -383,20 +384,21 @@ TEST_CASE(
   const std::int64_t kernels = count_kernels(kProblem, kRange);
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
   auto cabinet = cache::Cabinet::open(folder.path() / "root", false).value();
-  CHECK(cabinet.stats()->counters == cache::Counters{.misses = kernels, .compiles = kernels});
+  CHECK(cache::Maintenance(cabinet).stats()->counters == cache::Counters{.misses = kernels, .compiles = kernels});
   {
     jit::Engine engine(parts_with_cabinet(world, folder));
     check_all_found(engine, kProblem, kernels);
-    const auto kept = cabinet.collect({.bytes = 1}, false);
+    const auto kept = cache::Maintenance(cabinet).collect({.bytes = 1}, false);
     REQUIRE(kept);
     CHECK(kept->decision.evictions.empty());
     CHECK(kept->decision.over);
   }
-  CHECK(cabinet.stats()->counters.hits == kernels);
-  CHECK(cabinet.stats()->hits == kernels);
-  CHECK(cabinet.collect({.bytes = 1}, false)->decision.evictions.size() == static_cast<std::size_t>(kernels));
+  CHECK(cache::Maintenance(cabinet).stats()->counters.hits == kernels);
+  CHECK(cache::Maintenance(cabinet).stats()->hits == kernels);
+  CHECK(cache::Maintenance(cabinet).collect({.bytes = 1}, false)->decision.evictions.size() ==
+        static_cast<std::size_t>(kernels));
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
-  CHECK(cabinet.stats()->counters.evicted_misses == kernels);
+  CHECK(cache::Maintenance(cabinet).stats()->counters.evicted_misses == kernels);
 }
 
 TEST_CASE("An engine that refuses what is missing counts the misses") {
@@ -406,7 +408,7 @@ TEST_CASE("An engine that refuses what is missing counts the misses") {
   parts.miss = MissPolicy::error;
   { REQUIRE_FALSE(jit::Engine(std::move(parts)).prepare(kProblem, kRange, nullptr)); }
   auto cabinet = cache::Cabinet::open(folder.path() / "root", false).value();
-  CHECK(cabinet.stats()->counters == cache::Counters{.misses = count_kernels(kProblem, kRange)});
+  CHECK(cache::Maintenance(cabinet).stats()->counters == cache::Counters{.misses = count_kernels(kProblem, kRange)});
 }
 
 TEST_CASE("A compilation that fails is a miss and no compilation") {
@@ -415,5 +417,5 @@ TEST_CASE("A compilation that fails is a miss and no compilation") {
   world.fails = true;
   { REQUIRE_FALSE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
   auto cabinet = cache::Cabinet::open(folder.path() / "root", false).value();
-  CHECK(cabinet.stats()->counters == cache::Counters{.misses = count_kernels(kProblem, kRange)});
+  CHECK(cache::Maintenance(cabinet).stats()->counters == cache::Counters{.misses = count_kernels(kProblem, kRange)});
 }

@@ -14,7 +14,9 @@
 #include "catch.hpp"
 #include "fake_compiler.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/kernel_facts.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
+#include "unit/cache/support.hpp"
 #include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
@@ -66,17 +68,18 @@ TEST_CASE("The facts of a kernel are stored with it") {
   const auto found = jit::find(some_spec(), cabinet);
   REQUIRE(found);
   const cache::Facts& facts = found->object.facts;
-  CHECK(facts.family == "bf16_grouped_masked");
+  const jit::KernelFacts kernel = jit::kernel_facts(facts);
+  CHECK(kernel.family == "bf16_grouped_masked");
   CHECK(facts.arch == "sm_90a");
-  CHECK(facts.n == 4096);
-  CHECK(facts.k == 7168);
-  CHECK(facts.config == some_spec().config);
-  CHECK(facts.registers == 168);
-  CHECK(facts.spill_bytes == 8);
-  CHECK(facts.smem_bytes == 1024 + jit::dynamic_smem_bytes(jit::sm90::config_of(some_spec())));
+  CHECK(kernel.n == 4096);
+  CHECK(kernel.k == 7168);
+  CHECK(kernel.config == some_spec().config);
+  CHECK(kernel.registers == 168);
+  CHECK(kernel.spill_bytes == 8);
+  CHECK(kernel.smem_bytes == 1024 + jit::dynamic_smem_bytes(jit::sm90::config_of(some_spec())));
   CHECK(facts.compile_ms == 12.5);
   CHECK(facts.created > 1'600'000'000);
-  CHECK(facts.kernel_names == std::vector<std::string>{"bf16_grouped_masked"});
+  CHECK(kernel.kernel_names == std::vector<std::string>{"bf16_grouped_masked"});
 }
 
 TEST_CASE("A failed compilation stores nothing, answers with the log, and is tried again") {
@@ -92,7 +95,7 @@ TEST_CASE("A failed compilation stores nothing, answers with the log, and is tri
     CHECK(compiler.calls == round);
   }
   CHECK_FALSE(jit::find(some_spec(), cabinet));
-  const auto entries = cabinet.list();
+  const auto entries = test::entries_of(cabinet);
   REQUIRE(entries);
   CHECK(entries->empty());
   compiler.fails = false;
@@ -146,7 +149,7 @@ TEST_CASE(
     CHECK_FALSE(found->compiled);
     CHECK(found->object.facts.compiler == "NVRTC 13.0.88");
   }
-  CHECK(cabinet.list()->size() == 1);
+  CHECK(test::entries_of(cabinet)->size() == 1);
 }
 
 TEST_CASE("A kernel that cannot be stored is returned all the same, with the reason") {

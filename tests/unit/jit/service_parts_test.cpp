@@ -22,9 +22,9 @@ std::int64_t make_bundle(const test::TempFolder& folder, const fs::path& file,
   { REQUIRE(jit::Engine(test::parts_with_cabinet(world, folder)).prepare(problems, &report)); }
   auto cabinet = cache::Cabinet::open(folder / "root", false).value();
   std::vector<cache::Key> keys;
-  const auto entries = cabinet.list().value();
+  const auto entries = test::entries_of(cabinet).value();
   for (const auto& entry : entries) keys.push_back(entry.key);
-  REQUIRE(cache::export_bundle(cabinet, keys, file, key));
+  REQUIRE(cache::export_bundle(cache::Maintenance(cabinet), keys, file, key));
   fs::remove_all(folder / "root");
   return report.loaded;
 }

@@ -55,9 +55,11 @@ TEST_CASE("A page of facts with markup in them contains no script and none of th
   const std::string hostile = "</td><script>alert(1)</script><img src=x onerror='y'>";
   cache::Survey survey = survey_of(1);
   auto& facts = survey.entries.front().facts;
-  facts.family = facts.arch = facts.config = hostile;
+  facts.arch = hostile;
+  facts.details.set("family", hostile);
+  facts.details.set("config", hostile);
   facts.created = INT64_MAX;
-  facts.registers = facts.spill_bytes = facts.smem_bytes = INT32_MIN;
+  for (const char* name : {"registers", "spill_bytes", "smem_bytes"}) facts.details.set(name, INT32_MIN);
   facts.compile_ms = 1e300;
   survey.entries.front().last_used = INT64_MIN;
   survey.damaged = {hostile};
@@ -105,7 +107,8 @@ TEST_CASE("If the index could not be read, the page states nothing about use") {
 
 TEST_CASE("Generic kernels have a row named any") {
   cache::Survey survey = survey_of(1);
-  survey.entries.front().facts.n = survey.entries.front().facts.k = 0;
+  survey.entries.front().facts.details.set("n", 0);
+  survey.entries.front().facts.details.set("k", 0);
   const std::string page = page_of(survey);
   CHECK(holds(page, "<td>any</td>"));
   CHECK_FALSE(holds(page, "- x -"));

@@ -15,10 +15,10 @@ constexpr std::int64_t hour = 3600;
 cache::Entry entry_of(std::uint8_t digit) {
   cache::Entry entry;
   entry.key.bytes.fill(digit);
-  entry.facts.family = "bf16_grouped_masked";
+  entry.facts.details.set("family", "bf16_grouped_masked");
   entry.facts.arch = "sm_90a";
-  entry.facts.n = 4096;
-  entry.facts.k = 7168;
+  entry.facts.details.set("n", 4096);
+  entry.facts.details.set("k", 7168);
   entry.facts.created = now - 10 * hour;
   entry.last_used = now - 5 * hour;
   entry.bytes = 1000;
@@ -94,10 +94,11 @@ TEST_CASE("Each order compares its own field") {
     grow(grown[0]);
     return order_of(grown, order) + order_of(grown, order, true);
   };
-  CHECK(order_with("family", [](cache::Entry& entry) { entry.facts.family.push_back('x'); }) == "2112");
-  CHECK(order_with("family", [](cache::Entry& entry) { entry.facts.config.push_back('x'); }) == "2112");
-  CHECK(order_with("n", [](cache::Entry& entry) { ++entry.facts.n; }) == "2112");
-  CHECK(order_with("k", [](cache::Entry& entry) { ++entry.facts.k; }) == "2112");
+  CHECK(order_with("family", [](cache::Entry& entry) { entry.facts.details.set("family", "bf16_grouped_maskedx"); }) ==
+        "2112");
+  CHECK(order_with("family", [](cache::Entry& entry) { entry.facts.details.set("config", "x"); }) == "2112");
+  CHECK(order_with("n", [](cache::Entry& entry) { entry.facts.details.set("n", 4097); }) == "2112");
+  CHECK(order_with("k", [](cache::Entry& entry) { entry.facts.details.set("k", 7169); }) == "2112");
   CHECK(order_with("used", [](cache::Entry& entry) { ++entry.last_used; }) == "2112");
   CHECK(order_with("size", [](cache::Entry& entry) { ++entry.bytes; }) == "2112");
   CHECK(order_with("age", [](cache::Entry& entry) { --entry.facts.created; }) == "2112");

@@ -183,7 +183,7 @@ TEST_CASE("A warmup from coverage finds everything, records the hits and needs n
   CHECK(report->failed.empty());
   CHECK(report->remaining.empty());
   CHECK(report->persist == cache::Persistence::on);
-  CHECK(root.cabinet.stats()->hits == report->hits);
+  CHECK(root.maintenance().stats()->hits == report->hits);
 }
 
 TEST_CASE("Of a cabinet's records those are read that this build can read, and told which are of its own templates") {
@@ -214,7 +214,7 @@ TEST_CASE("An entry that is removed, damaged or gone takes the coverage with it,
   const auto keys = root.keys(request);
   REQUIRE(root.warm_and_record(request));
   const auto spoils = std::vector<std::function<void(const cache::Key&)>>{
-      [&](const cache::Key& key) { REQUIRE(root.cabinet.remove(key)); },
+      [&](const cache::Key& key) { REQUIRE(root.maintenance().remove(key)); },
       [&](const cache::Key& key) { test::write_file(root.layout.object(key), "damaged"); },
       [&](const cache::Key& key) { fs::resize_file(root.layout.object(key), 100); },
       [&](const cache::Key& key) {
@@ -232,7 +232,7 @@ TEST_CASE("An entry that is removed, damaged or gone takes the coverage with it,
     REQUIRE(root.is_covered(request));
     spoils[i](keys[i % keys.size()]);
     CHECK_FALSE(root.is_covered(request));
-    CHECK(root.cabinet.coverage()->empty());
+    CHECK(root.maintenance().coverage()->empty());
     REQUIRE(root.warm_and_record(request));
   }
 }
@@ -240,7 +240,7 @@ TEST_CASE("An entry that is removed, damaged or gone takes the coverage with it,
 TEST_CASE("A request that does not need the entry that is gone is not covered by that record either") {
   Warmed root;
   REQUIRE(root.warm_and_record(request_of({a, b})));
-  REQUIRE(root.cabinet.remove(root.keys(request_of({b})).front()));
+  REQUIRE(root.maintenance().remove(root.keys(request_of({b})).front()));
   CHECK_FALSE(root.is_covered(request_of({a})));
   REQUIRE(root.warm_and_record(request_of({a})));
   CHECK(root.compiler.calls > 0);
@@ -261,7 +261,7 @@ TEST_CASE("A warmup that failed, was stopped or could not store everything recor
   refuses([](Report& report) { --report.stored; });
   refuses([](Report& report) { --report.compiled, --report.stored; });
   refuses([](Report& report) { report.persist = cache::Persistence::off; });
-  CHECK(root.cabinet.coverage()->empty());
+  CHECK(root.maintenance().coverage()->empty());
   CHECK(root.record(request, good));
 }
 
@@ -295,7 +295,7 @@ TEST_CASE("A record takes the place of those that it covers, and leaves others")
   REQUIRE(root.warm_and_record(request_of({a}, {1, 64})));
   REQUIRE(root.warm_and_record(request_of({c})));
   REQUIRE(root.warm_and_record(request_of({a, b})));
-  const auto recorded = root.cabinet.coverage().value();
+  const auto recorded = root.maintenance().coverage().value();
   CHECK(recorded.size() == 2);
   CHECK(root.is_covered(request_of({a}, {1, 64})));
   CHECK(root.is_covered(request_of({c})));
@@ -308,7 +308,7 @@ TEST_CASE("A record whose entries lack a kernel of today's plan covers nothing")
   auto keys = root.keys(request);
   REQUIRE(keys.size() > 1);
   keys.pop_back();
-  REQUIRE(root.cabinet.record_coverage(to_json(subject_of(request)), keys));
+  REQUIRE(root.maintenance().record_coverage(to_json(subject_of(request)), keys));
   CHECK_FALSE(root.is_covered(request));
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("What lies in a layer counts, and stops to count with it") {
   Warmed root;
   const PlanRequest request = request_of({a, b});
   layer.warm(request);
-  REQUIRE(root.cabinet.add_layer(layer.layout.root));
+  REQUIRE(root.add_layer(layer.layout.root));
   const Report report = root.warm(request);
   CHECK(report.compiled == 0);
   REQUIRE(root.record(request, report));
@@ -336,7 +336,7 @@ TEST_CASE("A cabinet that is read alone answers from its record, and keeps it th
   CHECK(warmup::warm_from_coverage(stack->cabinet, plan, subject_of(request))->persist == cache::Persistence::readonly);
   fs::remove(root.layout.object(root.keys(request).front()));
   CHECK_FALSE(find_coverage(stack->cabinet, plan, subject_of(request)));
-  CHECK(stack->cabinet.coverage()->size() == 1);
+  CHECK(cache::Maintenance(stack->cabinet).coverage()->size() == 1);
 }
 
 TEST_CASE("A rebuilt index covers nothing until the next complete warmup") {
@@ -384,9 +384,9 @@ TEST_CASE("A record whose subject an earlier build keyed by its NVRTC covers not
   const Report report = root.warm(request);
   std::string earlier = to_json(subject_of(request));
   earlier.insert(earlier.find("\"problems\""), "\"nvrtc\":\"13.0\",");
-  REQUIRE(root.cabinet.record_coverage(earlier, root.keys(request)));
+  REQUIRE(root.maintenance().record_coverage(earlier, root.keys(request)));
   CHECK_FALSE(root.is_covered(request));
-  CHECK(warmup::read_records(root.cabinet.coverage().value(), {}).empty());
+  CHECK(warmup::read_records(root.maintenance().coverage().value(), {}).empty());
   REQUIRE(root.record(request, report));
   CHECK(root.is_covered(request));
 }

@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/kernel_facts.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
 #include "unit/cache/support.hpp"
 
@@ -20,10 +21,7 @@ jit::KernelSpec spec_of(std::int64_t n) {
 cache::Object object_of(const jit::KernelSpec& spec, const std::string& record) {
   cache::Object object = test::object_of(0);
   object.record = record;
-  object.facts.family = spec.family_name();
-  object.facts.n = spec.n;
-  object.facts.k = spec.k;
-  object.facts.config = spec.config;
+  object.facts.details = test::details_of(spec.family_name(), spec.n, spec.k, spec.config);
   return object;
 }
 
@@ -36,7 +34,7 @@ struct Root {
     REQUIRE(cabinet.publish(jit::key_of(record), object));
   }
   [[nodiscard]] warmup::Explanation explain(const jit::KernelSpec& spec) {
-    return warmup::Explainer({&cabinet}).explain(spec);
+    return warmup::Explainer({cache::Maintenance(cabinet)}).explain(spec);
   }
   [[nodiscard]] std::filesystem::path object(const jit::KernelSpec& spec) const {
     return layout.object(jit::key_of(spec));
@@ -61,7 +59,7 @@ TEST_CASE("A kernel that is there is a hit, in the first place that has it") {
   Root upper;
   Root lower;
   lower.add(spec_of(4096));
-  const warmup::Explainer explainer({&upper.cabinet, &lower.cabinet});
+  const warmup::Explainer explainer({cache::Maintenance(upper.cabinet), cache::Maintenance(lower.cabinet)});
   const auto found = explainer.explain(spec_of(4096));
   CHECK(found.presence == Presence::hit);
   CHECK(found.where == lower.layout.root.native());
@@ -104,7 +102,7 @@ TEST_CASE("A kernel that was never made is told with the one most like it") {
   CHECK(found.presence == Presence::absent);
   CHECK(found.why == "never made: the nearest has kN 4096, not 8192");
   REQUIRE(found.nearest);
-  CHECK(found.nearest->entry.facts.n == 4096);
+  CHECK(jit::kernel_facts(found.nearest->entry.facts).n == 4096);
 }
 
 TEST_CASE("Where there is no entry of the family there is none to compare with") {
@@ -143,7 +141,8 @@ TEST_CASE("A damaged kernel above a whole one of a layer is a hit there") {
   std::filesystem::permissions(upper.object(spec), std::filesystem::perms::owner_write,
                                std::filesystem::perm_options::add);
   std::filesystem::resize_file(upper.object(spec), 100);
-  const auto found = warmup::Explainer({&upper.cabinet, &lower.cabinet}).explain(spec);
+  const auto found =
+      warmup::Explainer({cache::Maintenance(upper.cabinet), cache::Maintenance(lower.cabinet)}).explain(spec);
   CHECK(found.presence == Presence::hit);
   CHECK(found.where == lower.layout.root.native());
 }
@@ -155,7 +154,7 @@ TEST_CASE("A kernel that a collection removed is told as evicted, also where it 
   std::filesystem::resize_file(root.object(spec), 100);
   REQUIRE_FALSE(root.cabinet.holds(jit::key_of(spec)));
   root.add(spec);
-  REQUIRE(root.cabinet.collect({.bytes = 1}, false));
+  REQUIRE(root.maintenance().collect({.bytes = 1}, false));
   const auto found = root.explain(spec);
   CHECK(found.presence == Presence::evicted);
   CHECK(found.why.find("limits") != std::string::npos);
@@ -173,7 +172,7 @@ TEST_CASE("A kernel of which a damaged one lies in quarantine is not said to hav
   std::filesystem::resize_file(root.object(spec), 100);
   REQUIRE_FALSE(root.cabinet.holds(key));
   root.add(spec);
-  REQUIRE(root.cabinet.remove(key));
+  REQUIRE(root.maintenance().remove(key));
   const auto found = root.explain(spec);
   CHECK(found.presence == Presence::set_aside);
   CHECK(found.why.find("or was removed since") != std::string::npos);
@@ -205,14 +204,15 @@ TEST_CASE("A kernel that this driver does not load is unusable, unless another p
   Root lower;
   const auto spec = spec_of(4096);
   upper.add(spec);
-  const warmup::Explainer alone({&upper.cabinet}, 12040);
+  const warmup::Explainer alone({cache::Maintenance(upper.cabinet)}, 12040);
   const auto unusable = alone.explain(spec);
   CHECK(unusable.presence == Presence::unusable);
   CHECK(unusable.where == upper.layout.root.native());
   CHECK(unusable.why == "made by NVRTC 13.0.88, this driver takes CUDA 12.4 at most");
   CHECK_FALSE(unusable.nearest);
   lower.add(spec, jit::record_of(spec), "NVRTC 12.9.86");
-  const auto found = warmup::Explainer({&upper.cabinet, &lower.cabinet}, 12040).explain(spec);
+  const auto found =
+      warmup::Explainer({cache::Maintenance(upper.cabinet), cache::Maintenance(lower.cabinet)}, 12040).explain(spec);
   CHECK(found.presence == Presence::hit);
   CHECK(found.where == lower.layout.root.native());
   CHECK(found.compiler == "NVRTC 12.9.86");

@@ -147,7 +147,7 @@ TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
   CHECK(second.hits == 5);
   CHECK(second.failed.empty());
   CHECK(compiler.calls() == 5);
-  const auto entries = temporary.cabinet->list();
+  const auto entries = test::entries_of(*temporary.cabinet);
   REQUIRE(entries);
   CHECK(entries->size() == 5);
   for (const auto& entry : *entries) CHECK(entry.hits == 1);
@@ -163,7 +163,7 @@ TEST_CASE("What the cabinet's limits evict again by the end of a run is stored n
   const Report report = warm(plan_of(8), compiler, &cabinet, 1, {});
   CHECK(report.compiled == 6);
   CHECK(report.stored + report.hits >= 4);
-  const auto left = cabinet.list().value();
+  const auto left = test::entries_of(cabinet).value();
   CHECK(left.size() <= 4);
   CHECK(report.stored_keys.size() + report.hit_keys.size() == left.size());
   CHECK(report.stored == static_cast<std::int64_t>(report.stored_keys.size()));
@@ -207,7 +207,7 @@ TEST_CASE("A kernel that does not compile is reported with its log, stored nowhe
     CHECK(report.failed[1].error.message == plan.kernels[3].spec.family_name() + ": out of paper");
   }
   CHECK(warmup::look_for_missing(plan, *temporary.cabinet).kernels == 2);
-  const auto entries = temporary.cabinet->list();
+  const auto entries = test::entries_of(*temporary.cabinet);
   REQUIRE(entries);
   CHECK(entries->size() == 3);
 }
@@ -369,7 +369,7 @@ TEST_CASE("A kernel that another is making is left to the end, and found then") 
   CHECK(report.shared == 1);
   CHECK(report.remaining.empty());
   CHECK(ours.calls() == 3);
-  CHECK(cabinet.stats()->hits == 1);
+  CHECK(cache::Maintenance(cabinet).stats()->hits == 1);
 }
 
 TEST_CASE("What was there before the run is a hit and not shared") {

@@ -1,4 +1,4 @@
-#include "cache/own_folder.hpp"
+#include "cache/ownership.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -25,7 +25,37 @@ bool is_own_folder_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool trusted_owner(const struct stat& status) {
+  const uid_t caller = ::geteuid();
+  return status.st_uid == caller || status.st_uid == 0 || caller == 0;
+}
+
+// What the user can do. A user who may not change the folder's mode can create a folder in it.
+std::string mend(const fs::path& path, const struct stat& target) {
+  const uid_t caller = ::geteuid();
+  const bool may_change = caller == 0 || caller == target.st_uid;
+  if (may_change || !S_ISDIR(target.st_mode)) return "chmod o-w " + path.native();
+  return fmt::format("name a folder of your own in it, as {}", (path / "cubinet").native());
+}
+
 }  // namespace
+
+Expected<void> check_trust(const fs::path& path, const struct stat& target, std::string_view what) {
+  struct stat link {};
+  if (::lstat(path.c_str(), &link) != 0) {
+    return fail(ErrorCode::cache_unusable, util::system_message(fmt::format("examine the {}", what), path, errno));
+  }
+  if (!trusted_owner(link) || !trusted_owner(target)) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("the {} {} belongs to user {}: choose one of your own, or of root", what, path.native(),
+                            trusted_owner(link) ? target.st_uid : link.st_uid));
+  }
+  if ((target.st_mode & S_IWOTH) != 0) {
+    return fail(ErrorCode::cache_unusable,
+                fmt::format("the {} {} can be written by everybody: {}", what, path.native(), mend(path, target)));
+  }
+  return {};
+}
 
 std::optional<fs::path> own_folder_in(const fs::path& folder) {
   struct stat status {};
@@ -54,8 +84,8 @@ Expected<void> check_own_folder(const fs::path& folder) {
   }
   return fail(
       ErrorCode::cache_unusable,
-      fmt::format("{} is to be the cabinet of user {}, and belongs to user {} or is no folder: whoever may write "
-                  "in {} has put it there. Remove it, or name another folder",
+      fmt::format("{} should be the cabinet of user {}, but belongs to user {} or is not a folder: somebody who "
+                  "may write in {} has put it there. Remove it, or name another folder",
                   folder.native(), ::geteuid(), status.st_uid, folder.parent_path().native()));
 }
 

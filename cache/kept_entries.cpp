@@ -1,8 +1,10 @@
-#include "cache/lease.hpp"
+#include "cache/kept_entries.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <system_error>
 
@@ -15,14 +17,14 @@ namespace {
 constexpr std::uint64_t max_lease_bytes = std::uint64_t{64} << 20;
 constexpr std::size_t key_digits = 64;
 
-// One key a line. What follows the last line feed is a line that is being written.
+// Parses one key a line. What follows the last line feed is still being written.
 void add_keys(std::string_view text, std::set<Key>& keys) {
   for (std::size_t at = 0; at + key_digits < text.size(); at += key_digits + 1) {
     if (const auto key = Key::from_hex(text.substr(at, key_digits))) keys.insert(*key);
   }
 }
 
-// Where the file system keeps no locks, nobody knows who lives: a file counts for so long.
+// On a file system without locks nobody knows whether the process is running: its file counts for 30 days.
 bool is_held(const std::filesystem::path& path) {
   constexpr std::int64_t month = std::int64_t{30} * 86'400;
   const util::LockState state = util::lock_state(path);
@@ -33,7 +35,7 @@ bool is_held(const std::filesystem::path& path) {
 
 }  // namespace
 
-// Who sweeps may take the file away between its making and its locking: then another one is made.
+// A sweep may remove the file between its creation and its locking; then another one is created.
 void Lease::open() {
   if (!is_there(layout_.format()) || !util::make_folder(calls_, layout_.in_use(), 0755)) return;
   for (int attempt = 0; attempt < 3; ++attempt) {
@@ -82,6 +84,36 @@ void sweep_leases(util::SystemCalls& calls, const Layout& layout) {
     const auto path = layout.in_use() / name;
     if (!is_held(path)) calls.unlink(path.native());
   }
+}
+
+Expected<void> add_pin(util::SystemCalls& calls, const Layout& layout, const Key& key) {
+  if (auto made = util::make_folder(calls, layout.pins(), 0755); !made) return made;
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
+  util::File file(calls.open(layout.pin(key).native(), flags, 0644), calls);
+  if (!file && errno != EEXIST) return util::fail_system("create", layout.pin(key), errno);
+  if (file.close() != 0) return util::fail_system("create", layout.pin(key), errno);
+  // An existing pin may not be durable yet: its creator may have been killed before the sync.
+  if (auto synced = util::sync_folder(calls, layout.pins()); !synced) return synced;
+  return util::sync_folder(calls, layout.root);
+}
+
+Expected<bool> drop_pin(util::SystemCalls& calls, const Layout& layout, const Key& key) {
+  if (calls.unlink(layout.pin(key).native()) != 0) {
+    if (errno == ENOENT) return false;
+    return fail(ErrorCode::io, util::system_message("remove", layout.pin(key), errno));
+  }
+  if (auto synced = util::sync_folder(calls, layout.pins()); !synced) return propagate(synced);
+  return true;
+}
+
+Expected<std::set<Key>> read_pins(const Layout& layout) {
+  const auto names = names_in(layout.pins());
+  if (!names) return propagate(names);
+  std::set<Key> pins;
+  for (const std::string& name : *names) {
+    if (const auto key = Key::from_hex(name)) pins.insert(*key);
+  }
+  return pins;
 }
 
 }  // namespace cubinet::cache

@@ -1,5 +1,5 @@
 // Folders that everybody may write, as a Kubernetes emptyDir is: the cabinet is a subfolder of the user's own there.
-#include "cache/own_folder.hpp"
+#include "cache/ownership.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -142,13 +142,13 @@ TEST_CASE("problems that a stranger recorded in a folder open to everybody are n
   CHECK(as_user(pod, [&] {
     auto cabinet = Cabinet::open(volume.path, true);
     return cabinet && cabinet->record_problems({{R"({"n":1})", 1, 8, 0}, {R"({"n":2})", 1, 8, 0}}) &&
-           cabinet->recorded_problems()->problems.size() == 2;
+           cache::Maintenance(*cabinet).recorded_problems()->problems.size() == 2;
   }));
   const fs::path forged = fs::directory_iterator(volume.layout.problems())->path();
   REQUIRE(::chown(forged.c_str(), stranger, stranger) == 0);
   CHECK(as_user(pod, [&] {
     const auto cabinet = Cabinet::open(volume.path, false);
-    const auto read = cabinet ? cabinet->recorded_problems() : fail(ErrorCode::io, "");
+    const auto read = cabinet ? cache::Maintenance(*cabinet).recorded_problems() : fail(ErrorCode::io, "");
     return read && read->problems.size() == 1 && read->skipped.size() == 1 && !read->skipped.front().damaged;
   }));
 }
