@@ -1,4 +1,4 @@
-// Quantisation to e4m3 on the host, the plain way: what the kernels that quantise are compared with, bit for bit.
+// Quantization to e4m3 on the host. The quantization kernels must agree with it in every bit.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,10 @@
 
 namespace cubinet::warmup {
 
+// The bits of an FP32 number.
 std::uint32_t bits_of(float value);
 
-// The e4m3fn number nearest to `value`, ties to even; |value| above 448 becomes 448.
+// The e4m3fn number nearest to `value`, ties to even. Magnitudes above 448 become 448.
 std::uint8_t e4m3_of(float value);
 
 struct HostQuantized {
@@ -16,10 +17,10 @@ struct HostQuantized {
   std::vector<float> scales;  // row-major
 };
 
-// bf16 (rows, k), a scale per row and 128 of k.
+// Quantizes bf16 (rows, k) with one scale per row and 128 columns. k is a multiple of 128.
 HostQuantized quantize_rows_on_host(const std::vector<std::uint16_t>& x, std::int64_t rows, std::int64_t k);
 
-// bf16 (groups, n, k), a scale per group and 128 x 128 of (n, k).
+// Quantizes bf16 (groups, n, k) with one scale per group and 128 x 128 block of (n, k). k is a multiple of 128.
 HostQuantized quantize_weights_on_host(const std::vector<std::uint16_t>& w, std::int64_t groups, std::int64_t n,
                                        std::int64_t k);
 

@@ -1,4 +1,4 @@
-// What a judge says of one output. Pure.
+// The result of comparing one output with the reference. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace cubinet::warmup {
 
-// A NaN that no arithmetic unit makes, so that an element that was not written is told from a NaN that was computed.
+// A NaN that no arithmetic unit produces. It distinguishes an element that was not written from a computed NaN.
 inline constexpr std::uint16_t kPoison = 0xffa5;
 
-// What is allowed of 1 - 2<x,y>/(<x,x>+<y,y>) per group.
+// The largest difference() of a group that counts as correct.
 constexpr double allowed_difference(DataType type) { return type == DataType::fp8 ? 1e-3 : 1e-5; }
 
 struct Verdict {
   std::vector<GroupSums> groups;
-  WriteCounts writes;              // in the output itself
-  std::uint64_t guard_writes = 0;  // elements changed in the bands before and after it, and those of the workspace
-  double worst_difference = 0;     // over the groups
-  float largest_error = 0;
-  float largest_share = 0;  // of what rounding explains, over the elements: above 1 an element is wrong
-  std::string complaint;    // what is wrong first; empty when nothing is
+  WriteCounts writes;              // in D
+  std::uint64_t guard_writes = 0;  // elements changed in the guard bands of D and of the workspace
+  double worst_difference = 0;     // largest difference() of a group
+  float largest_error = 0;         // largest |x - y|
+  float largest_share = 0;         // largest |x - y| divided by the allowed error; above 1 an element is wrong
+  std::string complaint;           // the first thing that is wrong; empty if the output is right
 
   [[nodiscard]] bool right() const { return complaint.empty(); }
 };
 
-// Fills in what follows from the groups, the writes and the guards: the worst figures and the complaint. `listed`:
-// elements that were to be compared. A reference that did not run must not pass for agreement.
+// Computes the members that follow from `groups`, `writes` and `guard_writes`. `listed` is the number of elements that
+// should have been compared; fewer are a complaint, so that a reference that did not run does not count as agreement.
+// `allowed` is the result of allowed_difference().
 void conclude(Verdict& verdict, std::uint64_t listed, double allowed);
 
 }  // namespace cubinet::warmup

@@ -1,4 +1,4 @@
-// Strict reading of a configuration's JSON.
+// Parses a configuration file's JSON strictly.
 #pragma once
 
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace cubinet::warmup {
 
-// The JSON object that is the whole of `text`; `origin` names it in errors. Errors, each on one line, where possible
-// with line and column: not JSON, a number beyond what a double holds, anything but blanks after the value, another
-// value than an object. And any member of `once` that is given twice: JSON leaves open which of the two counts.
-// Members are named from the top by keys with dots between them, five keys at most: "text_config.hidden_size".
-// Outside of texts, NaN, Infinity and -Infinity, as Python's json writes them, are read as null.
+// Parses `text`, which must be one JSON object. NaN, Infinity and -Infinity, which Python's json module writes, are
+// read as null. Errors (invalid_argument): not JSON, a number out of the range of double, text after the object, a
+// value that is not an object, and a member listed in `once` that appears twice, because JSON does not define which of
+// the two is valid. Members are listed by their path from the top, at most five keys: "text_config.hidden_size". A
+// message is one line, names `origin` and, where possible, line and column.
 Expected<nlohmann::json> parse_config(std::string_view text, const std::string& origin,
                                       const std::set<std::string, std::less<>>& once);
 

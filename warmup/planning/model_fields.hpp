@@ -1,4 +1,4 @@
-// Reading single values from a config.json, with errors that name them.
+// Reads single values from a config.json. Errors name the key.
 #pragma once
 
 #include <cstdint>
@@ -14,42 +14,44 @@
 
 namespace cubinet::warmup {
 
-// Of a field or an option: far above any model and engine, and sums and products of two such numbers stay within 64
-// bits.
+// The largest number that a field or an option may have. It is far above those of any model, and sums and products of
+// two such numbers fit in 64 bits.
 inline constexpr std::int64_t largest_number = std::int64_t{1} << 30;
 
-// An object that describes the language model, and what stands before its keys in messages: "text_config.".
+// An object that describes the language model, and the prefix of its keys in messages: "text_config.".
 struct Place {
   const nlohmann::json* object;
   std::string prefix;
 };
 using Places = std::vector<Place>;
 
-// A value, or one for each layer, and the key that gives it.
+// One value, or one value per layer, and the key that they come from.
 struct Numbers {
   std::string key;
   std::vector<std::int64_t> values;  // at least one
 };
 
-// The member, which may lie in objects within (`path` has dots), or nullptr when it is absent or null.
+// The member at `path`, in which dots separate the keys of nested objects; nullptr if it is absent or null.
 const nlohmann::json* member(const nlohmann::json& object, std::string_view path);
 
-// The member as text; empty when it is absent or none.
+// The member if it is a string; else empty.
 std::string text_at(const nlohmann::json& object, std::string_view path);
 
-// A JSON value on one line, shortened, for messages.
+// A JSON value as one line for messages, shortened.
 std::string shown(const nlohmann::json& value);
 
+// The error that `name` in `origin` is `value` and not `expected` ("a text").
 tl::unexpected<Error> wrong_type(const std::string& origin, const std::string& name, const nlohmann::json& value,
                                  const std::string& expected);
 
-// Whether it is a whole number of [lowest, highest]; highest is not negative.
+// Whether the value is a whole number in [lowest, highest]. Precondition: highest >= 0.
 bool is_whole(const nlohmann::json& value, std::int64_t lowest, std::int64_t highest);
 
 enum class Lists : bool { refused, taken };
 
-// What all of the members with one of these keys say, which must be the same; nullopt where none is there. Each is a
-// whole number from `lowest`, or where lists are taken one of them from 0 for each layer.
+// The value of the members with one of these keys, in all places. None if there is no such member. Errors
+// (invalid_argument): two members differ, or one is not a whole number >= `lowest`. With Lists::taken a member may also
+// be a list of whole numbers >= 0, one per layer.
 Expected<std::optional<Numbers>> read_agreed(const Places& places, Keys keys, std::int64_t lowest, Lists lists,
                                              const std::string& origin);
 

@@ -1,4 +1,4 @@
-// How a model's experts are stored, in the vocabularies of the quantizers.
+// How the weights of a model's experts are stored, as quantizers write it to config.json.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace cubinet::warmup {
 
-// What the quantization_config (or compression_config) of the language model or of the top level says, else `other`,
-// the object of hf_quant_config.json (null: there is none); and expert_dtype before all. Two objects that say different
-// things are an error, and so is one of another type.
+// How the experts are stored. In this order: expert_dtype; quantization_config or compression_config of the language
+// model or of the top level; `other`, the object of hf_quant_config.json (null if there is none); the model's dtype.
+// Errors (invalid_argument): two objects contradict each other, or one is not an object.
 Expected<ExpertWeights> read_weights(const nlohmann::json& top, const Places& places, const nlohmann::json* other,
                                      const std::string& origin);
 
-// How one such object says that experts are stored; `name` stands before its keys in the reason. Types of which nothing
-// is known are named as they are written.
+// How experts are stored according to one such object. `name` is the prefix of its keys in the reason. Unknown types
+// keep their name from the file and are not served.
 ExpertWeights weights_of(const nlohmann::json& quantization, const std::string& name);
 
 }  // namespace cubinet::warmup

@@ -1,30 +1,29 @@
-// How the user of an interface calls what he gives, for messages: as options of the command, or as fields of a struct.
+// The names of a request's fields in messages: options for the command, members of a struct for the C interface.
 #pragma once
 
 namespace cubinet::warmup {
 
 struct OptionNames {
-  const char*
-      sources;  // all ways to say what to plan for: "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only"
+  const char* sources;  // all sources of problems: "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only"
   const char* model;
-  const char* problem;   // one that is given itself
-  const char* problems;  // the list of them
+  const char* problem;   // a problem that is given by its numbers
+  const char* problems;  // the list of such problems
   const char* recorded;
   const char* generic_only;
   const char* no_generic;
   const char* expert_parallel;
   const char* tensor_parallel;
   const char* redundant_experts;
-  const char* engine_prefix;  // what stands before an engine's name for its launch command: "--"
+  const char* engine_prefix;  // prefix of an engine's name in the name of its launch command: "--" of "--sglang"
   const char* dtype;
   const char* layout;
   const char* m_first;
   const char* m_last;
   const char* cache;
-  const char* cache_value;  // the same with what follows it: "--cache DIR"
+  const char* cache_value;  // with its value: "--cache DIR"
 };
 
-// The command's.
+// The names that the command uses.
 inline constexpr OptionNames command_options{
     .sources = "--model FILE, --shape N,K,GROUPS, --recorded or --generic-only",
     .model = "--model",

@@ -1,4 +1,4 @@
-// A plan as the object that `cubinet plan --json` prints.
+// The JSON of plans: the object that `cubinet plan --json` prints, and members of it that other objects share.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace cubinet::warmup {
 
-// The fields are told in the command's --help. `plan` is that of `request`. Throws std::bad_alloc alone.
+// The object that `cubinet plan --json` prints; the command's --help describes its members. `plan` is that of
+// `request`. Throws nothing but std::bad_alloc.
 std::string plan_json(const ResolvedRequest& request, const Plan& plan);
 
 }  // namespace cubinet::warmup

@@ -1,4 +1,5 @@
-// What engines asked for, as cabinets record it: listed, written into a file to be taken elsewhere, and planned again.
+// Recorded problems: what engines asked a cabinet for. Lists them, writes them to a file for another machine, and reads
+// them to plan for them.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +14,28 @@
 namespace cubinet::warmup {
 
 struct RecordedProblem {
-  ProblemRange wanted;       // a problem that kernels take, and M within [1, largest_m]
-  std::string architecture;  // of the devices that it was asked for on
-  std::int64_t asked = 0;    // the latest time, to the day: seconds since 1970
+  ProblemRange wanted;       // a problem that kernels can run, and M within [1, largest_m]
+  std::string architecture;  // of the devices that asked
+  std::int64_t asked = 0;    // when it was last asked for, in seconds since 1970, rounded to a day
 };
 
 struct RecordedProblems {
-  std::vector<RecordedProblem> problems;    // ascending by type, layout, N, K, groups and architecture
-  std::vector<cache::SkippedFile> skipped;  // damaged, foreign, or of a build that knows more
+  std::vector<RecordedProblem> problems;    // in ascending order of type, layout, N, K, groups and architecture
+  std::vector<cache::SkippedFile> skipped;  // damaged files, files of other programs, and files of newer builds
 };
 
 // Those of a cabinet's first root. io when they cannot be listed.
 Expected<RecordedProblems> recorded_in(const cache::Maintenance& cabinet);
 
-// Of a root, when `place` is a folder, else of a file that recorded_json wrote. A file is taken whole or not at all:
-// invalid_argument, with what is wrong and where, io, not_found. Errors from a folder as from Cabinet::open.
+// The problems of a root if `place` is a folder, else of a file that recorded_json() wrote. A file with one wrong
+// element is refused as a whole: invalid_argument, with the element and what is wrong. Other errors of a file: io,
+// not_found; of a folder: those of opening a cabinet.
 Expected<RecordedProblems> read_recorded(const std::string& place);
 
-// What is to be planned for. not_found, in words for the user, when nothing is recorded.
+// The problems to plan for. Errors: not_found, with a message for the user, if nothing is recorded.
 Expected<std::vector<ProblemRange>> problems_of(const RecordedProblems& recorded, const std::string& place);
 
-// The text of a record's subject.
+// The subject of a problem's record.
 std::string subject_of(const RecordedProblem& problem);
 
 // {version, cache, problems[] {dtype, layout, n, k, groups, m_range, arch, asked}, skipped[] {name, reason}} as one

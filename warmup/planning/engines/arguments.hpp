@@ -1,4 +1,4 @@
-// An engine's command-line options, read as Python's argparse reads them.
+// Parses the command-line options of an engine as Python's argparse does.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,17 @@ enum class FlagKind {
   optional,   // --x, --x VALUE
 };
 
-// How an engine lets its options be written.
+// The spellings of options that an engine accepts.
 enum class Spelling {
-  exact,     // as argparse alone: also shortened to a prefix that only one option has
-  flexible,  // besides with _ for -, --disable-x for --no-enable-x, and keys of a JSON value: --x.key VALUE
+  exact,     // those of argparse: the full name, or a prefix that only one option has
+  flexible,  // also _ for -, --disable-x for --no-enable-x, and keys of a JSON value: --x.key VALUE
 };
 
 // All options of an engine.
 class FlagTable {
  public:
-  // `names` are separated by blanks; further names of the same option stand after a '|'. They have no leading dashes,
-  // except for options with one dash: "tensor-parallel-size|-tp". The first name is the option's own.
+  // `names` lists options, separated by blanks. An option may have several names, separated by '|', of which the first
+  // is its main name: "tensor-parallel-size|-tp". Names with two leading dashes are written without them.
   struct Flags {
     FlagKind kind;
     std::string_view names;
@@ -41,43 +41,43 @@ class FlagTable {
   FlagTable(Spelling spelling, std::initializer_list<Flags> flags);
 
   struct Option {
-    std::string name;  // the option's own, without dashes
+    std::string name;  // main name, without dashes
     FlagKind kind = FlagKind::value;
     bool negated = false;  // --no-x
   };
-  // The option that `written` (with dashes, without "=VALUE") means; nullopt: there is none. invalid_argument when it
-  // is short for several options, or written with _ where the engine takes - alone.
+  // The option that `written` (with dashes, without "=VALUE") stands for; none if there is no such option. Errors:
+  // invalid_argument if it is a prefix of several options, or has _ where the engine accepts only -.
   [[nodiscard]] Expected<std::optional<Option>> find(std::string_view written) const;
 
   [[nodiscard]] Spelling spelling() const { return spelling_; }
-  // Whether an option has this as its own name.
+  // Whether an option has this main name.
   [[nodiscard]] bool has(std::string_view name) const;
 
  private:
   void add(const std::string& names, FlagKind kind);
 
   Spelling spelling_;
-  std::map<std::string, Option, std::less<>> options_;  // by what is written, with dashes
+  std::map<std::string, Option, std::less<>> options_;  // by spelling, with dashes
 };
 
-// The options of one command line. Where one is given several times, the last counts.
+// The options of one command line. If an option is given several times, the last one is used.
 class Arguments {
  public:
   [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
-  // Whether a switch or toggle is given, and not as --no-x.
+  // Whether a switch or toggle is given, other than as --no-x.
   [[nodiscard]] bool on(std::string_view name) const;
-  // An option's last value; nullptr when it is not given.
+  // The last value of an option; nullptr if it is not given.
   [[nodiscard]] const std::string* text(std::string_view name) const;
   [[nodiscard]] std::string text_or(std::string_view name, std::string_view otherwise) const;
-  // A whole number from `least` to 2^30, also as 16k (16,000) or 16K (16,384); `otherwise` when the option is not
-  // given.
+  // The value as a whole number in [least, 2^30]; 16k means 16,000 and 16K means 16,384. `otherwise` if the option is
+  // not given. Errors: invalid_argument.
   [[nodiscard]] Expected<std::int64_t> number(std::string_view name, std::int64_t least, std::int64_t otherwise) const;
-  // The option as the operator wrote it: "-tp".
+  // The option as it is written in the command: "-tp".
   [[nodiscard]] std::string written(std::string_view name) const;
 
   std::vector<std::string> positionals;
-  std::size_t leading = 0;           // of these, before the first option
-  std::vector<std::string> unknown;  // as written, without values
+  std::size_t leading = 0;           // how many of the positionals come before the first option
+  std::vector<std::string> unknown;  // unknown options as written, without values
 
  private:
   friend Expected<Arguments> parse_arguments(std::span<const std::string> words, const FlagTable& table);
@@ -91,11 +91,11 @@ class Arguments {
   std::map<std::string, Given, std::less<>> given_;
 };
 
-// Errors (invalid_argument) name the word: an option without the value that it takes, one that begins with a dash of
-// typography in the place of a hyphen, and what FlagTable::find says.
+// Parses the words of a command after the program. Errors (invalid_argument) name the word: an option without its
+// value, an option that begins with a typographic dash in place of a hyphen, and those of FlagTable::find.
 Expected<Arguments> parse_arguments(std::span<const std::string> words, const FlagTable& table);
 
-// "8", "16k", "16K" as a number; nullopt for anything else.
+// The number that "8", "16k" or "16K" stands for; none for any other text.
 std::optional<std::int64_t> human_number(std::string_view text);
 
 }  // namespace cubinet::warmup::engines

@@ -1,4 +1,4 @@
-// The launch command among a user's options.
+// The engine's launch command that a user gave with a request.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace cubinet::warmup::engines {
 
-// Command lines by the name of their engine; an empty one is not given.
+// Commands by the name of their engine. An empty command counts as not given.
 using LaunchTexts = std::map<std::string, std::string, std::less<>>;
 
-// The one that is given, taken apart.
+// The command that was given, parsed.
 struct Launched {
   const Engine* engine = nullptr;
-  std::string option;  // what the user calls it: "--sglang"
+  std::string option;  // name of the option for messages: "--sglang"
   LaunchCommand command;
 };
 
@@ -25,11 +25,11 @@ struct Launched {
 // says. All errors begin with the option.
 Expected<std::optional<Launched>> read_launch(const LaunchTexts& texts, const OptionNames& names);
 
-// The model's config.json, where the command names a folder that holds one, or the file itself. invalid_argument, and
-// what to do, where it names no model or one on a hub.
+// The path of the model's config.json, if the command names a folder that contains one, or the file itself. Errors:
+// invalid_argument, with advice, if the command names no model or a model on a hub.
 Expected<std::string> model_of(const Launched& launched, const OptionNames& names);
 
-// The engine's plan for a model, with all notes, each of which begins with the option.
+// The engine's plan for a model, with all notes. Each note begins with the option.
 Expected<LaunchPlan> launch_plan(const Launched& launched, const MoeShape& shape);
 
 }  // namespace cubinet::warmup::engines

@@ -5,7 +5,7 @@
 
 namespace cubinet::warmup::engines {
 
-// Its rules are those of vLLM 0.33.0 on an sm_90a GPU, read in vllm: model_executor/layers/fused_moe/config.py
+// The rules are those of vLLM 0.33.0 on an sm_90a GPU, from vllm: model_executor/layers/fused_moe/config.py
 // (FusedMoEParallelConfig.make), layer.py, expert_map_manager.py, all2all_utils.py and prepare_finalize/ (hidden
 // sizes), deep_gemm_utils.py, experts/batched_deep_gemm_moe.py, and engine/arg_utils.py (defaults).
 const Engine& vllm();
