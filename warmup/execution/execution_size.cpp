@@ -115,7 +115,9 @@ std::int64_t smallest_charge(const Problem& problem) {
   return layout ? charged_bytes(layout->bytes) : std::numeric_limits<std::int64_t>::max();
 }
 
-bool is_quantization(const jit::KernelSpec& spec) { return spec == jit::quantization_spec(spec.architecture); }
+bool is_quantization(const jit::KernelSpec& spec) {
+  return spec.family == jit::families().quantization(spec.architecture);
+}
 
 std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available,
                                          const jit::Target& target) {
