@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "jit/kernel_spec.hpp"
+#include "jit/problems.hpp"
 #include "support/test_problems.hpp"
 
 namespace cubinet::bench {

@@ -79,10 +79,10 @@ std::string table(const CompileResult& result) {
 nlohmann::json to_json(const CompileResult& result) {
   auto kernels = nlohmann::json::array();
   for (const CompileTime& k : result.kernels) {
-    nlohmann::json object = {{"family", k.spec.family},
+    nlohmann::json object = {{"family", k.spec.family_name()},
                              {"n", k.spec.n},
                              {"k", k.spec.k},
-                             {"config", jit::config_name(k.spec)},
+                             {"config", k.spec.config},
                              {"nvrtc_ms", k.nvrtc_ms},
                              {"nvrtc_ptx_ms", k.nvrtc_ptx_ms},
                              {"ptxas_ms", nullptr},

@@ -4,13 +4,17 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "cubinet/cubinet.hpp"
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
 #include "jit/sm90/launch.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "support/gpu_session.hpp"
 #include "util/clock.hpp"
 #include "warmup/execution/device_resources.hpp"
@@ -49,8 +53,8 @@ Expected<StartReport> start_once(const EngineOptions& options) {
 Expected<std::vector<jit::Provided>> cubins(test::GpuSession& session) {
   std::set<jit::KernelSpec> specs;
   for (const auto& [problem, range] : problems()) {
-    for (const auto& selection : jit::selections(problem, range, {132})) {
-      specs.insert(jit::spec_for(problem, selection.config, "sm_90a"));
+    for (const auto& selection : jit::families().selections(problem, range)) {
+      specs.insert(selection.spec);
     }
   }
   std::vector<jit::Provided> all;
@@ -139,10 +143,19 @@ class LaunchTimer {
   }
 
   // Launches through a driver that only records.
-  Expected<void> record_launch(const test::GpuSession& session, const jit::LoadedKernel& kernel) {
+  Expected<void> record_launch(const test::GpuSession& session, const jit::KernelSpec& spec,
+                              const std::string& cubin) {
     jit::Driver recorder = session.device->driver();
     recorder.cuLaunchKernelEx = record;
-    return jit::launch(recorder, kernel.launchable, kProblem, session.device->info().num_sms, arguments(0), stream());
+    auto module = jit::LoadedModule::load(session.device, cubin, spec.architecture);
+    if (!module) return propagate(module);
+    recorded_module_.emplace(std::move(*module));
+    const auto function = recorded_module_->function(spec.family_name());
+    if (!function) return propagate(function);
+    const jit::LaunchableKernel kernel{*function, jit::sm90::config_of(spec)};
+    if (auto ready = jit::prepare_for_launch(recorder, kernel); !ready) return ready;
+    return jit::launch(recorder, session.device->info(), kernel, kProblem, jit::gemm_arguments(kProblem, arguments(0)),
+                       stream());
   }
 
   Expected<double> ours(const jit::Driver& driver, int launches, bool fresh) {
@@ -182,6 +195,7 @@ class LaunchTimer {
   warmup::DeviceBuffer buffer_;
   warmup::DeviceStream stream_;
   std::vector<GroupedGemm> gemm_;
+  std::optional<jit::LoadedModule> recorded_module_;
 };
 
 Expected<void> time_starts(const EngineOptions& options, test::GpuSession& session, EngineResult& result) {
@@ -211,12 +225,10 @@ Expected<void> time_launches(const EngineOptions& options, test::GpuSession& ses
   if (!service) return fail(service.error());
   LaunchTimer timer;
   if (auto ready = timer.prepare(driver, service.value()); !ready) return ready;
-  const auto spec = jit::spec_for(LaunchTimer::kProblem, jit::select(LaunchTimer::kProblem, 8, {132}), "sm_90a");
+  const auto spec = jit::families().select(LaunchTimer::kProblem, 8);
   auto provided = jit::provide(spec, *session.compiler, session.cabinet_or_null());
   if (!provided) return propagate(provided);
-  const auto kernel = jit::load_kernel(session.device, spec, provided->object.payload);
-  if (!kernel) return propagate(kernel);
-  if (auto noted = timer.record_launch(session, *kernel); !noted) return noted;
+  if (auto noted = timer.record_launch(session, spec, provided->object.payload); !noted) return noted;
   std::vector<double> ours, fresh, bare;
   for (int round = 0; round < 2 * options.rounds; ++round) {
     const auto one = timer.ours(driver, options.launches, false);

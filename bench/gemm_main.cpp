@@ -104,13 +104,12 @@ bool write_json(const Arguments& arguments, const std::string& head, const bench
 }
 
 int compile_only(const Arguments& arguments) {
-  constexpr int num_sms = 132;
   auto compiler = jit::NvrtcCompiler::open({});
   if (!compiler) return bench::report_error(compiler.error());
   auto cabinet = cache::Cabinet::open(arguments.cache, true);
   if (!cabinet) return bench::report_error(cabinet.error());
   const auto report =
-      bench::compile_all(bench::kernels_of(arguments.options, num_sms), **compiler, &*cabinet, arguments.options.jobs);
+      bench::compile_all(bench::kernels_of(arguments.options), **compiler, &*cabinet, arguments.options.jobs);
   for (const auto& failure : report.failed) bench::report_error(failure.error);
   fmt::print("{} kernels compiled, {} found, {} failed, {} not begun, {:.1f} s\n", report.compiled, report.hits,
              report.failed.size(), report.remaining.size(), report.seconds);

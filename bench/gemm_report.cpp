@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "jit/kernel_spec.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::bench {
 namespace {

@@ -10,7 +10,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "support/test_problems.hpp"
 #include "util/clock.hpp"
 
@@ -31,8 +32,8 @@ struct Choice {
 };
 
 // The configurations to run on a case: the selected one, then the variants that are meant for it.
-std::vector<Choice> choices(const GemmOptions& options, const Case& c, int num_sms) {
-  const auto selected = jit::select(c.problem, c.selecting_m(), {num_sms});
+std::vector<Choice> choices(const GemmOptions& options, const Case& c) {
+  const auto selected = jit::sm90::family_of(c.problem).config_for(c.problem, c.selecting_m());
   std::vector<Choice> result;
   if (options.selected) result.push_back({"selected", selected});
   for (const Variant& variant : options.variants) {
@@ -46,7 +47,7 @@ struct Entry {
   std::size_t plan = 0;  // index into Run::plans_
   Measurement measurement;
   jit::KernelSpec spec;
-  std::optional<jit::LaunchableKernel> kernel;  // none when it cannot be had or is wrong
+  std::shared_ptr<const jit::GemmKernel> kernel;  // null when it cannot be loaded or is wrong
 };
 
 class Run {
@@ -91,7 +92,7 @@ Expected<void> Run::lay_out() {
     const auto sizes = group_sizes(c, options_.seed);
     if (!sizes) return propagate(sizes);
     plans_.push_back(plan_of(c, *sizes));
-    for (const Choice& choice : choices(options_, c, num_sms_)) add_entry(c, choice);
+    for (const Choice& choice : choices(options_, c)) add_entry(c, choice);
   }
   return {};
 }
@@ -102,7 +103,7 @@ void Run::add_entry(const Case& c, const Choice& choice) {
   entry.plan = plans_.size() - 1;
   entry.measurement = {
       c, choice.variant, jit::name(choice.config), plan.flop(), test::least_bytes_moved(plan), {}, "unchecked", 0, 0};
-  entry.spec = jit::spec_for(c.problem, choice.config, kArchitecture);
+  entry.spec = jit::sm90::spec_for(c.problem, choice.config);
   entries_.push_back(std::move(entry));
 }
 
@@ -138,12 +139,10 @@ Expected<void> Run::compile() {
 Stopwatch::Launch Run::launch_of(const Entry& entry) const {
   const Case& c = entry.measurement.c;
   return [this, &entry, &c](CUstream stream) {
-    const auto& driver = session_.device->driver();
-    if (c.problem.layout == Layout::contiguous) {
-      return jit::launch(driver, *entry.kernel, c.problem, num_sms_, verifier_->contiguous_arguments(), stream);
-    }
-    return jit::launch(driver, *entry.kernel, c.problem, num_sms_, verifier_->masked_arguments(c.rows_per_group),
-                       stream);
+    const auto arguments = c.problem.layout == Layout::contiguous
+                               ? jit::gemm_arguments(c.problem, verifier_->contiguous_arguments())
+                               : jit::gemm_arguments(c.problem, verifier_->masked_arguments(c.rows_per_group));
+    return entry.kernel->launch(c.problem, arguments, stream);
   };
 }
 
@@ -202,7 +201,7 @@ GemmResult Run::result() {
   GemmResult result;
   result.empty_us = empty_us_;
   for (Entry& entry : entries_) {
-    result.all_right = result.all_right && entry.kernel.has_value();
+    result.all_right = result.all_right && entry.kernel != nullptr;
     result.measurements.push_back(std::move(entry.measurement));
   }
   return result;
@@ -210,11 +209,11 @@ GemmResult Run::result() {
 
 }  // namespace
 
-std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options, int num_sms) {
-  std::vector<jit::KernelSpec> specs{jit::verification_spec(kArchitecture)};
+std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options) {
+  std::vector<jit::KernelSpec> specs{jit::families().verification(kArchitecture)->spec()};
   for (const Case& c : options.cases) {
-    for (const Choice& choice : choices(options, c, num_sms)) {
-      specs.push_back(jit::spec_for(c.problem, choice.config, kArchitecture));
+    for (const Choice& choice : choices(options, c)) {
+      specs.push_back(jit::sm90::spec_for(c.problem, choice.config));
     }
   }
   return specs;

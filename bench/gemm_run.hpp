@@ -30,8 +30,8 @@ struct GemmResult {
   bool all_right = true;  // no check failed
 };
 
-// The kernels that a run needs on a device of `num_sms` SMs, the checking ones among them; to compile them ahead.
-std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options, int num_sms);
+// The kernels that a run needs, verification kernels included; to compile them ahead.
+std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options);
 
 // Progress goes to standard error. Errors: the driver's; a configuration that does not compile or is wrong is no
 // error but stands in its Measurement, untimed.

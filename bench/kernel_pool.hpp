@@ -2,8 +2,9 @@
 #pragma once
 
 #include <map>
+#include <memory>
 
-#include "jit/loader.hpp"
+#include "jit/kernel.hpp"
 #include "support/gpu_session.hpp"
 #include "warmup/campaign/runner.hpp"
 
@@ -19,11 +20,11 @@ class KernelPool {
   explicit KernelPool(test::GpuSession& session) : session_(&session) {}
 
   // The kernel of `spec`, loaded once.
-  Expected<jit::LaunchableKernel> get(const jit::KernelSpec& spec);
+  Expected<std::shared_ptr<const jit::GemmKernel>> get(const jit::KernelSpec& spec);
 
  private:
   test::GpuSession* session_;
-  std::map<jit::KernelSpec, jit::LoadedKernel> loaded_;
+  std::map<jit::KernelSpec, std::shared_ptr<const jit::GemmKernel>> loaded_;
 };
 
 }  // namespace cubinet::bench

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "bench_cases.hpp"
-#include "jit/selector.hpp"
+#include "jit/sm90/tile_config.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::bench {

@@ -76,11 +76,11 @@ cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm* gemm, const
   return launch(gemm, args, DataType::fp8, stream);
 }
 
-cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m) {
+cubinet_status cubinet_check_m_indices(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m) {
   using namespace cubinet::capi;
   return guarded([&] {
     return check_given(gemm, "gemm")
-        .and_then([&] { return expected(gemm->gemm.check_labels(m_indices, m)); })
+        .and_then([&] { return expected(gemm->gemm.check_m_indices(m_indices, m)); })
         .map([](std::monostate) {});
   });
 }

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cache/limits.hpp"
-#include "jit/kernel_spec.hpp"
+#include "jit/problems.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::capi {

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "jit/problem_subject.hpp"
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::jit {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::jit {
@@ -20,51 +20,66 @@ Expected<void> check_range(MRange range) {
                                                " is empty; it must start at 1 or above and not end before it starts");
 }
 
-Expected<void> check(const std::vector<ProblemRange>& problems) {
+Expected<void> check(const std::vector<ProblemRange>& problems, const Target& target, const Registry& families) {
   for (const ProblemRange& wanted : problems) {
-    if (auto runs = can_run(wanted.problem); !runs) return runs;
+    if (auto runs = families.can_run(wanted.problem, target); !runs) return runs;
     if (auto valid = check_range(wanted.range); !valid) return valid;
   }
   return {};
 }
-
-Target target_of(const DeviceContext& device) { return {device.info().num_sms}; }
 
 void sort_distinct(std::vector<KernelSpec>& specs) {
   std::sort(specs.begin(), specs.end());
   specs.erase(std::unique(specs.begin(), specs.end()), specs.end());
 }
 
-// What the problems select over their ranges, and what brings FP8 scales into the other layout.
-std::vector<KernelSpec> specs_of(const std::vector<ProblemRange>& problems, const std::string& architecture,
-                                 const Target& target) {
+std::vector<KernelSpec> selected_specs(const ProblemRange& wanted, const Target& target, const Registry& families) {
+  std::vector<KernelSpec> specs;
+  for (Selection& selection : families.selections(wanted.problem, wanted.range, target)) {
+    specs.push_back(std::move(selection.spec));
+  }
+  return specs;
+}
+
+// The companion kernels of all problems, sorted.
+std::vector<KernelSpec> companion_specs(const std::vector<ProblemRange>& problems, const Target& target,
+                                        const Registry& families) {
   std::vector<KernelSpec> specs;
   for (const ProblemRange& wanted : problems) {
-    for (const Selection& selection : selections(wanted.problem, wanted.range, target)) {
-      specs.push_back(spec_for(wanted.problem, selection.config, architecture));
-    }
-    if (wanted.problem.data_type == DataType::fp8) specs.push_back(quantization_spec(architecture));
+    for (KernelSpec& spec : families.companions(wanted.problem, target)) specs.push_back(std::move(spec));
   }
   sort_distinct(specs);
   return specs;
 }
 
-// A row for every M that a launch may have, though only those of the prepared range are made ready.
-std::shared_ptr<KernelTable> table_of(const Problem& problem, const std::string& architecture, const Target& target) {
+// Every kernel that the problems select over their ranges, and the companion kernels; sorted.
+std::vector<KernelSpec> specs_of(const std::vector<ProblemRange>& problems, const Target& target,
+                                 const Registry& families) {
+  std::vector<KernelSpec> specs = companion_specs(problems, target, families);
+  for (const ProblemRange& wanted : problems) {
+    for (KernelSpec& spec : selected_specs(wanted, target, families)) specs.push_back(std::move(spec));
+  }
+  sort_distinct(specs);
+  return specs;
+}
+
+// A row for every M that a launch may have, though only those of the prepared range are loaded.
+std::shared_ptr<KernelTable> table_of(const Problem& problem, const Target& target, const Registry& families) {
   std::vector<KernelTable::Row> rows;
-  for (const Selection& selection : selections(problem, {1, std::numeric_limits<std::int64_t>::max()}, target)) {
-    rows.push_back({selection.range, spec_for(problem, selection.config, architecture)});
+  for (Selection& selection :
+       families.selections(problem, {1, std::numeric_limits<std::int64_t>::max()}, target)) {
+    rows.push_back({selection.range, std::move(selection.spec)});
   }
   return std::make_shared<KernelTable>(problem, std::move(rows));
 }
 
 bool touch(MRange a, MRange b) { return a.first <= b.last && b.first <= a.last; }
 
-// The problem that asks for `spec`.
-const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRange>& problems,
-                             const std::string& architecture, const Target& target) {
+// The first problem that needs `spec`.
+const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRange>& problems, const Target& target,
+                             const Registry& families) {
   const auto asks = [&](const ProblemRange& wanted) {
-    const auto specs = specs_of({wanted}, architecture, target);
+    const auto specs = specs_of({wanted}, target, families);
     return std::binary_search(specs.begin(), specs.end(), spec);
   };
   return *std::find_if(problems.begin(), problems.end(), asks);
@@ -74,7 +89,7 @@ void add(Makers& makers, const Makers& more) {
   for (const auto& [compiler, kernels] : more) makers[compiler] += kernels;
 }
 
-// What a second load made of those that the first one missed; `specs` are sorted.
+// Adds the result of a second load, of kernels that the first one missed. `specs` are sorted.
 void add(KernelStore::Loaded& loaded, const KernelStore::Loaded& more, const std::vector<KernelSpec>& specs) {
   loaded.found += more.found;
   loaded.compiled += more.compiled;
@@ -84,12 +99,12 @@ void add(KernelStore::Loaded& loaded, const KernelStore::Loaded& more, const std
                 [&](const KernelSpec& spec) { return std::binary_search(specs.begin(), specs.end(), spec); });
 }
 
-// The first of the missing ones by its key and command, all of them in the detail.
+// Names the first missing kernel with its key and the command that warms it; the detail names all of them.
 Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
-             const std::vector<ProblemRange>& problems) {
+             const std::vector<ProblemRange>& problems, const Target& target) {
   std::vector<Error> errors;
   for (const KernelSpec& spec : missing) {
-    const ProblemRange& asker = asker_of(spec, problems, spec.architecture, target_of(*store.device()));
+    const ProblemRange& asker = asker_of(spec, problems, target, store.families());
     errors.push_back(store.refusal(spec, asker.problem, asker.range));
   }
   Error error = errors.front();
@@ -98,7 +113,7 @@ Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
   return error;
 }
 
-// The warning, and what is to be said of those that made the kernels.
+// The warning, followed by remarks on the compilers of the kernels.
 std::string with_remarks(std::string warning, const KernelStore::Loaded& loaded, const Driver& driver) {
   for (const std::string& remark :
        {unaccepted_text(loaded.compilers), unusable_text(loaded.unusable, driver.version())}) {
@@ -109,77 +124,98 @@ std::string with_remarks(std::string warning, const KernelStore::Loaded& loaded,
 
 }  // namespace
 
-Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& problems, const std::string& architecture) {
+Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& problems, const Target& target) {
   const MissPolicy policy = store_->miss_policy();
-  const auto specs = specs_of(problems, architecture, target_of(*store_->device()));
-  auto loaded = store_->load(specs, policy);
+  auto loaded = store_->load(specs_of(problems, target, store_->families()), policy);
   if (!loaded) return loaded;
   if (policy == MissPolicy::error && !loaded->missing.empty()) {
-    return fail(refuse(*store_, loaded->missing, problems));
+    return fail(refuse(*store_, loaded->missing, problems, target));
   }
   if (policy == MissPolicy::fallback && !loaded->missing.empty()) {
-    if (auto spare = load_spares(problems, architecture, *loaded); !spare) return propagate(spare);
+    if (auto done = load_stand_ins(problems, target, *loaded); !done) return propagate(done);
   }
   return loaded;
 }
 
-// What stands in for missing kernels: the generic ones that the cabinet has. Where it has none, a problem without any
-// other kernel is compiled after all. So are the kernels that quantise, for which nothing stands in; but who passes
-// scales column-major does without them.
-Expected<void> Engine::load_spares(const std::vector<ProblemRange>& problems, const std::string& architecture,
-                                   KernelStore::Loaded& loaded) {
-  std::vector<KernelSpec> generic, at_once;
-  for (const ProblemRange& wanted : problems) generic.push_back(generic_spec(wanted.problem, architecture));
+// Loads the generic kernels that the cabinet has; they stand in for missing ones. A problem without any kernel then, and
+// a companion, for which nothing can stand in, are compiled after all.
+Expected<void> Engine::load_stand_ins(const std::vector<ProblemRange>& problems, const Target& target,
+                                      KernelStore::Loaded& loaded) {
+  std::vector<KernelSpec> generic;
+  for (const ProblemRange& wanted : problems) generic.push_back(store_->families().generic(wanted.problem, target));
   sort_distinct(generic);
-  const auto spares = store_->load(generic, MissPolicy::fallback);
-  if (!spares) return propagate(spares);
-  add(loaded.compilers, spares->compilers);
-
-  const auto is_ready = [&](const KernelSpec& spec) { return store_->find_loaded(spec) != nullptr; };
-  for (const ProblemRange& wanted : problems) {
-    const auto specs = specs_of({wanted}, architecture, target_of(*store_->device()));
-    const bool served =
-        is_ready(generic_spec(wanted.problem, architecture)) || std::any_of(specs.begin(), specs.end(), is_ready);
-    std::copy_if(specs.begin(), specs.end(), std::back_inserter(at_once),
-                 [&](const KernelSpec& spec) { return takes_constants(spec) && !served; });
-  }
-  sort_distinct(at_once);
-  const auto made = store_->load(at_once, MissPolicy::compile);
-  if (!made) return propagate(made);
-  add(loaded, *made, at_once);
-  const KernelSpec quantization = quantization_spec(architecture);
-  if (std::find(loaded.missing.begin(), loaded.missing.end(), quantization) == loaded.missing.end()) return {};
-  const auto quantizes = store_->load({quantization}, MissPolicy::compile);
-  if (quantizes) {
-    add(loaded, *quantizes, {quantization});
-  } else if (loaded.warning.empty()) {
-    loaded.warning = quantizes.error().message;
-  }
+  const auto stand_ins = store_->load(generic, MissPolicy::fallback);
+  if (!stand_ins) return propagate(stand_ins);
+  add(loaded.compilers, stand_ins->compilers);
+  if (auto done = compile_unserved(problems, target, loaded); !done) return done;
+  compile_companions(problems, target, loaded);
   return {};
+}
+
+Expected<void> Engine::compile_unserved(const std::vector<ProblemRange>& problems, const Target& target,
+                                        KernelStore::Loaded& loaded) {
+  const auto is_ready = [&](const KernelSpec& spec) { return store_->is_loaded(spec); };
+  std::vector<KernelSpec> unserved;
+  for (const ProblemRange& wanted : problems) {
+    auto specs = selected_specs(wanted, target, store_->families());
+    const bool served = is_ready(store_->families().generic(wanted.problem, target)) ||
+                        std::any_of(specs.begin(), specs.end(), is_ready);
+    if (!served) std::move(specs.begin(), specs.end(), std::back_inserter(unserved));
+  }
+  sort_distinct(unserved);
+  const auto made = store_->load(unserved, MissPolicy::compile);
+  if (!made) return propagate(made);
+  add(loaded, *made, unserved);
+  return {};
+}
+
+// A failure is only a warning: a caller that passes column-major scales needs no companion kernel.
+void Engine::compile_companions(const std::vector<ProblemRange>& problems, const Target& target,
+                                KernelStore::Loaded& loaded) {
+  std::vector<KernelSpec> missing = companion_specs(problems, target, store_->families());
+  std::erase_if(missing, [&](const KernelSpec& spec) {
+    return std::find(loaded.missing.begin(), loaded.missing.end(), spec) == loaded.missing.end();
+  });
+  if (missing.empty()) return;
+  const auto made = store_->load(missing, MissPolicy::compile);
+  if (made) {
+    add(loaded, *made, missing);
+  } else if (loaded.warning.empty()) {
+    loaded.warning = made.error().message;
+  }
+}
+
+// The companion that transposes scales; null where the problem has none, or it could not be loaded.
+std::shared_ptr<const QuantizationKernels> Engine::quantization_for(const Problem& problem,
+                                                                   const Target& target) const {
+  for (const KernelSpec& spec : store_->families().companions(problem, target)) {
+    if (auto kernels = store_->find_loaded<QuantizationKernels>(spec)) return kernels;
+  }
+  return nullptr;
+}
+
+PreparedGemm Engine::prepare_one(const ProblemRange& wanted, const Target& target) {
+  auto table = table_of(wanted.problem, target, store_->families());
+  store_->fill(*table, store_->families().generic(wanted.problem, target));
+  for (std::size_t row = 0; row < table->size(); ++row) {
+    if (table->is_loaded(row) || !touch(table->row(row).range, wanted.range)) continue;
+    table->find_stand_in(row);
+    store_->make_in_background(table, row);
+  }
+  return {store_->device(), wanted.range, std::move(table), quantization_for(wanted.problem, target), store_};
 }
 
 Expected<std::vector<PreparedGemm>> Engine::prepare(const std::vector<ProblemRange>& problems, StartReport* report) {
   const util::Moment start = util::now();
-  if (auto sound = check(problems); !sound) return propagate(sound);
-  const auto architecture = architecture_for(store_->device()->info());
-  if (!architecture) return propagate(architecture);
-  store_->note_asked(problems, *architecture);
-  auto loaded = load(problems, *architecture);
+  const auto target = this->target();
+  if (auto sound = check(problems, target.value_or(Target{}), store_->families()); !sound) return propagate(sound);
+  if (!target) return propagate(target);
+  store_->note_asked(problems, target->architecture);
+  auto loaded = load(problems, *target);
   if (!loaded) return propagate(loaded);
 
   std::vector<PreparedGemm> prepared;
-  for (const ProblemRange& wanted : problems) {
-    auto table = table_of(wanted.problem, *architecture, target_of(*store_->device()));
-    store_->fill(*table, generic_spec(wanted.problem, *architecture));
-    for (std::size_t row = 0; row < table->size(); ++row) {
-      if (table->is_loaded(row) || !touch(table->row(row).range, wanted.range)) continue;
-      table->find_stand_in(row);
-      store_->make_in_background(table, row);
-    }
-    const bool quantized = wanted.problem.data_type == DataType::fp8;
-    prepared.emplace_back(store_->device(), wanted.range, std::move(table),
-                          quantized ? store_->quantization() : nullptr, store_);
-  }
+  for (const ProblemRange& wanted : problems) prepared.push_back(prepare_one(wanted, *target));
   if (report != nullptr) {
     report->loaded = loaded->found + loaded->compiled;
     report->missing = loaded->compiled + static_cast<std::int64_t>(loaded->missing.size());
@@ -203,9 +239,11 @@ Expected<PreparedGemm> Engine::prepare(const Problem& problem, MRange range, Pre
 
 Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
   const util::Moment start = util::now();
-  const auto architecture = architecture_for(store_->device()->info());
-  if (!architecture) return propagate(architecture);
-  const KernelSpec spec = quantization_spec(*architecture);
+  const auto target = this->target();
+  if (!target) return propagate(target);
+  const Family* family = store_->families().quantization(target->architecture);
+  if (family == nullptr) return fail(ErrorCode::unsupported, "there is no quantizer for " + target->architecture);
+  const KernelSpec spec = family->spec();
   auto loaded = store_->load({spec}, without_spares(store_->miss_policy()));
   if (!loaded) return propagate(loaded);
   if (!loaded->missing.empty()) {
@@ -215,7 +253,7 @@ Expected<PreparedQuantizer> Engine::prepare_quantizer(PrepareReport* report) {
   if (report != nullptr) {
     *report = {loaded->found, loaded->compiled, util::milliseconds_since(start), std::move(loaded->warning)};
   }
-  return PreparedQuantizer(store_->device(), store_->quantization());
+  return PreparedQuantizer(store_->device(), store_->find_loaded<QuantizationKernels>(spec));
 }
 
 }  // namespace cubinet::jit

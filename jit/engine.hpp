@@ -1,4 +1,4 @@
-// What stands behind cubinet::Service: from problems to tables of loaded kernels.
+// The implementation of cubinet::Service: from problems to tables of loaded kernels.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,12 @@
 #include "jit/kernel_store.hpp"
 #include "jit/prepared_gemm.hpp"
 #include "jit/quantizer.hpp"
+#include "jit/target.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
 
-// Thread-safe. What it prepares keeps its kernels, and the means to make more, beyond its own end.
+// Thread-safe. A PreparedGemm keeps its kernels, and can have more made, after the engine has been destroyed.
 class Engine {
  public:
   explicit Engine(EngineParts parts) : store_(std::make_shared<KernelStore>(std::move(parts))) {}
@@ -27,9 +28,18 @@ class Engine {
   [[nodiscard]] const KernelStore& kernels() const { return *store_; }
 
  private:
-  Expected<KernelStore::Loaded> load(const std::vector<ProblemRange>& problems, const std::string& architecture);
-  Expected<void> load_spares(const std::vector<ProblemRange>& problems, const std::string& architecture,
-                             KernelStore::Loaded& loaded);
+  // What the engine's device is, or wrong_device.
+  [[nodiscard]] Expected<Target> target() const { return target_of(store_->device()->info()); }
+  Expected<KernelStore::Loaded> load(const std::vector<ProblemRange>& problems, const Target& target);
+  Expected<void> load_stand_ins(const std::vector<ProblemRange>& problems, const Target& target,
+                                KernelStore::Loaded& loaded);
+  Expected<void> compile_unserved(const std::vector<ProblemRange>& problems, const Target& target,
+                                  KernelStore::Loaded& loaded);
+  void compile_companions(const std::vector<ProblemRange>& problems, const Target& target,
+                          KernelStore::Loaded& loaded);
+  [[nodiscard]] std::shared_ptr<const QuantizationKernels> quantization_for(const Problem& problem,
+                                                                           const Target& target) const;
+  PreparedGemm prepare_one(const ProblemRange& wanted, const Target& target);
 
   std::shared_ptr<KernelStore> store_;
 };

@@ -18,29 +18,31 @@ constexpr int kMostReaders = 4;  // threads that read and verify; more cost more
 
 }  // namespace
 
-class KernelStore::Turn {
+class KernelStore::MakeLock {
  public:
-  Turn(KernelStore& store, const KernelSpec& spec) : store_(store), spec_(spec) {
+  MakeLock(KernelStore& store, const KernelSpec& spec) : store_(store), spec_(spec) {
     std::unique_lock lock(store_.mutex_);
     store_.made_.wait(lock, [&] { return !store_.in_work_.contains(spec_); });
     store_.in_work_.insert(spec_);
   }
-  ~Turn() {
+  ~MakeLock() {
     {
       const std::lock_guard lock(store_.mutex_);
       store_.in_work_.erase(spec_);
     }
     store_.made_.notify_all();
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  MakeLock(const MakeLock&) = delete;
+  MakeLock& operator=(const MakeLock&) = delete;
 
  private:
   KernelStore& store_;
   const KernelSpec& spec_;
 };
 
-KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)) {}
+KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)), usage_(cabinet(), background_) {}
+
+KernelStore::~KernelStore() { usage_.flush(); }
 
 // A compiler that could not be opened is asked for again next time: it may have been installed meanwhile, or memory be
 // free.
@@ -64,52 +66,44 @@ void KernelStore::rest() {
   if (compiler != nullptr) compiler->rest();
 }
 
-// Precondition: mutex_ is held.
-bool KernelStore::is_loaded(const KernelSpec& spec) const {
-  return takes_constants(spec) ? loaded_.contains(spec) : quantization_ != nullptr;
+std::shared_ptr<const Kernel> KernelStore::find_kernel(const KernelSpec& spec) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = loaded_.find(spec);
+  return found == loaded_.end() ? nullptr : found->second.kernel;
 }
 
 std::vector<KernelSpec> KernelStore::not_loaded(const std::vector<KernelSpec>& specs) const {
   const std::lock_guard lock(mutex_);
   std::vector<KernelSpec> wanted;
   std::copy_if(specs.begin(), specs.end(), std::back_inserter(wanted),
-               [&](const KernelSpec& spec) { return !is_loaded(spec); });
+               [&](const KernelSpec& spec) { return !loaded_.contains(spec); });
   return wanted;
 }
 
-// Of the families without constants an engine knows the quantisation alone.
 Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object& object) {
   const std::lock_guard lock(mutex_);
-  if (is_loaded(spec)) return {};
+  if (loaded_.contains(spec)) return {};
   const CaptureSafe safe(parts_.device->driver());
-  if (!takes_constants(spec)) {
-    auto kernels = QuantizationKernels::load(parts_.device, object.payload, spec.architecture);
-    if (!kernels) return propagate(kernels);
-    quantization_ = std::make_shared<const QuantizationKernels>(std::move(*kernels));
-    compilers_[spec] = object.facts.compiler;
-    return {};
-  }
-  auto kernel = load_kernel(parts_.device, spec, object.payload);
+  auto kernel = spec.family->load(parts_.device, spec, object.payload);
   if (!kernel) return propagate(kernel);
-  loaded_.emplace(spec, std::make_shared<const LoadedKernel>(std::move(*kernel)));
-  compilers_[spec] = object.facts.compiler;
+  loaded_[spec] = {std::move(*kernel), object.facts.compiler};
   return {};
 }
 
-// Adds those that the cabinet has, and answers with the others.
-std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& specs, Finds& finds) const {
+// Adds the kernels that the cabinet has to `found`, and returns the others.
+std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& specs, FoundKernels& found) const {
   if (!parts_.cabinet) return specs;
-  std::vector<std::optional<Provided>> found(specs.size());
+  std::vector<std::optional<Provided>> provided(specs.size());
   util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
     try {
-      found[i] = find(specs[i], *parts_.cabinet);
-    } catch (const std::exception&) {  // no memory: a miss
+      provided[i] = find(specs[i], *parts_.cabinet);
+    } catch (const std::exception&) {  // out of memory: a miss
     }
   });
   std::vector<KernelSpec> others;
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (found[i]) {
-      finds.emplace_back(specs[i], std::move(*found[i]));
+    if (provided[i]) {
+      found.emplace_back(specs[i], std::move(*provided[i]));
     } else {
       others.push_back(specs[i]);
     }
@@ -117,7 +111,7 @@ std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& spe
   return others;
 }
 
-// Those that the cabinet has all the same: made by a compiler that is too new for the driver.
+// The compilers of missing kernels that the cabinet has all the same, made by a compiler too new for the driver.
 Makers KernelStore::unusable_of(const std::vector<KernelSpec>& missing) const {
   Makers makers;
   if (!parts_.cabinet) return makers;
@@ -132,23 +126,23 @@ Makers KernelStore::compilers_of(const std::vector<KernelSpec>& specs) const {
   const std::lock_guard lock(mutex_);
   Makers makers;
   for (const KernelSpec& spec : specs) {
-    if (const auto found = compilers_.find(spec); found != compilers_.end()) ++makers[found->second];
+    if (const auto found = loaded_.find(spec); found != loaded_.end()) ++makers[found->second.compiler];
   }
   return makers;
 }
 
-Expected<void> KernelStore::load_all(const Finds& finds, Uses& uses) {
-  for (const auto& [spec, found] : finds) {
-    if (auto loaded = load_one(spec, found.object); !loaded) return loaded;
-    uses.found.push_back(found.key);
+Expected<void> KernelStore::load_all(const FoundKernels& found, Uses& uses) {
+  for (const auto& [spec, provided] : found) {
+    if (auto loaded = load_one(spec, provided.object); !loaded) return loaded;
+    uses.found.push_back(provided.key);
   }
   return {};
 }
 
 Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexcept {
   return without_exceptions(ErrorCode::compile_failed, [&]() -> Expected<Made> {
-    const Turn turn(*this, spec);
-    if (not_loaded({spec}).empty()) return Made{};  // by the thread whose turn it was before
+    const MakeLock lock(*this, spec);
+    if (not_loaded({spec}).empty()) return Made{};  // by the thread that held the lock before
     auto provided = provide(spec, *compiler(), cabinet());
     if (!provided) return propagate(provided);
     if (auto loaded = load_one(spec, provided->object); !loaded) return propagate(loaded);
@@ -163,77 +157,11 @@ Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loade
   for (Expected<Made>& one : made) {
     if (!one) return propagate(one);
     if (one->compiled) ++loaded.compiled;
-    note(*one, uses);
+    if (one->key) (one->compiled ? uses.compiled : uses.found).push_back(*one->key);
     if (loaded.warning.empty()) loaded.warning = std::move(one->store_problem);
   }
   if (loaded.compiled > 0 && loaded.warning.empty()) loaded.warning = compiler()->remark();
   return {};
-}
-
-void KernelStore::note(const Made& made, Uses& uses) {
-  if (made.key) (made.compiled ? uses.compiled : uses.found).push_back(*made.key);
-}
-
-// Says at once that the kernels are in use. The index is told of it by the thread that nobody waits for.
-void KernelStore::report(const Uses& uses) {
-  if (!parts_.cabinet || (uses.found.empty() && uses.compiled.empty() && uses.refused.empty())) return;
-  {
-    const std::lock_guard lock(uses_mutex_);
-    if (!lease_) lease_ = parts_.cabinet->lease();
-    if (lease_) {
-      lease_->add(uses.found);
-      lease_->add(uses.compiled);
-    }
-    uses_.found.insert(uses_.found.end(), uses.found.begin(), uses.found.end());
-    uses_.refused.insert(uses_.refused.end(), uses.refused.begin(), uses.refused.end());
-  }
-  static_cast<void>(background_.post([this] { record_uses(); }));
-}
-
-void KernelStore::report(const Made& made) noexcept {
-  try {
-    Uses uses;
-    note(made, uses);
-    report(uses);
-  } catch (const std::exception&) {  // no memory: it is not counted
-  }
-}
-
-void KernelStore::record_uses() noexcept {
-  try {
-    Uses uses;
-    {
-      const std::lock_guard lock(uses_mutex_);
-      std::swap(uses, uses_);
-    }
-    if (!parts_.cabinet) return;
-    parts_.cabinet->record_hits(uses.found);
-    parts_.cabinet->record_misses(uses.refused);
-  } catch (const std::exception&) {  // no memory: they are not counted
-  }
-}
-
-void KernelStore::note_asked(const std::vector<ProblemRange>& problems, const std::string& architecture) noexcept {
-  if (!parts_.cabinet || parts_.cabinet->persistence() != cache::Persistence::on) return;
-  try {
-    bool news = false;
-    for (const ProblemRange& one : problems) news |= asked_.note(one.problem, one.range, architecture);
-    if (news) static_cast<void>(background_.post([this] { record_asked(); }));
-  } catch (const std::exception&) {  // no memory: they are not recorded
-  }
-}
-
-void KernelStore::record_asked() noexcept {
-  try {
-    const auto asked = asked_.take();
-    if (!asked.empty()) static_cast<void>(parts_.cabinet->record_problems(asked));
-  } catch (const std::exception&) {  // no memory: they are not recorded
-  }
-}
-
-KernelStore::~KernelStore() {
-  record_uses();
-  record_asked();
 }
 
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss) {
@@ -243,16 +171,16 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   if (loaded && parts_.miss == MissPolicy::error) {
     for (const KernelSpec& spec : loaded->missing) uses.refused.push_back(key_of(spec));
   }
-  report(uses);
+  usage_.note(uses);
   return loaded;
 }
 
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss, Uses& uses) {
   Loaded result;
   result.warning = parts_.cabinet_problem;
-  Finds finds;
+  FoundKernels found;
   const std::int64_t damaged_before = damaged();
-  auto missing = find_all(not_loaded(specs), finds);
+  auto missing = find_all(not_loaded(specs), found);
   result.unusable = unusable_of(missing);
   if (const std::int64_t found_damaged = damaged() - damaged_before; found_damaged > 0) {
     if (!result.warning.empty()) result.warning += "; ";
@@ -260,7 +188,7 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
                                   found_damaged == 1 ? "entry was" : "entries were", parts_.cabinet->root().native());
   }
   if (missing.empty() || miss != MissPolicy::error) {
-    if (auto loaded = load_all(finds, uses); !loaded) return propagate(loaded);
+    if (auto loaded = load_all(found, uses); !loaded) return propagate(loaded);
   }
   if (miss == MissPolicy::compile && !missing.empty()) {
     if (auto made = make_all(missing, result, uses); !made) return propagate(made);
@@ -272,28 +200,17 @@ Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& s
   return result;
 }
 
-std::shared_ptr<const LoadedKernel> KernelStore::find_loaded(const KernelSpec& spec) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = loaded_.find(spec);
-  return found == loaded_.end() ? nullptr : found->second;
-}
-
-std::shared_ptr<const QuantizationKernels> KernelStore::quantization() const {
-  const std::lock_guard lock(mutex_);
-  return quantization_;
-}
-
 void KernelStore::fill(KernelTable& table, const KernelSpec& generic) const {
   for (std::size_t row = 0; row < table.size(); ++row) {
-    if (auto kernel = find_loaded(table.row(row).spec)) table.set(row, std::move(kernel));
+    if (auto kernel = find_loaded<GemmKernel>(table.row(row).spec)) table.set(row, std::move(kernel));
   }
-  if (auto kernel = find_loaded(generic)) table.keep_spare(std::move(kernel));
+  if (auto kernel = find_loaded<GemmKernel>(generic)) table.keep_spare(std::move(kernel));
 }
 
 void KernelStore::set_row(KernelTable& table, std::size_t row) {
+  auto kernel = find_loaded<GemmKernel>(table.row(row).spec);
   const std::lock_guard lock(mutex_);
-  const auto found = loaded_.find(table.row(row).spec);
-  if (found != loaded_.end() && !table.is_loaded(row)) table.set(row, found->second);
+  if (kernel != nullptr && !table.is_loaded(row)) table.set(row, std::move(kernel));
 }
 
 void KernelStore::make_in_background(const std::shared_ptr<KernelTable>& table, std::size_t row) {
@@ -305,7 +222,7 @@ void KernelStore::make_in_background(const std::shared_ptr<KernelTable>& table, 
   waiting.push_back({table, row});
   if (waiting.size() > 1) return;
   ++report_.pending;
-  if (background_.post([this, spec] { make_for_all(spec); })) return;
+  if (background_.post([this, spec] { make_for_waiting(spec); })) return;
   waiting_.erase(spec);
   failed_.insert(spec);
   --report_.pending;
@@ -313,9 +230,9 @@ void KernelStore::make_in_background(const std::shared_ptr<KernelTable>& table, 
   report_.last_failure = "the system gives no thread";
 }
 
-void KernelStore::make_for_all(const KernelSpec& spec) noexcept {
+void KernelStore::make_for_waiting(const KernelSpec& spec) noexcept {
   const Expected<Made> made = make_one(spec);
-  if (made) report(*made);
+  if (made && made->key) usage_.note(*made->key, made->compiled);
   std::vector<Waiting> waiting;
   {
     const std::lock_guard lock(report_mutex_);
@@ -359,10 +276,10 @@ Error KernelStore::refusal(const KernelSpec& spec, const Problem& problem, MRang
   return error;
 }
 
-Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
+Expected<const GemmKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
                                                        std::int64_t m, CUstream stream) {
   if (parts_.miss == MissPolicy::fallback) {
-    if (const LaunchableKernel* other = table->find_stand_in(row)) {
+    if (const GemmKernel* other = table->find_stand_in(row)) {
       make_in_background(table, row);
       note_asked({{table->problem(), table->row(row).range}}, table->row(row).spec.architecture);
       return other;
@@ -380,7 +297,7 @@ Expected<const LaunchableKernel*> KernelStore::on_miss(const std::shared_ptr<Ker
   const auto loaded = load({spec}, without_spares(parts_.miss));
   if (!loaded) return propagate(loaded);
   set_row(*table, row);
-  if (const LaunchableKernel* kernel = table->ready(row)) return kernel;
+  if (const GemmKernel* kernel = table->ready(row)) return kernel;
   return fail(refusal(spec, table->problem(), {m, m}));
 }
 

@@ -17,13 +17,14 @@
 #include "cache/cabinet.hpp"
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
-#include "jit/asked_problems.hpp"
 #include "jit/compiler.hpp"
 #include "jit/driver.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/kernel.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/miss.hpp"
 #include "jit/provide.hpp"
-#include "jit/quantization_kernels.hpp"
+#include "jit/usage_recorder.hpp"
 #include "util/expected.hpp"
 #include "util/machine.hpp"
 #include "util/threads.hpp"
@@ -39,6 +40,7 @@ struct EngineParts {
   std::function<Expected<std::unique_ptr<Compiler>>()> open_compiler;  // called when something must be compiled
   int jobs = 0;                                                        // compile threads; 0: see jobs.hpp
   MissPolicy miss = MissPolicy::compile;
+  const Registry* families = &jit::families();  // outlives the engine
   std::function<std::vector<util::MemoryRoom>()> memory_rooms = [] { return util::memory_rooms(); };
 };
 
@@ -47,70 +49,75 @@ constexpr MissPolicy without_spares(MissPolicy miss) {
   return miss == MissPolicy::error ? MissPolicy::error : MissPolicy::compile;
 }
 
-// Thread-safe. Nobody waits for a compilation but those who asked for that kernel.
+// Thread-safe. A compilation blocks only the callers that asked for that kernel.
 class KernelStore final : public MissHandler {
  public:
   explicit KernelStore(EngineParts parts);
-  // Records the uses and the problems that its thread has not.
+  // Writes what has been noted for the cabinet and is not written yet.
   ~KernelStore() override;
 
-  // Has its thread record in the cabinet that these were asked for, over these ranges of M. What was noted before costs
-  // a look-up in memory; a cabinet that cannot be written is left alone.
-  void note_asked(const std::vector<ProblemRange>& problems, const std::string& architecture) noexcept;
+  // See UsageRecorder.
+  void note_asked(const std::vector<ProblemRange>& problems, const std::string& architecture) noexcept {
+    usage_.note_asked(problems, architecture);
+  }
 
-  // What became of the kernels that were asked for.
+  // The result of a load.
   struct Loaded {
     std::int64_t found = 0;  // in the cabinet, or loaded before
     std::int64_t compiled = 0;
     std::vector<KernelSpec> missing;  // only where nothing may be compiled; they are not loaded
-    Makers compilers;                 // of those that are loaded
-    Makers unusable;                  // of those that the cabinet has and this driver does not load
+    Makers compilers;                 // of the loaded kernels
+    Makers unusable;                  // of kernels that the cabinet has and this driver does not load
     std::string warning;              // why the cabinet was not used, or new kernels were not stored
   };
 
-  // Loads those of `specs` that are not loaded yet. What the cabinet lacks is compiled (policy `compile`), or else is
-  // `missing`; with `error` nothing is loaded then. One that is being made by another thread is waited for. On an error
-  // what could be loaded stays loaded. Precondition: `specs` are distinct.
+  // Loads those of `specs` that are not loaded yet. A kernel that the cabinet lacks is compiled (policy `compile`), or
+  // reported as missing; under `error` nothing is loaded when a kernel is missing. A kernel that another thread is
+  // making is waited for. On an error the kernels that could be loaded stay loaded. Precondition: `specs` are distinct.
   Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss);
 
-  // Null when it is not loaded.
-  [[nodiscard]] std::shared_ptr<const LoadedKernel> find_loaded(const KernelSpec& spec) const;
-  [[nodiscard]] std::shared_ptr<const QuantizationKernels> quantization() const;
+  // The loaded kernel of `spec`, null when it is not loaded. K is the kind of kernel that the family makes.
+  template <class K>
+  [[nodiscard]] std::shared_ptr<const K> find_loaded(const KernelSpec& spec) const {
+    return std::dynamic_pointer_cast<const K>(find_kernel(spec));
+  }
+  [[nodiscard]] bool is_loaded(const KernelSpec& spec) const { return find_kernel(spec) != nullptr; }
 
-  // Fills in what is loaded, and the generic kernel if that is. Nobody else uses the table yet.
+  // Puts the loaded kernels into a table that no other thread uses yet; `generic` too, where it is loaded.
   void fill(KernelTable& table, const KernelSpec& generic) const;
 
-  // Has the row's kernel made by a thread of its own and put into the table. A kernel that several rows wait for is
-  // made once, and one that failed is not tried again.
+  // Has the row's kernel made by a background thread and put into the table. A kernel that several rows wait for is
+  // made once. A kernel that failed is not tried again.
   void make_in_background(const std::shared_ptr<KernelTable>& table, std::size_t row);
   [[nodiscard]] BackgroundReport background() const;
-  // Until nothing is being made, at most `patience`. False when something still is.
+  // Waits until no kernel is being made in the background, at most `patience`. False when one still is.
   [[nodiscard]] bool wait_for_background(std::chrono::milliseconds patience) const;
 
-  Expected<const LaunchableKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row, std::int64_t m,
-                                            CUstream stream) override;
+  Expected<const GemmKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row, std::int64_t m,
+                                      CUstream stream) override;
 
   // not_prepared, for a kernel that a problem selects over a range of M.
   [[nodiscard]] Error refusal(const KernelSpec& spec, const Problem& problem, MRange range) const;
 
   [[nodiscard]] const std::shared_ptr<const DeviceContext>& device() const { return parts_.device; }
   [[nodiscard]] MissPolicy miss_policy() const { return parts_.miss; }
+  [[nodiscard]] const Registry& families() const { return *parts_.families; }
 
  private:
-  // That this thread makes a kernel: no other does while it lives.
-  class Turn;
+  // Held by the thread that makes a kernel. Other threads that want the same kernel wait for it.
+  class MakeLock;
+  // A loaded kernel, and the compiler that made it.
+  struct Entry {
+    std::shared_ptr<const Kernel> kernel;
+    std::string compiler;
+  };
+  // The result of making one kernel.
   struct Made {
-    std::optional<cache::Key> key;  // of what was loaded; nothing when it was loaded before
+    std::optional<cache::Key> key;  // nothing when the kernel was loaded before
     bool compiled = false;
     std::string store_problem;
   };
-  using Finds = std::vector<std::pair<KernelSpec, Provided>>;
-  // What the cabinet is to be told of a load.
-  struct Uses {
-    std::vector<cache::Key> found;
-    std::vector<cache::Key> compiled;
-    std::vector<cache::Key> refused;
-  };
+  using FoundKernels = std::vector<std::pair<KernelSpec, Provided>>;
   struct Waiting {
     std::shared_ptr<KernelTable> table;
     std::size_t row;
@@ -121,44 +128,33 @@ class KernelStore final : public MissHandler {
   [[nodiscard]] cache::Cabinet* cabinet() { return parts_.cabinet ? &*parts_.cabinet : nullptr; }
   std::shared_ptr<Compiler> compiler();
   void rest();
-  [[nodiscard]] bool is_loaded(const KernelSpec& spec) const;
+  [[nodiscard]] std::shared_ptr<const Kernel> find_kernel(const KernelSpec& spec) const;
   [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
-  std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, Finds& finds) const;
+  std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, FoundKernels& found) const;
   [[nodiscard]] Makers unusable_of(const std::vector<KernelSpec>& missing) const;
   [[nodiscard]] Makers compilers_of(const std::vector<KernelSpec>& specs) const;
   Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss, Uses& uses);
-  Expected<void> load_all(const Finds& finds, Uses& uses);
+  Expected<void> load_all(const FoundKernels& found, Uses& uses);
   Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses);
-  static void note(const Made& made, Uses& uses);
-  void report(const Uses& uses);
-  void report(const Made& made) noexcept;
-  void record_uses() noexcept;
-  void record_asked() noexcept;
   Expected<Made> make_one(const KernelSpec& spec) noexcept;
   Expected<void> load_one(const KernelSpec& spec, const cache::Object& object);
   void set_row(KernelTable& table, std::size_t row);
-  void make_for_all(const KernelSpec& spec) noexcept;
+  void make_for_waiting(const KernelSpec& spec) noexcept;
 
   EngineParts parts_;
-  mutable std::mutex mutex_;  // guards the next six, and set() of every table; never held over a compilation
+  mutable std::mutex mutex_;  // guards the next four, and set() of every table; never held during a compilation
   std::condition_variable made_;
   std::set<KernelSpec> in_work_;
   std::shared_ptr<Compiler> compiler_;
-  std::map<KernelSpec, std::shared_ptr<const LoadedKernel>> loaded_;
-  std::shared_ptr<const QuantizationKernels> quantization_;
-  std::map<KernelSpec, std::string> compilers_;  // of what is loaded
-
-  std::mutex uses_mutex_;                // guards the next two
-  std::unique_ptr<cache::Lease> lease_;  // what is loaded; null where nobody can evict it, or nothing is
-  Uses uses_;                            // not yet written down
-
-  AskedProblems asked_;
+  std::map<KernelSpec, Entry> loaded_;
 
   mutable std::mutex report_mutex_;  // guards the next four
   mutable std::condition_variable settled_;
   BackgroundReport report_;
   std::map<KernelSpec, std::vector<Waiting>> waiting_;
   std::set<KernelSpec> failed_;
+
+  UsageRecorder usage_;
   util::BackgroundThread background_;  // last: it ends before what it uses
 };
 

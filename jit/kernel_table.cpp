@@ -16,23 +16,21 @@ std::size_t KernelTable::index_of(std::int64_t m) const noexcept {
   return static_cast<std::size_t>(found - rows_.begin());
 }
 
-void KernelTable::set(std::size_t index, std::shared_ptr<const LoadedKernel> kernel) {
-  const LaunchableKernel* launchable = &kernel->launchable;
+void KernelTable::set(std::size_t index, std::shared_ptr<const GemmKernel> kernel) {
   keep_.push_back(std::move(kernel));
-  rows_[index].selected.store(launchable, std::memory_order_release);
+  rows_[index].selected.store(keep_.back().get(), std::memory_order_release);
 }
 
-void KernelTable::keep_spare(std::shared_ptr<const LoadedKernel> kernel) {
-  const LaunchableKernel* launchable = &kernel->launchable;
+void KernelTable::keep_spare(std::shared_ptr<const GemmKernel> kernel) {
   keep_.push_back(std::move(kernel));
-  spare_.store(launchable, std::memory_order_release);
+  spare_.store(keep_.back().get(), std::memory_order_release);
 }
 
-const LaunchableKernel* KernelTable::find_stand_in(std::size_t index) noexcept {
-  const LaunchableKernel* found = spare_.load(std::memory_order_acquire);
+const GemmKernel* KernelTable::find_stand_in(std::size_t index) noexcept {
+  const GemmKernel* found = spare_.load(std::memory_order_acquire);
   // One made for this N and K, rather than the generic one.
   for (const Slot& slot : rows_) {
-    if (const LaunchableKernel* other = slot.selected.load(std::memory_order_acquire)) found = other;
+    if (const GemmKernel* other = slot.selected.load(std::memory_order_acquire)) found = other;
   }
   if (found != nullptr) rows_[index].stand_in.store(found, std::memory_order_release);
   return found;

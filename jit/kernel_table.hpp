@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "cubinet/problem.hpp"
+#include "jit/kernel.hpp"
 #include "jit/kernel_spec.hpp"
-#include "jit/loader.hpp"
-#include "jit/sm90/launch.hpp"
 
 namespace cubinet::jit {
 
@@ -36,21 +35,21 @@ class KernelTable {
   [[nodiscard]] std::size_t index_of(std::int64_t m) const noexcept;
 
   // What a launch for the row takes: the selected kernel, else one that stands in for it, else null.
-  [[nodiscard]] const LaunchableKernel* ready(std::size_t index) const noexcept {
-    const LaunchableKernel* kernel = rows_[index].selected.load(std::memory_order_acquire);
+  [[nodiscard]] const GemmKernel* ready(std::size_t index) const noexcept {
+    const GemmKernel* kernel = rows_[index].selected.load(std::memory_order_acquire);
     return kernel != nullptr ? kernel : rows_[index].stand_in.load(std::memory_order_acquire);
   }
   [[nodiscard]] bool is_loaded(std::size_t index) const noexcept {
     return rows_[index].selected.load(std::memory_order_acquire) != nullptr;
   }
 
-  void set(std::size_t index, std::shared_ptr<const LoadedKernel> kernel);
+  void set(std::size_t index, std::shared_ptr<const GemmKernel> kernel);
 
   // A kernel of the problem that is no row's own: the generic one.
-  void keep_spare(std::shared_ptr<const LoadedKernel> kernel);
+  void keep_spare(std::shared_ptr<const GemmKernel> kernel);
 
   // Lets any kernel that the table has stand in for the row's own until that is set. Null when it has none.
-  const LaunchableKernel* find_stand_in(std::size_t index) noexcept;
+  const GemmKernel* find_stand_in(std::size_t index) noexcept;
 
   // True for the first caller alone: who is to see to it that the row's kernel is made in the background.
   [[nodiscard]] bool claim(std::size_t index) noexcept { return !rows_[index].claimed.exchange(true); }
@@ -58,15 +57,15 @@ class KernelTable {
  private:
   struct Slot {
     Row row;
-    std::atomic<const LaunchableKernel*> selected{nullptr};
-    std::atomic<const LaunchableKernel*> stand_in{nullptr};
+    std::atomic<const GemmKernel*> selected{nullptr};
+    std::atomic<const GemmKernel*> stand_in{nullptr};
     std::atomic<bool> claimed{false};
   };
 
   Problem problem_;
   std::vector<Slot> rows_;
-  std::atomic<const LaunchableKernel*> spare_{nullptr};
-  std::vector<std::shared_ptr<const LoadedKernel>> keep_;
+  std::atomic<const GemmKernel*> spare_{nullptr};
+  std::vector<std::shared_ptr<const GemmKernel>> keep_;
 };
 
 }  // namespace cubinet::jit

@@ -3,35 +3,9 @@
 #include <utility>
 
 #include "jit/driver_limit.hpp"
+#include "jit/target.hpp"
 
 namespace cubinet::jit {
-namespace {
-
-std::string capability_of(const DeviceInfo& device) {
-  return std::to_string(device.compute_major) + "." + std::to_string(device.compute_minor);
-}
-
-std::string title_of(const DeviceInfo& device) {
-  return "device " + std::to_string(device.ordinal) + " (" + device.name + ", compute capability " +
-         capability_of(device) + ")";
-}
-
-}  // namespace
-
-Expected<std::string> architecture_for(const DeviceInfo& device) {
-  if (device.compute_major == 9 && device.compute_minor == 0) return std::string("sm_90a");
-  return fail(ErrorCode::wrong_device,
-              title_of(device) + " runs none of the supported kernels: sm_90a needs compute capability 9.0");
-}
-
-Expected<void> check_device(const std::string& architecture, const DeviceInfo& device) {
-  const auto runs = architecture_for(device);
-  if (!runs) return propagate(runs);
-  if (*runs == architecture) return {};
-  return fail(ErrorCode::wrong_device,
-              "a kernel for " + architecture + " does not run on " + title_of(device) + ", which takes " + *runs);
-}
-
 Expected<LoadedModule> LoadedModule::load(std::shared_ptr<const DeviceContext> device, std::string_view cubin,
                                           const std::string& architecture) {
   if (auto fits = check_device(architecture, device->info()); !fits) return propagate(fits);
@@ -94,19 +68,6 @@ Expected<void> LoadedModule::functions(std::span<const EntryPoint> entries) cons
     *entry.function = *found;
   }
   return {};
-}
-
-Expected<LoadedKernel> load_kernel(std::shared_ptr<const DeviceContext> device, const KernelSpec& spec,
-                                   std::string_view cubin) {
-  const CurrentContext current(*device);
-  if (auto entered = current.status(); !entered) return propagate(entered);
-  auto module = LoadedModule::load(device, cubin, spec.architecture);
-  if (!module) return propagate(module);
-  const auto function = module->function(spec.family);
-  if (!function) return propagate(function);
-  const LaunchableKernel kernel{*function, spec.config};
-  if (auto ready = prepare_for_launch(device->driver(), kernel); !ready) return propagate(ready);
-  return LoadedKernel{std::move(*module), kernel};
 }
 
 }  // namespace cubinet::jit

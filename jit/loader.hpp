@@ -1,4 +1,4 @@
-// From a cubin to a function on a device.
+// A cubin in a device's memory, and its entry points.
 #pragma once
 
 #include <memory>
@@ -7,18 +7,9 @@
 #include <string_view>
 
 #include "jit/driver.hpp"
-#include "jit/kernel_spec.hpp"
-#include "jit/sm90/launch.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
-
-// The architecture whose kernels the device runs, or wrong_device, which names the device.
-Expected<std::string> architecture_for(const DeviceInfo& device);
-
-// Whether code made for `architecture` runs on the device; wrong_device otherwise. Exact: a device of compute
-// capability 9.0 takes sm_90a and nothing else.
-Expected<void> check_device(const std::string& architecture, const DeviceInfo& device);
 
 // An entry point to be looked up, and where to put it.
 struct EntryPoint {
@@ -37,6 +28,8 @@ class LoadedModule {
   LoadedModule& operator=(LoadedModule&& other) noexcept;
   ~LoadedModule();
 
+  [[nodiscard]] const DeviceContext& device() const noexcept { return *device_; }
+
   // The entry point `name`, resident on the device, so that its first launch loads nothing (and may be captured into a
   // graph). Lives as long as the module.
   [[nodiscard]] Expected<CUfunction> function(const std::string& name) const;
@@ -49,15 +42,5 @@ class LoadedModule {
   std::shared_ptr<const DeviceContext> device_;
   CUlibrary library_ = nullptr;
 };
-
-// A specialization on a device, ready for launches. Owns its module.
-struct LoadedKernel {
-  LoadedModule module;
-  LaunchableKernel launchable;
-};
-
-// Loads the cubin of `spec` and makes its entry point ready to be launched. Errors: wrong_device, driver_failed.
-Expected<LoadedKernel> load_kernel(std::shared_ptr<const DeviceContext> device, const KernelSpec& spec,
-                                   std::string_view cubin);
 
 }  // namespace cubinet::jit

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::jit {
 namespace {

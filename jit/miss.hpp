@@ -19,7 +19,7 @@ class MissHandler {
 
   // The kernel that a launch for `m` on `stream` takes, where the table has none for the row. The device's context is
   // current. May wait for a compilation. Thread-safe. Errors: capturing, not_prepared, and those of making a kernel.
-  virtual Expected<const LaunchableKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
+  virtual Expected<const GemmKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
                                                     std::int64_t m, CUstream stream) = 0;
 };
 

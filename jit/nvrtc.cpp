@@ -3,9 +3,11 @@
 #include <utility>
 
 #include "jit/compiler.hpp"
+#include "jit/families/family.hpp"
 #include "jit/nvrtc_library.hpp"
 #include "jit/nvrtc_log.hpp"
 #include "jit/nvrtc_search.hpp"
+#include "jit/target.hpp"
 #include "jit/worker_pool.hpp"
 #include "util/clock.hpp"
 #include "util/threads.hpp"
@@ -86,7 +88,9 @@ std::int64_t NvrtcCompiler::peak_bytes() const {
   return state_->workers != nullptr ? state_->workers->peak_bytes() : 0;
 }
 
-Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec) { return compile(spec, template_files()); }
+Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec) {
+  return compile(spec, spec.family->templates());
+}
 
 Expected<CompiledKernel> NvrtcCompiler::compile(const KernelSpec& spec, const std::vector<TemplateFile>& files) {
   if (auto known = check_architecture(spec.architecture); !known) return propagate(known);

@@ -6,23 +6,25 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "jit/labels.hpp"
-#include "jit/operands.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::jit {
 namespace {
 
-// Rows of A: the coordinates that TMA takes are signed 32-bit numbers.
+// Rows of A: TMA takes signed 32-bit coordinates.
 constexpr std::int64_t kMaxRows = std::numeric_limits<std::int32_t>::max();
 
-// Checks the three operands, and `rows` (named `rows_name`): which group a row belongs to.
-Expected<void> check_pointers(const void* a, const void* b, const void* d, const std::int32_t* rows,
-                              const char* rows_name) {
-  if (auto checked = check_pointer("a", a, kOperandAlignment); !checked) return checked;
-  if (auto checked = check_pointer("b", b, kOperandAlignment); !checked) return checked;
-  if (auto checked = check_pointer("d", d, kOperandAlignment); !checked) return checked;
-  return check_pointer(rows_name, rows, alignof(std::int32_t));
+bool is_masked(const Problem& problem) { return problem.layout == Layout::masked; }
+
+const char* grouping_name(const Problem& problem) { return find_layout(problem.layout)->grouping; }
+
+Expected<void> check_pointers(const Problem& problem, const GemmArguments& arguments) {
+  if (auto checked = check_pointer("a", arguments.a, kOperandAlignment); !checked) return checked;
+  if (auto checked = check_pointer("b", arguments.b, kOperandAlignment); !checked) return checked;
+  if (auto checked = check_pointer("d", arguments.d, kOperandAlignment); !checked) return checked;
+  return check_pointer(grouping_name(problem), arguments.grouping, alignof(std::int32_t));
 }
 
 tl::unexpected<Error> refuse_layout(const char* given, const char* prepared) {
@@ -42,21 +44,20 @@ tl::unexpected<Error> refuse_rows(const char* what, std::int64_t rows) {
                                                " that TMA can address");
 }
 
-// The layout of the activation scales. A BF16 problem has none; the kernels take what they are given.
-template <class Arguments>
-Expected<ScaleLayout> check_scales(const Problem& problem, std::int64_t rows, const Arguments& arguments) {
-  if (problem.data_type == DataType::bf16) {
+// The layout of the activation scales; column-major where the problem has none, for there is nothing to transpose.
+Expected<ScaleLayout> check_scales(const Problem& problem, const GemmArguments& arguments) {
+  if (operands_of(problem.data_type).a_scales == ScaleForm::none) {
     auto none = check_no_scales(arguments.a_scales, arguments.b_scales);
     return none.map([] { return ScaleLayout::column_major; });
   }
-  const auto layout = check_activation_scales(arguments.a_scales, problem, rows);
+  const auto layout = check_activation_scales(arguments.a_scales, problem, arguments.rows);
   if (!layout) return layout;
   const auto checked = check_weight_scales(arguments.b_scales, problem);
   if (!checked) return propagate(checked);
   return layout;
 }
 
-// An operand's place in device memory.
+// An argument's place in device memory.
 struct Extent {
   const char* name;
   const void* data;
@@ -70,31 +71,19 @@ bool overlap(const ScaleWorkspace& workspace, std::int64_t bytes, const Extent& 
          second < first + static_cast<std::uintptr_t>(bytes);
 }
 
-// What a transposition into the workspace must leave alone. `rows`: of A and D, all groups.
-template <class Arguments>
-std::array<Extent, 6> operands_of(const Problem& problem, std::int64_t rows, const Arguments& arguments,
-                                  const Extent& row_info) {
-  const std::int64_t blocks = scale_blocks(problem.k);
+// Every argument that a transposition into the workspace must leave alone.
+std::array<Extent, 6> extents_of(const Problem& problem, const GemmArguments& arguments) {
+  const Operands& operands = operands_of(problem.data_type);
+  const std::int64_t rows = arguments.total_rows, blocks = scale_blocks(problem.k);
   return {{{"a_scales", arguments.a_scales.data, 4 * rows * blocks},
            {"b_scales", arguments.b_scales.data, 4 * problem.groups * scale_blocks(problem.n) * blocks},
-           {"a", arguments.a, rows * problem.k},
-           {"b", arguments.b, problem.groups * problem.n * problem.k},
-           {"d", arguments.d, 2 * rows * problem.n},
-           row_info}};
+           {"a", arguments.a, element_bytes(operands.a) * rows * problem.k},
+           {"b", arguments.b, element_bytes(operands.b) * problem.groups * problem.n * problem.k},
+           {"d", arguments.d, element_bytes(operands.d) * rows * problem.n},
+           {grouping_name(problem), arguments.grouping, 4 * (is_masked(problem) ? problem.groups : arguments.rows)}}};
 }
 
-Extent row_info_of(const Problem&, const ContiguousArguments& arguments) {
-  return {"m_indices", arguments.m_indices, 4 * arguments.m};
-}
-Extent row_info_of(const Problem& problem, const MaskedArguments& arguments) {
-  return {"masked_m", arguments.masked_m, std::int64_t{4} * problem.groups};
-}
-
-// Valid rows per group, where the device has such numbers.
-const std::int32_t* row_counts_of(const ContiguousArguments&) { return nullptr; }
-const std::int32_t* row_counts_of(const MaskedArguments& arguments) { return arguments.masked_m; }
-
-// That row-major scales can be transposed into the workspace, which takes `needed` bytes, without harm to `operands`.
+// Whether row-major scales can be transposed into the workspace, which takes `needed` bytes, without harm to `operands`.
 Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, std::span<const Extent> operands) {
   if (workspace.data == nullptr || workspace.bytes < needed) {
     const std::string given =
@@ -122,77 +111,71 @@ PreparedGemm::PreparedGemm(std::shared_ptr<const DeviceContext> device, MRange r
       quantization_(std::move(quantization)),
       misses_(std::move(misses)) {}
 
-Expected<const LaunchableKernel*> PreparedGemm::obtain_kernel(std::int64_t m, CUstream stream) const {
+Expected<const GemmKernel*> PreparedGemm::obtain_kernel(std::int64_t m, CUstream stream) const {
   const std::size_t row = table_->index_of(m);
-  if (const LaunchableKernel* kernel = table_->ready(row)) [[likely]]
+  if (const GemmKernel* kernel = table_->ready(row)) [[likely]]
     return kernel;
   return misses_->on_miss(table_, row, m, stream);
 }
 
-template <class Arguments>
-Expected<ScaleTensor> PreparedGemm::transpose_scales(std::int64_t rows, const Arguments& arguments,
-                                                     CUstream stream) const {
+Expected<ScaleTensor> PreparedGemm::transpose_scales(const GemmArguments& arguments, CUstream stream) const {
   if (quantization_ == nullptr) {
     return fail(ErrorCode::not_prepared,
                 "row-major a_scales need the kernels of fp8_quantization, which are not ready; pass them column-major");
   }
-  const bool masked = problem().layout == Layout::masked;
+  const bool masked = is_masked(problem());
   const std::int64_t groups = masked ? problem().groups : 1, blocks = scale_blocks(problem().k);
   const ScaleWorkspace& workspace = arguments.workspace;
-  auto checked = check_workspace(workspace, scale_workspace_bytes(groups, rows, problem().k),
-                                 operands_of(problem(), groups * rows, arguments, row_info_of(problem(), arguments)));
+  auto checked = check_workspace(workspace, scale_workspace_bytes(groups, arguments.rows, problem().k),
+                                 extents_of(problem(), arguments));
   if (!checked) return propagate(checked);
-  auto launched =
-      quantization_->transpose_scales(device_address(arguments.a_scales.data), device_address(workspace.data),
-                                      device_address(row_counts_of(arguments)), groups, rows, blocks, stream);
+  const auto* const row_counts = masked ? arguments.grouping : nullptr;
+  auto launched = quantization_->transpose_scales(device_address(arguments.a_scales.data),
+                                                  device_address(workspace.data), device_address(row_counts), groups,
+                                                  arguments.rows, blocks, stream);
   if (!launched) return propagate(launched);
-  return column_major_scales(static_cast<const float*>(workspace.data), rows, problem().k, masked ? groups : 0);
+  return column_major_scales(static_cast<const float*>(workspace.data), arguments.rows, problem().k,
+                             masked ? groups : 0);
 }
 
-template <class Arguments>
-Expected<void> PreparedGemm::launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
-                                        CUstream stream) const {
-  const auto layout = check_scales(problem(), rows, arguments);
+Expected<void> PreparedGemm::launch_for(std::int64_t m, const GemmArguments& arguments, CUstream stream) const {
+  if (auto checked = check_pointers(problem(), arguments); !checked) return checked;
+  if (arguments.num_sms < 0) return refuse_negative("num_sms", arguments.num_sms);
+  const auto layout = check_scales(problem(), arguments);
   if (!layout) return propagate(layout);
   const CurrentContext current(*device_);
   if (auto entered = current.status(); !entered) return entered;
   const auto kernel = obtain_kernel(m, stream);
   if (!kernel) return propagate(kernel);
-  const auto launch = [&](const Arguments& ready) {
-    return jit::launch(device_->driver(), **kernel, problem(), device_->info().num_sms, ready, stream);
-  };
-  if (*layout == ScaleLayout::column_major) return launch(arguments);
-  const auto transposed = transpose_scales(rows, arguments, stream);
+  if (*layout == ScaleLayout::column_major) return (*kernel)->launch(problem(), arguments, stream);
+  const auto transposed = transpose_scales(arguments, stream);
   if (!transposed) return propagate(transposed);
-  Arguments ready = arguments;
+  GemmArguments ready = arguments;
   ready.a_scales = *transposed;
-  return launch(ready);
+  return (*kernel)->launch(problem(), ready, stream);
 }
 
 Expected<void> PreparedGemm::launch(const ContiguousArguments& arguments, CUstream stream) const {
-  if (problem().layout != Layout::contiguous) return refuse_layout("contiguous", "masked");
+  if (is_masked(problem())) return refuse_layout("contiguous", "masked");
   const std::int64_t m = arguments.m;
   if (m < 0) return refuse_negative("m", m);
   if (m == 0) return {};
   if (m > kMaxRows) return refuse_rows("m", m);
   if (const MRange all = table_->range(); m < all.first || m > all.last) return refuse_m(m, all);
-  if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.m_indices, "m_indices"); !checked)
-    return checked;
-  return launch_for(m, m, arguments, stream);
+  return launch_for(m, gemm_arguments(problem(), arguments), stream);
 }
 
 Expected<void> PreparedGemm::launch(const MaskedArguments& arguments, CUstream stream) const {
-  if (problem().layout != Layout::masked) return refuse_layout("masked", "contiguous");
+  if (!is_masked(problem())) return refuse_layout("masked", "contiguous");
   if (arguments.capacity < 0) return refuse_negative("capacity", arguments.capacity);
   if (arguments.capacity == 0) return {};
   if (arguments.capacity > kMaxRows / problem().groups) return refuse_rows("capacity", arguments.capacity);
-  if (auto checked = check_pointers(arguments.a, arguments.b, arguments.d, arguments.masked_m, "masked_m"); !checked)
-    return checked;
-  return launch_for(std::clamp(arguments.expected_m, range_.first, range_.last), arguments.capacity, arguments, stream);
+  return launch_for(std::clamp(arguments.expected_m, range_.first, range_.last), gemm_arguments(problem(), arguments),
+                    stream);
 }
 
-Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) const {
-  if (problem().layout != Layout::contiguous) return refuse_layout("contiguous", "masked");
+Expected<void> PreparedGemm::check_m_indices(const std::int32_t* m_indices, std::int64_t m) const {
+  if (is_masked(problem())) return refuse_layout("contiguous", "masked");
   if (m < 0) return refuse_negative("m", m);
   if (m == 0) return {};
   if (m > kMaxRows) return refuse_rows("m", m);
@@ -200,13 +183,12 @@ Expected<void> PreparedGemm::check_labels(const std::int32_t* m_indices, std::in
   const CurrentContext current(*device_);
   if (auto entered = current.status(); !entered) return entered;
   const Driver& driver = device_->driver();
-  // The labels may still be in the making on some stream.
+  // A kernel on some stream may still be writing m_indices.
   if (auto done = driver.check(driver.cuCtxSynchronize(), "cuCtxSynchronize"); !done) return done;
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(m));
-  const auto source = device_address(m_indices);
-  const CUresult copied = driver.cuMemcpyDtoH(labels.data(), source, labels.size() * sizeof(std::int32_t));
+  std::vector<std::int32_t> copy(static_cast<std::size_t>(m));
+  const CUresult copied = driver.cuMemcpyDtoH(copy.data(), device_address(m_indices), copy.size() * sizeof(copy[0]));
   if (auto read = driver.check(copied, "reading m_indices back"); !read) return read;
-  return check_label_rows(labels, problem().groups);
+  return jit::check_m_indices(copy, problem().groups);
 }
 
 }  // namespace cubinet::jit

@@ -14,11 +14,13 @@
 
 namespace cubinet::jit {
 
-// Thread-safe; keeps its device and kernels alive. See GroupedGemm in cubinet/cubinet.hpp for what the members promise.
+// Thread-safe; keeps its device and kernels alive. GroupedGemm in cubinet/cubinet.hpp states the contracts of the
+// members.
 class PreparedGemm {
  public:
-  // `range`: what was asked for, within the table's. Without `misses` every row of the table is ready. An FP8 problem
-  // has `quantization`, which transposes row-major scales, or refuses these.
+  // `range` is the prepared range of M, which lies within the table's. `quantization` transposes row-major scales; where
+  // it is null, such scales are refused. `misses` handles rows of the table that have no kernel; where it is null, every
+  // row has one.
   PreparedGemm(std::shared_ptr<const DeviceContext> device, MRange range, std::shared_ptr<KernelTable> table,
                std::shared_ptr<const QuantizationKernels> quantization = nullptr,
                std::shared_ptr<MissHandler> misses = nullptr);
@@ -26,26 +28,23 @@ class PreparedGemm {
   [[nodiscard]] const Problem& problem() const noexcept { return table_->problem(); }
   [[nodiscard]] MRange range() const noexcept { return range_; }
 
-  // What a launch for `m` takes; null when that has to be seen to first. Precondition: m lies within the table's range.
-  [[nodiscard]] const LaunchableKernel* kernel_for(std::int64_t m) const noexcept {
+  // The kernel that a launch for `m` takes; null when a launch would first have to load one. Precondition: m lies within
+  // the table's range.
+  [[nodiscard]] const GemmKernel* kernel_for(std::int64_t m) const noexcept {
     return table_->ready(table_->index_of(m));
   }
 
   [[nodiscard]] Expected<void> launch(const ContiguousArguments& arguments, CUstream stream) const;
   [[nodiscard]] Expected<void> launch(const MaskedArguments& arguments, CUstream stream) const;
-  [[nodiscard]] Expected<void> check_labels(const std::int32_t* m_indices, std::int64_t m) const;
+  [[nodiscard]] Expected<void> check_m_indices(const std::int32_t* m_indices, std::int64_t m) const;
 
  private:
-  // Checks the scales, for A of `rows` rows (in each group), and launches the kernel for `m`.
-  template <class Arguments>
-  [[nodiscard]] Expected<void> launch_for(std::int64_t m, std::int64_t rows, const Arguments& arguments,
-                                          CUstream stream) const;
-  // kernel_for(m), or what the miss handler gives.
-  [[nodiscard]] Expected<const LaunchableKernel*> obtain_kernel(std::int64_t m, CUstream stream) const;
-  // Brings row-major activation scales into the workspace, column-major; answers with the tensor there.
-  template <class Arguments>
-  [[nodiscard]] Expected<ScaleTensor> transpose_scales(std::int64_t rows, const Arguments& arguments,
-                                                       CUstream stream) const;
+  // Checks what both layouts have, and launches the kernel for `m`.
+  [[nodiscard]] Expected<void> launch_for(std::int64_t m, const GemmArguments& arguments, CUstream stream) const;
+  // kernel_for(m), or the kernel that the miss handler returns.
+  [[nodiscard]] Expected<const GemmKernel*> obtain_kernel(std::int64_t m, CUstream stream) const;
+  // Transposes row-major activation scales into the workspace. Returns the column-major tensor there.
+  [[nodiscard]] Expected<ScaleTensor> transpose_scales(const GemmArguments& arguments, CUstream stream) const;
 
   std::shared_ptr<const DeviceContext> device_;
   MRange range_;

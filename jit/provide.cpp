@@ -5,32 +5,28 @@
 #include <utility>
 
 #include "jit/accepted_compilers.hpp"
+#include "jit/families/family.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::jit {
 namespace {
 
-// What a launch of the program's kernels asks for, beyond what the compiler knows.
-std::int32_t launch_smem_bytes(const KernelSpec& spec, const Resources& resources) {
-  return resources.static_smem_bytes + (takes_constants(spec) ? dynamic_smem_bytes(spec.config) : 0);
-}
-
 cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel, const Compiler& compiler) {
   cache::Facts facts;
-  facts.family = spec.family;
+  facts.family = spec.family_name();
   facts.arch = spec.architecture;
   facts.n = spec.n;
   facts.k = spec.k;
-  facts.config = config_name(spec);
+  facts.config = spec.config;
   facts.registers = kernel.resources.registers;
   facts.spill_bytes = kernel.resources.spill_bytes;
-  facts.smem_bytes = launch_smem_bytes(spec, kernel.resources);
+  facts.smem_bytes = kernel.resources.static_smem_bytes + spec.family->dynamic_smem_bytes(spec);
   facts.compile_ms = kernel.resources.compile_ms;
   facts.created = util::system_clock().seconds();
   facts.compiler = compiler_name(compiler.version());
   facts.kernel_names = std::move(kernel.kernel_names);
-  // The entry point of a specialized family has the family's name, whatever the compiler's log looks like.
-  if (facts.kernel_names.empty() && takes_constants(spec)) facts.kernel_names.push_back(spec.family);
+  // The family knows them whatever the compiler's log looks like.
+  if (facts.kernel_names.empty()) facts.kernel_names = spec.family->entry_points();
   return facts;
 }
 
@@ -118,13 +114,13 @@ std::optional<Provided> find(const KernelSpec& spec, const cache::Cabinet& cabin
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                            std::chrono::milliseconds patience, Standard standard) {
   const auto work = [&] { return provide_or_throw(Wanted(spec, standard), compiler, cabinet, patience); };
-  return without_exceptions(ErrorCode::compile_failed, work, spec.family);
+  return without_exceptions(ErrorCode::compile_failed, work, spec.family_name());
 }
 
 Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                                  Standard standard) {
   const auto work = [&] { return attempt(Wanted(spec, standard), compiler, cabinet); };
-  return without_exceptions(ErrorCode::compile_failed, work, spec.family);
+  return without_exceptions(ErrorCode::compile_failed, work, spec.family_name());
 }
 
 }  // namespace cubinet::jit

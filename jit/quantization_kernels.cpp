@@ -25,28 +25,29 @@ constexpr const char* kQuantizeWeights = "fp8_quantize_weights";
 
 }  // namespace
 
-Expected<QuantizationKernels> QuantizationKernels::load(std::shared_ptr<const DeviceContext> device,
-                                                        std::string_view cubin, const std::string& architecture) {
-  auto module = LoadedModule::load(device, cubin, architecture);
+Expected<std::shared_ptr<const Kernel>> QuantizationKernels::load(std::shared_ptr<const DeviceContext> device,
+                                                                  const KernelSpec& spec, std::string_view cubin) {
+  auto module = LoadedModule::load(std::move(device), cubin, spec.architecture);
   if (!module) return propagate(module);
-  QuantizationKernels kernels(std::move(device), std::move(*module));
-  if (auto found = kernels.find_functions(); !found) return propagate(found);
+  auto kernels = std::make_shared<QuantizationKernels>(spec, std::move(*module));
+  if (auto found = kernels->find_functions(); !found) return propagate(found);
   return kernels;
 }
 
-QuantizationKernels::QuantizationKernels(std::shared_ptr<const DeviceContext> device, LoadedModule module) noexcept
-    : device_(std::move(device)), module_(std::move(module)) {}
+std::vector<std::string> QuantizationKernels::entry_points() {
+  return {kTransposeScales, kQuantizeRows, kQuantizeWeights};
+}
 
 Expected<void> QuantizationKernels::find_functions() {
   const EntryPoint entries[] = {
       {&transpose_scales_, kTransposeScales}, {&quantize_rows_, kQuantizeRows}, {&quantize_weights_, kQuantizeWeights}};
-  return module_.functions(entries);
+  return module().functions(entries);
 }
 
 Expected<void> QuantizationKernels::launch(CUfunction function, const char* name, std::int64_t work, void** parameters,
                                            CUstream stream) const {
-  const Driver& driver = device_->driver();
-  const auto ctas = static_cast<unsigned>(std::min(work, device_->info().num_sms * kResident));
+  const Driver& driver = device().driver();
+  const auto ctas = static_cast<unsigned>(std::min(work, device().info().num_sms * kResident));
   const CUresult result =
       driver.cuLaunchKernel(function, ctas, 1, 1, shared::kThreads, 1, 1, 0, stream, parameters, nullptr);
   return result == CUDA_SUCCESS ? Expected<void>{} : driver.check(result, std::string("launching ") + name);

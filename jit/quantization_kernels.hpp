@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "jit/driver.hpp"
-#include "jit/loader.hpp"
+#include "jit/kernel.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
@@ -25,11 +27,15 @@ struct ScalePlaces {
 // Owns its module; keeps the device alive. Immutable, hence thread-safe. Preconditions of every launch: the arguments
 // have been checked, no size is 0, and the device's context is current. A launch is asynchronous on `stream`, takes no
 // lock and allocates nothing.
-class QuantizationKernels {
+class QuantizationKernels final : public Kernel {
  public:
-  // `cubin` is that of quantization_spec(architecture). Errors: wrong_device, driver_failed.
-  static Expected<QuantizationKernels> load(std::shared_ptr<const DeviceContext> device, std::string_view cubin,
-                                            const std::string& architecture);
+  // Loads the cubin of a spec of the family fp8_quantization. Errors: wrong_device, driver_failed.
+  static Expected<std::shared_ptr<const Kernel>> load(std::shared_ptr<const DeviceContext> device,
+                                                      const KernelSpec& spec, std::string_view cubin);
+  QuantizationKernels(const KernelSpec& spec, LoadedModule module) : Kernel(spec, std::move(module)) {}
+
+  // The entry points of the template.
+  static std::vector<std::string> entry_points();
 
   // Writes row-major scales (groups, rows, blocks) column-major and aligned. `row_counts` is a device pointer to
   // `groups` int32, or 0; if it is given, rows of group g from row_counts[g] on may be left out.
@@ -46,14 +52,11 @@ class QuantizationKernels {
                                                 std::int64_t n, std::int64_t k, CUstream stream) const;
 
  private:
-  QuantizationKernels(std::shared_ptr<const DeviceContext> device, LoadedModule module) noexcept;
   Expected<void> find_functions();
   // `work`: CTAs that would do all of it in one step. The grid has at most as many, and strides over the rest.
   [[nodiscard]] Expected<void> launch(CUfunction function, const char* name, std::int64_t work, void** parameters,
                                       CUstream stream) const;
 
-  std::shared_ptr<const DeviceContext> device_;
-  LoadedModule module_;
   CUfunction transpose_scales_ = nullptr;
   CUfunction quantize_rows_ = nullptr;
   CUfunction quantize_weights_ = nullptr;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "jit/operands.hpp"
+#include "jit/gemm_arguments.hpp"
 #include "jit/scales.hpp"
 
 namespace cubinet::jit {

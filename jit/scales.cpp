@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "jit/operands.hpp"
+#include "jit/gemm_arguments.hpp"
 
 namespace cubinet::jit {
 namespace {

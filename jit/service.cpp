@@ -42,8 +42,8 @@ Status GroupedGemm::launch(const MaskedArguments& arguments, void* stream) const
 
 const Problem& GroupedGemm::problem() const noexcept { return state_->gemm.problem(); }
 
-Status GroupedGemm::check_labels(const std::int32_t* m_indices, std::int64_t m) const {
-  return status_of([&] { return state_->gemm.check_labels(m_indices, m); });
+Status GroupedGemm::check_m_indices(const std::int32_t* m_indices, std::int64_t m) const {
+  return status_of([&] { return state_->gemm.check_m_indices(m_indices, m); });
 }
 
 struct Quantizer::State {

@@ -138,7 +138,7 @@ struct Successor {
 };
 
 std::optional<Successor> successor_of(const cache::Entry& entry, const std::string& root) {
-  const auto spec = jit::spec_of(entry.record);
+  const auto spec = jit::families().spec_of(entry.record);
   if (!spec) return std::nullopt;
   const Searched searched(root);
   searched.tell_problems();
@@ -190,10 +190,10 @@ int explain_keys(const CacheOptions& options, const std::vector<std::string>& ke
 Json kernel_object(const jit::KernelSpec& spec, const warmup::Explanation& explanation) {
   const auto& nearest = explanation.nearest;
   return Json{{"key", explanation.key.hex()},
-              {"family", spec.family},
+              {"family", spec.family_name()},
               {"n", spec.n},
               {"k", spec.k},
-              {"config", jit::config_name(spec)},
+              {"config", spec.config},
               {"state", warmup::name(explanation.presence)},
               {"where", explanation.where},
               {"compiler", explanation.compiler},

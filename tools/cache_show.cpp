@@ -143,7 +143,7 @@ void print_whole(const cache::Entry& entry, const Known& known, bool json) {
 Expected<std::string> ptx_of(const cache::Entry& entry) {
   const auto compiler = jit::NvrtcCompiler::open(ServiceOptions::from_environment().nvrtc_folders);
   if (!compiler) return propagate(compiler);
-  const auto spec = jit::spec_of(entry.record);
+  const auto spec = jit::families().spec_of(entry.record);
   if (!spec) return fail(ErrorCode::unsupported, "this build does not have the entry's family");
   const auto found = jit::differences(entry.record, jit::record_of(*spec));
   if (found.empty()) return (*compiler)->compile_to_ptx(*spec);

@@ -118,7 +118,7 @@ Check check_probe(const Toolchain& toolchain) {
   problem.n = 128;
   problem.k = 128;
   problem.groups = 1;
-  const auto spec = jit::spec_for(problem, jit::select(problem, 128, {}), "sm_90a");
+  const auto spec = jit::families().select(problem, 128);
   const auto kernel = toolchain.compiler->compile(spec);
   if (!kernel) {
     return {name, State::failed,
@@ -126,7 +126,7 @@ Check check_probe(const Toolchain& toolchain) {
             probe_mend(toolchain.compiler->version()), ""};
   }
   return {name, State::ok,
-          fmt::format("{} for {} in {}, {} registers, {}", spec.family, spec.architecture,
+          fmt::format("{} for {} in {}, {} registers, {}", spec.family_name(), spec.architecture,
                       milliseconds_text(kernel->resources.compile_ms), kernel->resources.registers,
                       format_byte_size(static_cast<std::int64_t>(kernel->cubin.size()))),
           "", ""};

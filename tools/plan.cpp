@@ -48,14 +48,13 @@ std::string ranges_text(const std::vector<MRange>& ranges) {
 void add_rows(Table& table, const warmup::PlannedKernel& kernel, const std::string& key) {
   const jit::KernelSpec& spec = kernel.spec;
   if (spec.n == 0) {
-    const std::string config = jit::config_name(spec);
-    table.add({key, spec.family, size_text(spec.n), size_text(spec.k), "-", config.empty() ? "-" : config, "any"});
+    table.add({key, spec.family_name(), size_text(spec.n), size_text(spec.k), "-", spec.config.empty() ? "-" : spec.config, "any"});
     return;
   }
   bool first = true;
   for (const warmup::PlannedUse& use : kernel.uses) {
-    table.add({first ? key : "", first ? spec.family : "", first ? size_text(spec.n) : "",
-               first ? size_text(spec.k) : "", std::to_string(use.problem.groups), first ? jit::name(spec.config) : "",
+    table.add({first ? key : "", first ? spec.family_name() : "", first ? size_text(spec.n) : "",
+               first ? size_text(spec.k) : "", std::to_string(use.problem.groups), first ? spec.config : "",
                ranges_text(use.m_ranges)});
     first = false;
   }

@@ -20,7 +20,7 @@ constexpr std::int64_t most_ranks = 1 << 20;
 // "groups must be from 1 to ...", in the words of can_run, without the number that it complains of.
 std::string rule_of_groups() {
   const auto refused =
-      jit::can_run({DataType::bf16, Layout::masked, 128, 128, std::numeric_limits<std::int32_t>::max()});
+      jit::families().can_run({DataType::bf16, Layout::masked, 128, 128, std::numeric_limits<std::int32_t>::max()});
   return refused ? std::string() : refused.error().message.substr(0, refused.error().message.rfind(':'));
 }
 
@@ -54,7 +54,7 @@ Expected<Problem> parse_shape(const std::string& text) {
 
 // Whether kernels of its type take a shape.
 Expected<void> check_shape(const std::string& text, const Problem& problem) {
-  const auto taken = jit::can_run(problem);
+  const auto taken = jit::families().can_run(problem);
   if (taken) return {};
   return fail(taken.error().code, fmt::format("--shape: '{}': {}{}", text, taken.error().message,
                                               warmup::padding_mend(problem.data_type, problem.k, "padding K")));
@@ -100,7 +100,7 @@ void add_recorded(Command command, RequestOptions& options, std::ptrdiff_t first
       "--recorded", options.recorded,
       "What engines on this cabinet asked for, each problem with its own type, layout and M: see `cache problems`");
   for (auto other = others.begin() + first; other != others.end(); ++other) {
-    const bool fits = other->is("--arch") || other->is("--num-sms") || other->is("--no-generic");
+    const bool fits = other->is("--arch") || other->is("--no-generic");
     if (!fits) recorded.excludes(*other);
   }
   command
@@ -113,7 +113,6 @@ void add_recorded(Command command, RequestOptions& options, std::ptrdiff_t first
 }  // namespace
 
 std::vector<Option> add_request_options(Command command, RequestOptions& options) {
-  constexpr std::int64_t most_sms = 1024;
   const auto before = static_cast<std::ptrdiff_t>(command.options().size());
   const Option model = command.file("--model", options.model, "A model's config.json, or the folder where it lies");
   const Option shape =
@@ -148,8 +147,6 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
              "Smallest M: rows of A (contiguous), or rows expected per group (masked)");
   add_number(command, "--m-max", options.m_last, 1, warmup::largest_m, "Largest M");
   command.option("--arch", options.arch, "Architecture to compile for").type_name("ARCH").shown_default(options.arch);
-  add_number(command, "--num-sms", options.num_sms, 1, most_sms,
-             "SMs of the device that the kernels are for; today's selection does not depend on it");
   add_recorded(command, options, before);
   const std::vector<Option> all = command.options();
   return {all.begin() + before, all.end()};
@@ -174,10 +171,7 @@ Expected<warmup::ResolvedRequest> resolve(const RequestOptions& options, const s
     if (!root) return propagate(root);
     request.recorded_from = *std::move(root);
   }
-  return warmup::resolve(request, warmup::command_options).map([&](warmup::ResolvedRequest&& resolved) {
-    resolved.plan.target.num_sms = static_cast<std::int32_t>(options.num_sms);
-    return std::move(resolved);
-  });
+  return warmup::resolve(request, warmup::command_options);
 }
 
 }  // namespace cubinet::tools

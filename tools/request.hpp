@@ -15,7 +15,6 @@ struct RequestOptions : Request {
   std::vector<std::string> shapes;  // bf16 where no type is given
   std::string types;                // --dtype
   std::string layouts;              // --layout
-  std::int64_t num_sms = 132;
 };
 
 // What --help of each subcommand says of the types, below its example.

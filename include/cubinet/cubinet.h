@@ -337,8 +337,8 @@ CUBINET_API cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm*
  * can be loaded: CUBINET_CAPTURING. */
 CUBINET_API int32_t cubinet_is_capturing(void* stream);
 
-/* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_labels. */
-CUBINET_API cubinet_status cubinet_check_labels(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m);
+/* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_m_indices. */
+CUBINET_API cubinet_status cubinet_check_m_indices(const cubinet_gemm* gemm, const int32_t* m_indices, int64_t m);
 
 /* scales.hpp: scale_workspace_bytes. `groups` is 1 for the contiguous layout. -1: a size is negative, or the number of
  * bytes exceeds 64 bits. */

@@ -82,6 +82,7 @@ struct ContiguousArguments {
   ScaleTensor a_scales{};                   // FP8 only: (m, K / 128), in either layout
   ScaleTensor b_scales{};                   // FP8 only: (groups, scale_blocks(N), K / 128)
   ScaleWorkspace workspace{};               // FP8 with row-major a_scales only
+  int num_sms = 0;                          // the most SMs that the launch may occupy; 0: all of the device
 };
 
 // Operands of one grouped GEMM of the masked layout. All pointers as above.
@@ -95,6 +96,7 @@ struct MaskedArguments {
   ScaleTensor a_scales{};                  // FP8 only: (groups, capacity, K / 128), in either layout
   ScaleTensor b_scales{};                  // FP8 only: (groups, scale_blocks(N), K / 128)
   ScaleWorkspace workspace{};              // FP8 with row-major a_scales only
+  int num_sms = 0;                         // the most SMs that the launch may occupy; 0: all of the device
 };
 
 // A prepared problem on one device: its kernels are loaded. Copies share their state and are cheap. Thread-safe.
@@ -122,7 +124,7 @@ class CUBINET_API GroupedGemm {
   // -1 or a group, and within each aligned block of contiguous_alignment() rows all values other than -1 are the same.
   // Waits for the device; must not be called while a stream is captured. Errors: invalid_argument, which names the
   // first bad row; driver_failed.
-  Status check_labels(const std::int32_t* m_indices, std::int64_t m) const;
+  Status check_m_indices(const std::int32_t* m_indices, std::int64_t m) const;
 
  private:
   friend class Service;

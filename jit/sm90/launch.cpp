@@ -1,12 +1,12 @@
 #include "jit/sm90/launch.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 
 #include "cubinet/scales.hpp"
-#include "jit/operands.hpp"
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
 #include "jit/sm90/tensor_maps.hpp"
 
 namespace cubinet::jit {
@@ -31,85 +31,35 @@ struct alignas(sm90::TensorMap) Parameters {
 static_assert(sm90::kRowBlock == contiguous_alignment() && sm90::kScaleColumns == scale_block(),
               "the kernels' constants and the public ones");
 
-struct Rows {
-  std::int64_t each;       // M, or capacity
-  std::int64_t total;      // of A and D
-  std::int64_t per_group;  // about
-};
-
-// A launch in the terms that both layouts share.
-struct Operands {
-  const void* a;
-  const void* b;
-  void* d;
-  const std::int32_t* grouping;
-  const void* token_scales;  // null where there are none
-  const void* weight_scales;
-  Rows rows;
-};
-
-template <class Arguments>
-Operands operands_of(const Arguments& arguments, const std::int32_t* grouping, const Rows& rows) {
-  return {arguments.a, arguments.b, arguments.d, grouping, arguments.a_scales.data, arguments.b_scales.data, rows};
+bool streams_weights(const Problem& problem, const GemmArguments& arguments) {
+  return arguments.rows_per_group <= kStreamedRowsPerGroup &&
+         problem.groups * problem.n * problem.k * element_bytes(operands_of(problem.data_type).b) <
+             kStreamedWeightBytes;
 }
 
-bool streams_weights(const Problem& problem, const Operands& operands) {
-  return operands.rows.per_group <= kStreamedRowsPerGroup &&
-         problem.groups * problem.n * problem.k * element_bytes(problem.data_type) < kStreamedWeightBytes;
-}
-
-CUresult encode_maps(const Driver& driver, const TileConfig& config, const Problem& problem, const Operands& operands,
-                     Parameters& parameters) {
+CUresult encode_maps(const Driver& driver, const TileConfig& config, const Problem& problem,
+                     const GemmArguments& arguments, Parameters& parameters) {
   thread_local sm90::MapCache maps;
   thread_local sm90::TokenMapCache token_maps;
-  const std::int64_t bytes = element_bytes(problem.data_type);
+  const std::int64_t bytes = element_bytes(operands_of(problem.data_type).a);
   const auto depth = static_cast<cuuint32_t>(sm90::stage_depth(static_cast<int>(bytes)));
-  const sm90::Matrix weights{operands.b, problem.k, problem.groups * problem.n,
+  const sm90::Matrix weights{arguments.b, problem.k, problem.groups * problem.n,
                              bytes,      depth,     static_cast<cuuint32_t>(config.block_columns)};
   CUresult result = maps.fill(driver, weights, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, *parameters.map(0));
   if (result != CUDA_SUCCESS) return result;
-  const sm90::Matrix output{operands.d, problem.n,           operands.rows.total,
+  const sm90::Matrix output{arguments.d, problem.n,           arguments.total_rows,
                             2,          sm90::kChunkColumns, static_cast<cuuint32_t>(output_box_rows(config))};
   result = maps.fill(driver, output, CU_TENSOR_MAP_L2_PROMOTION_NONE, *parameters.map(1));
   if (result != CUDA_SUCCESS) return result;
-  const sm90::Matrix tokens{operands.a, problem.k, operands.rows.total,
+  const sm90::Matrix tokens{arguments.a, problem.k, arguments.total_rows,
                             bytes,      depth,     static_cast<cuuint32_t>(config.token_step / config.cluster)};
   return token_maps.fill(driver, tokens, token_boxes(config), parameters.map(2));
 }
 
-Expected<void> launch_operands(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem,
-                               int num_sms, const Operands& operands, CUstream stream) {
-  const TileConfig& config = kernel.config;
-  Parameters block;
-  if (const CUresult result = encode_maps(driver, config, problem, operands, block); result != CUDA_SUCCESS) {
-    return driver.check(result, "cuTensorMapEncodeTiled");
-  }
-  block.set_scalars({.d = static_cast<bf16*>(operands.d),
-                     .grouping = operands.grouping,
-                     .rows = static_cast<std::int32_t>(operands.rows.each),
-                     .groups = problem.groups,
-                     .n = static_cast<std::int32_t>(problem.n),
-                     .k = static_cast<std::int32_t>(problem.k),
-                     .stream_weights = streams_weights(problem, operands),
-                     .token_scales = static_cast<const float*>(operands.token_scales),
-                     .weight_scales = static_cast<const float*>(operands.weight_scales)},
-                    token_boxes(config));
-
-  CUlaunchAttribute cluster{};
-  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  cluster.value.clusterDim = {static_cast<unsigned>(config.cluster), 1, 1};
-  CUlaunchConfig launch{};
-  launch.gridDimX = static_cast<unsigned>(num_sms / config.cluster * config.cluster);
-  launch.gridDimY = launch.gridDimZ = 1;
-  launch.blockDimX = static_cast<unsigned>(threads_per_cta(config));
-  launch.blockDimY = launch.blockDimZ = 1;
-  launch.sharedMemBytes = static_cast<unsigned>(dynamic_smem_bytes(config));
-  launch.hStream = stream;
-  launch.attrs = &cluster;
-  launch.numAttrs = config.cluster > 1 ? 1 : 0;
-  void* parameters[] = {&block};
-  const CUresult result = driver.cuLaunchKernelEx(&launch, kernel.function, parameters, nullptr);
-  return result == CUDA_SUCCESS ? Expected<void>{} : driver.check(result, "cuLaunchKernelEx");
+// One CTA for each SM that the launch may occupy, in whole clusters.
+int ctas_of(const TileConfig& config, const DeviceInfo& device, int num_sms) {
+  const int sms = num_sms > 0 ? std::min(num_sms, device.num_sms) : device.num_sms;
+  return std::max(sms / config.cluster, 1) * config.cluster;
 }
 
 }  // namespace
@@ -120,18 +70,39 @@ Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& 
                       "cuFuncSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
 }
 
-Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
-                      const ContiguousArguments& arguments, CUstream stream) {
-  const Operands operands =
-      operands_of(arguments, arguments.m_indices, {arguments.m, arguments.m, arguments.m / problem.groups});
-  return launch_operands(driver, kernel, problem, num_sms, operands, stream);
-}
+Expected<void> launch(const Driver& driver, const DeviceInfo& device, const LaunchableKernel& kernel,
+                      const Problem& problem, const GemmArguments& arguments, CUstream stream) {
+  const TileConfig& config = kernel.config;
+  Parameters block;
+  if (const CUresult result = encode_maps(driver, config, problem, arguments, block); result != CUDA_SUCCESS) {
+    return driver.check(result, "cuTensorMapEncodeTiled");
+  }
+  block.set_scalars({.d = static_cast<bf16*>(arguments.d),
+                     .grouping = arguments.grouping,
+                     .rows = static_cast<std::int32_t>(arguments.rows),
+                     .groups = problem.groups,
+                     .n = static_cast<std::int32_t>(problem.n),
+                     .k = static_cast<std::int32_t>(problem.k),
+                     .stream_weights = streams_weights(problem, arguments),
+                     .token_scales = static_cast<const float*>(arguments.a_scales.data),
+                     .weight_scales = static_cast<const float*>(arguments.b_scales.data)},
+                    token_boxes(config));
 
-Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
-                      const MaskedArguments& arguments, CUstream stream) {
-  const Operands operands = operands_of(
-      arguments, arguments.masked_m, {arguments.capacity, problem.groups * arguments.capacity, arguments.expected_m});
-  return launch_operands(driver, kernel, problem, num_sms, operands, stream);
+  CUlaunchAttribute cluster{};
+  cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster.value.clusterDim = {static_cast<unsigned>(config.cluster), 1, 1};
+  CUlaunchConfig launch{};
+  launch.gridDimX = static_cast<unsigned>(ctas_of(config, device, arguments.num_sms));
+  launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = static_cast<unsigned>(threads_per_cta(config));
+  launch.blockDimY = launch.blockDimZ = 1;
+  launch.sharedMemBytes = static_cast<unsigned>(dynamic_smem_bytes(config));
+  launch.hStream = stream;
+  launch.attrs = &cluster;
+  launch.numAttrs = config.cluster > 1 ? 1 : 0;
+  void* parameters[] = {&block};
+  const CUresult result = driver.cuLaunchKernelEx(&launch, kernel.function, parameters, nullptr);
+  return result == CUDA_SUCCESS ? Expected<void>{} : driver.check(result, "cuLaunchKernelEx");
 }
 
 }  // namespace cubinet::jit

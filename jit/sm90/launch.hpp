@@ -2,8 +2,8 @@
 // templates take their parameters.
 #pragma once
 
-#include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
+#include "jit/gemm_arguments.hpp"
 #include "jit/sm90/tile_config.hpp"
 #include "util/expected.hpp"
 
@@ -19,11 +19,10 @@ struct LaunchableKernel {
 // first launch.
 Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& kernel);
 
-// Launches asynchronously on `stream`. Preconditions: can_run(problem); the arguments have been checked, and a_scales
-// are column-major; m (or capacity) > 0; the device's context is current. Takes no lock and allocates nothing.
-Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
-                      const ContiguousArguments& arguments, CUstream stream);
-Expected<void> launch(const Driver& driver, const LaunchableKernel& kernel, const Problem& problem, int num_sms,
-                      const MaskedArguments& arguments, CUstream stream);
+// Launches asynchronously on `stream`, on at most arguments.num_sms SMs. Preconditions: can_run(problem); the arguments
+// have been checked, and a_scales are column-major; rows > 0; the device's context is current. Takes no lock and
+// allocates nothing. `driver` is that of the device, or one that a benchmark records launches with.
+Expected<void> launch(const Driver& driver, const DeviceInfo& device, const LaunchableKernel& kernel,
+                      const Problem& problem, const GemmArguments& arguments, CUstream stream);
 
 }  // namespace cubinet::jit

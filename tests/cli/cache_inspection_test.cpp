@@ -269,7 +269,7 @@ TEST_CASE("Keys do not depend on the environment, the folder, the user, or the o
   other.environment = {{"HOME", other.path("elsewhere")},  {"LC_ALL", "de_DE.UTF-8"},      {"TZ", "Asia/Kathmandu"},
                        {"TMPDIR", other.path("")},         {"CUDA_LAUNCH_BLOCKING", "1"},  {"NVCC_APPEND_FLAGS", "-G"},
                        {"CUBINET_CACHE_PATH", "/nowhere"}, {"CUBINET_CACHE_DIR", "/none"}, {"CUDA_CACHE_DISABLE", "1"}};
-  CHECK(planned_keys(other, {"--layout", "masked,contiguous", "--dtype", "fp8,bf16", "--num-sms", "78", "--model",
+  CHECK(planned_keys(other, {"--layout", "masked,contiguous", "--dtype", "fp8,bf16", "--model",
                              moved}) == keys);
 }
 
@@ -323,7 +323,6 @@ TEST_CASE("explain refuses an option of a problem with a key, and names it") {
                                                         {"--dtype", "fp8"},
                                                         {"--ep", "1"},
                                                         {"--no-generic"},
-                                                        {"--num-sms", "132"},
                                                         {"--shape", "128,128,2"}}) {
     const Outcome outcome = sandbox.run(with({"cache", "explain", key}, option));
     INFO(outcome.err);

@@ -43,7 +43,7 @@ class SlowCompiler : public jit::Compiler {
     test::write_file(begun_ / util::unique_name(key + "."), "");
     work_();
     jit::CompiledKernel kernel;
-    kernel.cubin = "cubin of " + spec.family + " " + std::to_string(spec.n);
+    kernel.cubin = "cubin of " + spec.family_name() + " " + std::to_string(spec.n);
     return kernel;
   }
 
@@ -57,7 +57,7 @@ warmup::Plan plan_of(unsigned seed) {
   warmup::Plan plan;
   for (int i = 1; i <= kernels; ++i) {
     const Problem problem{.layout = Layout::masked, .n = 128 * i, .k = 64, .groups = 4};
-    const auto spec = jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
+    const auto spec = jit::families().select(problem, 64);
     plan.kernels.push_back({spec, {{problem, {{1, 64}}}}});
   }
   std::shuffle(plan.kernels.begin(), plan.kernels.end(), std::mt19937(seed));

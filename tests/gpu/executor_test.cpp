@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
+#include <memory>
 
 #include "gpu/gpu.hpp"
-#include "jit/loader.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/kernel.hpp"
 #include "jit/provide.hpp"
 #include "warmup/execution/execution.hpp"
 #include "warmup/execution/execution_size.hpp"
@@ -35,17 +36,15 @@ class Fixture {
     return must(warmup::GroupedExecutor::open(context_, problem, largest_m));
   }
 
-  jit::LaunchableKernel load(const Problem& problem, const jit::TileConfig& config) {
-    const auto spec = jit::spec_for(problem, config, kArchitecture);
-    kernels_.push_back(must(jit::load_kernel(session().device, spec, cubin(spec))));
-    return kernels_.back().launchable;
+  // The kernel that m selects.
+  std::shared_ptr<const jit::GemmKernel> load(const Problem& problem, std::int64_t m) {
+    const auto spec = jit::families().select(problem, m);
+    return must(jit::load_kernel<jit::GemmKernel>(session().device, spec, cubin(spec)));
   }
 
   // Executes the kernel that m selects.
   Expected<warmup::Verdict> execute(warmup::GroupedExecutor& executor, std::int64_t m) {
-    const Problem& problem = executor.problem();
-    const auto config = jit::select(problem, m, {session().device->info().num_sms});
-    return executor.execute(m, load(problem, config));
+    return executor.execute(m, *load(executor.problem(), m));
   }
 
  private:
@@ -57,10 +56,10 @@ class Fixture {
   Gpu& gpu_;
   warmup::DeviceWatch watch_ = must(warmup::DeviceWatch::start(gpu_.driver(), kDeadline));
   warmup::DeviceStream stream_ = must(warmup::make_stream(gpu_.driver()));
-  jit::QuantizationKernels quantization_ = must(
-      jit::QuantizationKernels::load(session().device, cubin(jit::quantization_spec(kArchitecture)), kArchitecture));
-  std::deque<jit::LoadedKernel> kernels_;
-  warmup::ExecutorContext context_{*session().device, watch_, gpu_.verifier().kernels(), &quantization_, stream_.get()};
+  jit::KernelSpec quantization_spec_ = jit::families().quantization(kArchitecture)->spec();
+  std::shared_ptr<const jit::QuantizationKernels> quantization_ = must(
+      jit::load_kernel<jit::QuantizationKernels>(session().device, quantization_spec_, cubin(quantization_spec_)));
+  warmup::ExecutorContext context_{*session().device, watch_, gpu_.verifier().kernels(), quantization_.get(), stream_.get()};
 };
 
 warmup::Plan planned(const std::vector<Problem>& problems, std::int64_t largest_m) {
@@ -107,7 +106,7 @@ TEST_CASE("each executor executes every m, and the reference agrees", "[executor
     const Problem problem = small(type, layout);
     auto executor = fixture.open(problem, 3000);
     for (const std::int64_t m : {1, 5, 64, 127, 128, 129, 300, 3000}) {
-      INFO(jit::family_of(problem) << " m=" << m << " seed " << gpu.seed());
+      INFO(jit::operation_name(problem) << " m=" << m << " seed " << gpu.seed());
       const auto verdict = fixture.execute(executor, m);
       REQUIRE(verdict);
       CHECK(verdict->complaint == "");
@@ -154,8 +153,8 @@ TEST_CASE("a kernel that computes another product, or leaves columns out, is not
       Problem other = problem;
       other.n = n;
       other.k = k;
-      const auto kernel = fixture.load(other, jit::select(problem, 200, {}));
-      const auto verdict = executor.execute(200, kernel);
+      const auto kernel = fixture.load(other, 200);
+      const auto verdict = executor.execute(200, *kernel);
       return verdict ? verdict->complaint : verdict.error().message;
     };
     CHECK(complaint_with(problem.n, problem.k) == "");

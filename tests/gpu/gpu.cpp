@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "jit/loader.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/target.hpp"
 #include "util/machine.hpp"
 #include "warmup/campaign/runner.hpp"
 #include "warmup/planning/plan.hpp"
@@ -72,10 +72,10 @@ std::unique_ptr<Gpu> Gpu::open(std::string& reason) {
   const std::string cache = cache_folder();
   auto session = test::GpuSession::open(cache, {});
   if (!session && !is_absence(session.error())) give_up("opening the device", session.error());
-  Expected<std::string> architecture = session ? jit::architecture_for(session->device->info()) : std::string();
-  if (!session) architecture = propagate(session);
-  if (!architecture) {
-    reason = architecture.error().message;
+  Expected<jit::Target> target = session ? jit::target_of(session->device->info()) : jit::Target();
+  if (!session) target = propagate(session);
+  if (!target) {
+    reason = target.error().message;
     return nullptr;
   }
   ServiceOptions options;
@@ -171,7 +171,7 @@ Expected<void> launch(const GroupedGemm& gemm, const test::Verifier& verifier, s
 
 const char* name(ScaleOrder order) { return order == ScaleOrder::row_major ? "row-major" : "column-major"; }
 
-std::int64_t depth(DataType type) { return 128 / jit::element_bytes(type); }
+std::int64_t depth(DataType type) { return 128 / jit::element_bytes(jit::operands_of(type).a); }
 
 std::vector<ScaleOrder> orders(DataType type) {
   if (type == DataType::bf16) return {ScaleOrder::column_major};
@@ -180,7 +180,7 @@ std::vector<ScaleOrder> orders(DataType type) {
 
 std::vector<std::int64_t> selecting_ms(const Problem& problem) {
   std::vector<std::int64_t> ms;
-  for (const auto& selection : jit::selections(problem, {1, kLargestM}, {})) ms.push_back(selection.range.first);
+  for (const auto& selection : jit::families().selections(problem, {1, kLargestM})) ms.push_back(selection.range.first);
   return ms;
 }
 

@@ -8,7 +8,7 @@
 
 #include "catch.hpp"
 #include "cubinet/cubinet.hpp"
-#include "jit/kernel_spec.hpp"
+#include "jit/problems.hpp"
 #include "support/gpu_session.hpp"
 #include "support/test_problems.hpp"
 #include "support/verifier.hpp"

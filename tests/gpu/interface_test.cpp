@@ -11,7 +11,7 @@ std::string refusal(const Status& status) { return status ? "" : status.error().
 
 }  // namespace
 
-TEST_CASE("check_labels names the first row that breaks a rule", "[interface]") {
+TEST_CASE("check_m_indices names the first row that breaks a rule", "[interface]") {
   CUBINET_GPU(gpu);
   const auto gemm = gpu.prepare(kContiguous, {1, 1024});
   auto m_indices = padded_m_indices({100, 200, 50, 128});
@@ -19,7 +19,7 @@ TEST_CASE("check_labels names the first row that breaks a rule", "[interface]") 
   const auto check = [&] {
     REQUIRE(verifier.load(contiguous_plan(kContiguous, m_indices)));
     REQUIRE(verifier.wait("m_indices"));
-    return gemm.check_labels(verifier.contiguous_arguments().m_indices, static_cast<std::int64_t>(m_indices.size()));
+    return gemm.check_m_indices(verifier.contiguous_arguments().m_indices, static_cast<std::int64_t>(m_indices.size()));
   };
   CHECK(refusal(check()) == "");
   m_indices[300] = 2;  // in a block of group 1

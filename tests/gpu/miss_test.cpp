@@ -7,7 +7,8 @@
 #include "cache/bundle_transfer.hpp"
 #include "gpu/gpu.hpp"
 #include "jit/provide.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/kernel.hpp"
 #include "warmup/campaign/runner.hpp"
 #include "warmup/planning/plan.hpp"
 
@@ -95,19 +96,18 @@ TEST_CASE("the generic kernel alone is right, with no other to take its place", 
     const Problem problem{type, layout, 1032, 640, 3};
     auto session = test::GpuSession::open("", {});
     REQUIRE(session);
-    const auto spec = jit::generic_spec(problem, "sm_90a");
+    const auto spec = jit::families().generic(problem);
     const auto provided = jit::provide(spec, *session->compiler, nullptr);
     REQUIRE(provided);
-    const auto kernel = jit::load_kernel(session->device, spec, provided->object.payload);
+    const auto kernel = jit::load_kernel<jit::GemmKernel>(session->device, spec, provided->object.payload);
     REQUIRE(kernel);
     auto& verifier = gpu.verifier();
     REQUIRE(verifier.load(some_rows(problem)));
     const auto verdict = verifier.run("the generic kernel", [&](CUstream stream) {
-      const int sms = session->device->info().num_sms;
-      if (layout == Layout::contiguous) {
-        return jit::launch(gpu.driver(), kernel->launchable, problem, sms, verifier.contiguous_arguments(), stream);
-      }
-      return jit::launch(gpu.driver(), kernel->launchable, problem, sms, verifier.masked_arguments(16), stream);
+      const auto arguments = layout == Layout::contiguous
+                                 ? jit::gemm_arguments(problem, verifier.contiguous_arguments())
+                                 : jit::gemm_arguments(problem, verifier.masked_arguments(16));
+      return (*kernel)->launch(problem, arguments, stream);
     });
     REQUIRE(verdict);
     CHECK(verdict->complaint == "");

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "gpu/gpu.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 #include "warmup/planning/model.hpp"
 #include "warmup/planning/model_problems.hpp"
 
@@ -23,7 +23,7 @@ std::vector<Problem> problems_of_models(Gpu& gpu, DataType type, Layout layout) 
     REQUIRE(found);
     for (Problem p : *found) {
       p.data_type = type;
-      if (!jit::can_run(p)) continue;  // FP8 with a K that is no multiple of 128
+      if (!jit::families().can_run(p)) continue;  // FP8 with a K that is no multiple of 128
       if (seen.emplace(p.n, p.k, p.groups).second) problems.push_back(p);
     }
   }

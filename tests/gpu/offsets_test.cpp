@@ -1,6 +1,6 @@
 // Operands of more than 2^31 elements.
 #include "gpu/gpu.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 
 namespace cubinet::tests {
 namespace {
@@ -10,7 +10,7 @@ constexpr std::int64_t kLimit = std::int64_t{1} << 31;
 std::size_t bytes_of(const warmup::RowPlan& plan) {
   const Problem& p = plan.problem;
   constexpr std::int64_t for_bands_and_lists = std::int64_t{256} << 20;
-  const std::int64_t operands = jit::element_bytes(p.data_type) * p.k * (plan.rows + p.groups * p.n);
+  const std::int64_t operands = jit::element_bytes(jit::operands_of(p.data_type).a) * p.k * (plan.rows + p.groups * p.n);
   const std::int64_t outputs = p.data_type == DataType::fp8 ? 2 : 1;  // one for either order of scales
   const std::int64_t scales = p.data_type == DataType::fp8 ? operands / 8 : 0;
   return static_cast<std::size_t>(operands + scales + outputs * 2 * plan.rows * p.n + for_bands_and_lists);

@@ -2,10 +2,9 @@
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
-#include "jit/loader.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/kernel.hpp"
 #include "jit/provide.hpp"
-#include "jit/selector.hpp"
-#include "jit/sm90/launch.hpp"
 
 namespace cubinet::tests {
 
@@ -15,12 +14,12 @@ namespace {
 // tiles many times over.
 constexpr int kFewCtas = 2;
 
-jit::LoadedKernel load(Gpu& gpu, const Problem& problem, std::int64_t m) {
+std::shared_ptr<const jit::GemmKernel> load(Gpu& gpu, const Problem& problem, std::int64_t m) {
   auto& session = gpu.session();
-  const auto spec = jit::spec_for(problem, jit::select(problem, m, {}), "sm_90a");
+  const auto spec = jit::families().select(problem, m);
   const auto provided = jit::provide(spec, *session.compiler, session.cabinet_or_null());
   if (!provided) throw std::runtime_error(provided.error().message);
-  auto kernel = jit::load_kernel(session.device, spec, provided->object.payload);
+  auto kernel = jit::load_kernel<jit::GemmKernel>(session.device, spec, provided->object.payload);
   if (!kernel) throw std::runtime_error(kernel.error().message);
   return std::move(*kernel);
 }
@@ -29,10 +28,11 @@ std::string complaint_of_few_ctas(Gpu& gpu, const warmup::RowPlan& plan, std::in
   const auto kernel = load(gpu, plan.problem, m);
   auto& verifier = gpu.verifier();
   const auto launch = [&](CUstream stream) {
-    return plan.problem.layout == Layout::contiguous ? jit::launch(gpu.driver(), kernel.launchable, plan.problem,
-                                                                   kFewCtas, verifier.contiguous_arguments(), stream)
-                                                     : jit::launch(gpu.driver(), kernel.launchable, plan.problem,
-                                                                   kFewCtas, verifier.masked_arguments(m), stream);
+    auto arguments = plan.problem.layout == Layout::contiguous
+                         ? jit::gemm_arguments(plan.problem, verifier.contiguous_arguments())
+                         : jit::gemm_arguments(plan.problem, verifier.masked_arguments(m));
+    arguments.num_sms = kFewCtas;
+    return kernel->launch(plan.problem, arguments, stream);
   };
   const auto verdict = gpu.verifier().load(plan).and_then([&] { return gpu.verifier().run(describe(plan), launch); });
   return verdict ? verdict->complaint : verdict.error().message;

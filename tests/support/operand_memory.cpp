@@ -1,7 +1,7 @@
 #include "support/operand_memory.hpp"
 
 #include "cubinet/scales.hpp"
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::test {
 namespace {
@@ -15,12 +15,12 @@ constexpr std::uint32_t kHugeScale = 0x7f61b1e6;  // 3e38
 constexpr std::uint32_t kNanScale = 0x7fc00000;
 
 std::int64_t a_bytes(const RowPlan& plan) {
-  return jit::element_bytes(plan.problem.data_type) * plan.rows * plan.problem.k;
+  return jit::element_bytes(jit::operands_of(plan.problem.data_type).a) * plan.rows * plan.problem.k;
 }
 
 std::int64_t b_bytes(const RowPlan& plan) {
   const Problem& p = plan.problem;
-  return jit::element_bytes(p.data_type) * p.groups * p.n * p.k;
+  return jit::element_bytes(jit::operands_of(p.data_type).a) * p.groups * p.n * p.k;
 }
 
 std::int64_t row_major_bytes(const RowPlan& plan) { return 4 * plan.rows * scale_blocks(plan.problem.k); }

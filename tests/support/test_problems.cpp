@@ -1,7 +1,7 @@
 #include "support/test_problems.hpp"
 
 #include "cubinet/scales.hpp"
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::test {
 
@@ -17,7 +17,7 @@ std::vector<std::int32_t> padded_m_indices(const std::vector<std::int64_t>& size
 
 double least_bytes_moved(const warmup::RowPlan& plan) {
   const Problem& p = plan.problem;
-  const std::int64_t element = jit::element_bytes(p.data_type);
+  const std::int64_t element = jit::element_bytes(jit::operands_of(p.data_type).a);
   const std::int64_t rows = plan.valid_rows();
   std::int64_t bytes = element * p.k * (p.groups * p.n + rows) + 2 * rows * p.n;
   if (p.data_type == DataType::fp8) bytes += 4 * scale_blocks(p.k) * (p.groups * scale_blocks(p.n) + rows);

@@ -56,10 +56,10 @@ std::string compilers_json(const jit::Makers& makers) {
 
 Members note_members(const KernelNote& note) {
   return {{"key", json_string(note.key)},
-          {"family", json_string(note.spec.family)},
+          {"family", json_string(note.spec.family_name())},
           {"n", std::to_string(note.spec.n)},
           {"k", std::to_string(note.spec.k)},
-          {"config", json_string(jit::config_name(note.spec))}};
+          {"config", json_string(note.spec.config)}};
 }
 
 std::string execution_failures_json(const ExecutionReport& execution) {

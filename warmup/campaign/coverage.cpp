@@ -37,8 +37,9 @@ Json to_json(const ProblemRange& one) {
 // These throw what nlohmann::json throws for a member that is missing or of another type.
 ProblemRange read_problem(const Json& json) {
   Problem problem;
-  problem.data_type = json.at("dtype").get<std::string>() == "fp8" ? DataType::fp8 : DataType::bf16;
-  problem.layout = json.at("layout").get<std::string>() == "masked" ? Layout::masked : Layout::contiguous;
+  // An unknown name has a default here; subject_from_json() refuses it, for the subject is then written differently.
+  problem.data_type = jit::data_type_named(json.at("dtype").get<std::string>()).value_or(problem.data_type);
+  problem.layout = jit::layout_named(json.at("layout").get<std::string>()).value_or(problem.layout);
   json.at("n").get_to(problem.n);
   json.at("k").get_to(problem.k);
   json.at("groups").get_to(problem.groups);
@@ -110,8 +111,8 @@ Subject subject_of(const PlanRequest& request, std::optional<Executed> executed)
   }
   subject.problems = merged(subject.problems);
   std::sort(subject.problems.begin(), subject.problems.end(), comes_before);
-  subject.architecture = request.architecture;
-  subject.num_sms = request.target.num_sms;
+  subject.architecture = request.target.architecture;
+  subject.num_sms = request.target.sms;
   subject.templates = templates_digest();
   subject.executed = std::move(executed);
   return subject;

@@ -18,7 +18,7 @@ namespace {
 auto distance(const cache::Entry& entry, const jit::KernelSpec& spec) {
   const cache::Facts& facts = entry.facts;
   const int others = int{facts.arch != spec.architecture} + int{facts.n != spec.n} + int{facts.k != spec.k} +
-                     int{facts.config != jit::config_name(spec)};
+                     int{facts.config != spec.config};
   return std::make_tuple(others, -std::max<std::int64_t>(facts.created, 0), entry.key);
 }
 
@@ -160,7 +160,7 @@ std::optional<Neighbour> Explainer::nearest(const jit::KernelSpec& spec, const s
   for (const std::vector<cache::Entry>& entries : entries_) {
     const cache::Entry* best = nullptr;
     for (const cache::Entry& entry : entries) {
-      if (entry.facts.family != spec.family) continue;
+      if (entry.facts.family != spec.family_name()) continue;
       if (best == nullptr || distance(entry, spec) < distance(*best, spec)) best = &entry;
     }
     if (best != nullptr) return Neighbour{*best, jit::differences(best->record, record)};

@@ -151,7 +151,7 @@ class Run {
 
   Outcome book(std::size_t index, Expected<jit::Provided> provided) {
     if (!provided) {
-      const std::string& family = plan_.kernels[index].spec.family;
+      const std::string& family = plan_.kernels[index].spec.family_name();
       failures_.emplace_back(index, Failure{key_of(index).hex(), family, std::move(provided).error()});
       return Outcome::failed;
     }
@@ -216,18 +216,15 @@ class Run {
   std::int64_t done_ = 0;                                                // how many are
 };
 
-// Families without constants are small programs, made in a fraction of the time of a GEMM.
-std::int64_t compile_weight(const jit::KernelSpec& spec) {
-  return jit::takes_constants(spec) ? jit::compile_weight(spec.config) : 0;
-}
-
 // The order in which to start the kernels: the longest compilations first, so that the threads end together.
 std::vector<std::size_t> longest_first(const Plan& plan) {
   std::vector<std::size_t> order(plan.kernels.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&plan](std::size_t a, std::size_t b) {
-    return compile_weight(plan.kernels[a].spec) > compile_weight(plan.kernels[b].spec);
-  });
+  const auto weight = [&plan](std::size_t index) {
+    const jit::KernelSpec& spec = plan.kernels[index].spec;
+    return spec.family->compile_weight(spec);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
   return order;
 }
 

@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "jit/loader.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/kernel.hpp"
 #include "jit/provide.hpp"
 #include "jit/quantization_kernels.hpp"
 #include "util/clock.hpp"
@@ -29,7 +30,9 @@ struct KernelResult {
 KernelResult failed(std::string reason) { return {ExecutionOutcome::failed, std::move(reason)}; }
 KernelResult not_executed(std::string reason) { return {ExecutionOutcome::not_executed, std::move(reason)}; }
 
-bool is_scaled(const PlannedKernel& kernel) { return kernel.uses.front().problem.data_type == DataType::fp8; }
+bool is_scaled(const PlannedKernel& kernel) {
+  return jit::operands_of(kernel.uses.front().problem.data_type).a_scales != jit::ScaleForm::none;
+}
 
 // The cubins that the execution of a kernel loads; empty where it needs none.
 struct Cubins {
@@ -39,8 +42,8 @@ struct Cubins {
 
 // What is on the device for one kernel. Destroyed in reverse order: tensors before code.
 struct KernelOnDevice {
-  std::optional<jit::LoadedKernel> kernel;
-  std::optional<jit::QuantizationKernels> quantization;
+  std::shared_ptr<const jit::GemmKernel> kernel;
+  std::shared_ptr<const jit::QuantizationKernels> quantization;
   std::optional<ExecutorContext> context;
   std::optional<QuantizationExecutor> quantizer;
   std::optional<GroupedExecutor> executor;
@@ -128,7 +131,7 @@ class PlanExecution {
     Expected<void> done;
     if (!is_quantization(kernel.spec)) done = provide(kernel.spec, cubins.kernel);
     if (done && is_scaled(kernel)) {
-      done = provide(jit::quantization_spec(kernel.spec.architecture), cubins.quantization);
+      done = provide(jit::families().quantization(kernel.spec.architecture)->spec(), cubins.quantization);
     }
     return done.map([&] { return std::move(cubins); });
   }
@@ -147,20 +150,21 @@ class PlanExecution {
   // The result if the kernel cannot be loaded; none if it is loaded. Each module leaves less memory for tensors.
   std::optional<KernelResult> load(const PlannedKernel& kernel, const Cubins& cubins, KernelOnDevice& loaded) {
     if (!cubins.quantization.empty()) {
-      auto module = jit::QuantizationKernels::load(parts_.device, cubins.quantization, kernel.spec.architecture);
+      auto module = jit::load_kernel<jit::QuantizationKernels>(
+          parts_.device, jit::families().quantization(kernel.spec.architecture)->spec(), cubins.quantization);
       if (!module) return failed(module.error().message);
-      loaded.quantization.emplace(std::move(*module));
+      loaded.quantization = std::move(*module);
       if (auto obstacle = check_budget(kernel)) return obstacle;
     }
     if (!cubins.kernel.empty()) {
-      auto module = jit::load_kernel(parts_.device, kernel.spec, cubins.kernel);
+      auto module = jit::load_kernel<jit::GemmKernel>(parts_.device, kernel.spec, cubins.kernel);
       if (!module) return failed(module.error().message);
-      loaded.kernel.emplace(std::move(*module));
+      loaded.kernel = std::move(*module);
       if (auto obstacle = check_budget(kernel)) return obstacle;
     }
-    const auto* quantization = loaded.quantization ? &*loaded.quantization : nullptr;
     loaded.context.emplace(
-        ExecutorContext{*parts_.device, *watch_, setup_->verification, quantization, setup_->stream.get(), seed_});
+        ExecutorContext{*parts_.device, *watch_, setup_->verification, loaded.quantization.get(), setup_->stream.get(),
+                        seed_});
     seed_ += kSeedsPerKernel;
     return std::nullopt;
   }
@@ -172,13 +176,13 @@ class PlanExecution {
   KernelResult run_gemm(const PlannedKernel& kernel, KernelOnDevice& loaded) {
     const auto available = budget_->available();
     if (!available) return failed(available.error().message);
-    const auto size = choose_size(kernel, *available, {parts_.device->info().num_sms});
+    const auto size = choose_size(kernel, *available, {kernel.spec.architecture, parts_.device->info().num_sms});
     if (!size) return not_executed("no size of it fits the budget");
     auto executor = GroupedExecutor::open(*loaded.context, size->problem, size->rows);
     if (!executor) return not_executed(executor.error().message);
     loaded.executor.emplace(std::move(*executor));
     for (const std::int64_t m : {size->m, size->first_m}) {
-      const auto verdict = loaded.executor->execute(m, loaded.kernel->launchable);
+      const auto verdict = loaded.executor->execute(m, *loaded.kernel);
       if (!verdict) return failed(verdict.error().message);
       if (!verdict->right()) {
         return failed(fmt::format("wrong result at M={} with N={}, K={}, {} groups: {} (seed {})", m, size->problem.n,

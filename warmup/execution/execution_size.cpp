@@ -36,7 +36,7 @@ std::int64_t nearest(const std::vector<MRange>& ranges, std::int64_t wanted) {
 
 class Chooser {
  public:
-  Chooser(const PlannedUse& use, const jit::TileConfig& config, std::int64_t available, const jit::Target& target)
+  Chooser(const PlannedUse& use, const std::string& config, std::int64_t available, const jit::Target& target)
       : use_(use), config_(config), available_(available), target_(target), last_m_(use.m_ranges.back().last) {}
 
   [[nodiscard]] std::optional<ExecutionSize> choose() const {
@@ -74,8 +74,8 @@ class Chooser {
   [[nodiscard]] std::vector<MRange> ranges_for(std::int64_t groups) const {
     if (groups == use_.problem.groups) return use_.m_ranges;
     std::vector<MRange> ranges;
-    for (const jit::Selection& selection : jit::selections(with(groups), {1, last_m_}, target_)) {
-      if (selection.config == config_) ranges.push_back(selection.range);
+    for (const jit::Selection& selection : jit::families().selections(with(groups), {1, last_m_}, target_)) {
+      if (selection.spec.config == config_) ranges.push_back(selection.range);
     }
     return ranges;
   }
@@ -95,7 +95,7 @@ class Chooser {
   }
 
   const PlannedUse& use_;
-  const jit::TileConfig& config_;
+  const std::string& config_;
   std::int64_t available_;
   jit::Target target_;
   std::int64_t last_m_;
@@ -103,7 +103,7 @@ class Chooser {
 
 }  // namespace
 
-std::optional<ExecutionSize> choose_size(const PlannedUse& use, const jit::TileConfig& config, std::int64_t available,
+std::optional<ExecutionSize> choose_size(const PlannedUse& use, const std::string& config, std::int64_t available,
                                          const jit::Target& target) {
   return Chooser(use, config, available, target).choose();
 }
@@ -115,7 +115,9 @@ std::int64_t smallest_charge(const Problem& problem) {
   return layout ? charged_bytes(layout->bytes) : std::numeric_limits<std::int64_t>::max();
 }
 
-bool is_quantization(const jit::KernelSpec& spec) { return spec == jit::quantization_spec(spec.architecture); }
+bool is_quantization(const jit::KernelSpec& spec) {
+  return spec.family == jit::families().quantization(spec.architecture);
+}
 
 std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available,
                                          const jit::Target& target) {

@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 #include "warmup/planning/plan.hpp"
 
 namespace cubinet::warmup {
@@ -40,9 +41,9 @@ struct ExecutionSize {
 //      not depend on the capacity, so only the capacity is reduced;
 //   2. fewer groups, as many as fit, and the largest M that selects the configuration for that number of groups;
 //   3. a configuration that the selector would not choose: as many groups as fit with one row, then as many rows.
-// None if one row of one group does not fit. The search is a bisection, since the size grows with M and with the number
+// `config` is KernelSpec::config of the kernel. None if one row of one group does not fit. The search is a bisection, since the size grows with M and with the number
 // of groups. Precondition: the use has a range of M.
-std::optional<ExecutionSize> choose_size(const PlannedUse& use, const jit::TileConfig& config, std::int64_t available,
+std::optional<ExecutionSize> choose_size(const PlannedUse& use, const std::string& config, std::int64_t available,
                                          const jit::Target& target = {});
 
 // The same for a kernel: that of its first use that fits.

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "jit/kernel_spec.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -24,7 +24,7 @@ std::int64_t step_for(const RowPlan& plan) {
 }
 
 std::string describe(const RowPlan& plan) {
-  return fmt::format("{} N={} K={} groups={} rows={}", jit::family_of(plan.problem), plan.problem.n, plan.problem.k,
+  return fmt::format("{} N={} K={} groups={} rows={}", jit::operation_name(plan.problem), plan.problem.n, plan.problem.k,
                      plan.problem.groups, plan.rows);
 }
 
@@ -36,7 +36,7 @@ GroupedExecutor::GroupedExecutor(ExecutorContext& context, const Problem& proble
 
 Expected<GroupedExecutor> GroupedExecutor::open(ExecutorContext& context, const Problem& problem,
                                                 std::int64_t largest_m) {
-  if (const auto runs = jit::can_run(problem); !runs) return propagate(runs);
+  if (const auto runs = jit::families().can_run(problem); !runs) return propagate(runs);
   const auto layout = executor_layout(problem, largest_m);
   if (!layout) return fail(ErrorCode::invalid_argument, "no kernel can run with so many rows");
   DeviceBuffer memory;
@@ -67,7 +67,7 @@ GemmTensors GroupedExecutor::tensors(const RowPlan& plan) const {
   return tensors;
 }
 
-Expected<Verdict> GroupedExecutor::execute(std::int64_t m, const jit::LaunchableKernel& kernel) {
+Expected<Verdict> GroupedExecutor::execute(std::int64_t m, const jit::GemmKernel& kernel) {
   const bool masked = problem_.layout == Layout::masked;
   if (m < 1 || (!masked && m > largest_m_)) {
     return fail(ErrorCode::invalid_argument, fmt::format("m is {}, and must be from 1 to {}", m, largest_m_));
@@ -98,12 +98,11 @@ Expected<void> GroupedExecutor::transpose_scales(const GemmTensors& tensors, con
 }
 
 Expected<void> GroupedExecutor::launch(const GemmTensors& tensors, const RowPlan& plan, std::int64_t m,
-                                       const jit::LaunchableKernel& kernel) {
+                                       const jit::GemmKernel& kernel) {
   if (const auto transposed = transpose_scales(tensors, plan); !transposed) return transposed;
   ++context_->launches;
-  const jit::DeviceContext& device = context_->device;
   const auto put = [&](const auto& arguments) {
-    return jit::launch(device.driver(), kernel, problem_, device.info().num_sms, arguments, context_->stream);
+    return kernel.launch(problem_, jit::gemm_arguments(problem_, arguments), context_->stream);
   };
   return problem_.layout == Layout::masked ? put(masked_arguments(tensors, plan, ScaleOrder::column_major, m))
                                            : put(contiguous_arguments(tensors, plan, ScaleOrder::column_major));

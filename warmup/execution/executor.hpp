@@ -10,7 +10,7 @@
 #include "cubinet/problem.hpp"
 #include "jit/driver.hpp"
 #include "jit/quantization_kernels.hpp"
-#include "jit/sm90/launch.hpp"
+#include "jit/kernel.hpp"
 #include "util/expected.hpp"
 #include "warmup/execution/device_resources.hpp"
 #include "warmup/execution/executor_layout.hpp"
@@ -44,7 +44,7 @@ class GroupedExecutor {
   // layout m is the number of rows expected per group, from 1 on, and the capacity is min(m, largest_m). Errors:
   // invalid_argument (m out of range), driver_failed (after a hang, context.watch.hung() is true). A wrong result is a
   // verdict, not an error.
-  Expected<Verdict> execute(std::int64_t m, const jit::LaunchableKernel& kernel);
+  Expected<Verdict> execute(std::int64_t m, const jit::GemmKernel& kernel);
 
  private:
   GroupedExecutor(ExecutorContext& context, const Problem& problem, std::int64_t largest_m,
@@ -54,7 +54,7 @@ class GroupedExecutor {
   [[nodiscard]] GemmTensors tensors(const RowPlan& plan) const;
   Expected<void> transpose_scales(const GemmTensors& tensors, const RowPlan& plan);
   Expected<void> launch(const GemmTensors& tensors, const RowPlan& plan, std::int64_t m,
-                        const jit::LaunchableKernel& kernel);
+                        const jit::GemmKernel& kernel);
 
   ExecutorContext* context_;
   Problem problem_;

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cubinet/scales.hpp"
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
 #include "warmup/execution/operands.hpp"
 #include "warmup/execution/row_plan.hpp"
 #include "warmup/execution/verification_kernels.hpp"
@@ -45,7 +45,7 @@ std::optional<ExecutorLayout> executor_layout(const Problem& problem, std::int64
   const std::int64_t times = shape == Layout::masked ? groups : 1;
   if (m < 1 || m > kMostRows / times) return std::nullopt;
   const std::int64_t rows = times * m;
-  const std::int64_t element = jit::element_bytes(type);
+  const std::int64_t element = jit::element_bytes(jit::operands_of(type).a);
   Placer placer;
   ExecutorLayout layout;
   layout.a = placer.place({element, rows, k});

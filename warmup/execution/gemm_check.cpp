@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -36,7 +36,7 @@ Expected<void> GemmCheck::fill_operands(const GemmTensors& tensors, const RowPla
 }
 
 Expected<void> GemmCheck::spoil_padding(const GemmTensors& tensors, const RowPlan& plan, Garbage garbage) const {
-  const std::int64_t row_bytes = jit::element_bytes(plan.problem.data_type) * plan.problem.k;
+  const std::int64_t row_bytes = jit::element_bytes(jit::operands_of(plan.problem.data_type).a) * plan.problem.k;
   return kernels_.spoil_rows(tensors.a, tensors.valid, plan.rows, row_bytes, garbage, stream_);
 }
 

@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "jit/families/registry.hpp"
 #include "jit/kernel_arguments.hpp"
 #include "jit/provide.hpp"
+#include "jit/target.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -43,11 +45,15 @@ float largest_share(const GroupSums& sums) { return std::bit_cast<float>(sums.la
 
 Expected<VerificationKernels> VerificationKernels::open(std::shared_ptr<const jit::DeviceContext> device,
                                                         jit::Compiler& compiler, cache::Cabinet* cabinet) {
-  const auto architecture = jit::architecture_for(device->info());
-  if (!architecture) return propagate(architecture);
-  const auto provided = jit::provide(jit::verification_spec(*architecture), compiler, cabinet);
+  const auto target = jit::target_of(device->info());
+  if (!target) return propagate(target);
+  const jit::Family* family = jit::families().verification(target->architecture);
+  if (family == nullptr) {
+    return fail(ErrorCode::unsupported, "there are no verification kernels for " + target->architecture);
+  }
+  const auto provided = jit::provide(family->spec(), compiler, cabinet);
   if (!provided) return propagate(provided);
-  auto module = jit::LoadedModule::load(device, provided->object.payload, *architecture);
+  auto module = jit::LoadedModule::load(device, provided->object.payload, target->architecture);
   if (!module) return propagate(module);
   VerificationKernels kernels(std::move(device), std::move(*module));
   if (const auto found = kernels.find_functions(); !found) return propagate(found);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 #include "warmup/planning/model_fields.hpp"
 
 namespace cubinet::warmup {
@@ -88,7 +88,7 @@ Expected<KeyedNumber> hidden_of(const KeyedNumber& hidden, const Parallelism& ra
 
 // Whether the kernels of `type` take a size as N, or as K.
 Expected<void> check_size(DataType type, std::int64_t size, bool as_n) {
-  return jit::can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
+  return jit::families().can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
 }
 
 // Whether they take what a rank's part of an expert's width comes to as N and as K. The error says what to pad it to.
@@ -104,7 +104,7 @@ Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std:
     error.message = fmt::format("expert width {} over {} {} gives {} = {}: {}", width.value, names.tensor_parallel,
                                 tensor, as_n ? "N" : "K", size, error.message);
     const auto padded = padded_size(type, part);
-    if (padded && *padded > part && jit::can_run({type, Layout::masked, projections * *padded, *padded, 1})) {
+    if (padded && *padded > part && jit::families().can_run({type, Layout::masked, projections * *padded, *padded, 1})) {
       error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
     }
     return fail(std::move(error));
@@ -116,7 +116,7 @@ Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std:
 // the key that leads there.
 Expected<void> check_hidden(const KeyedNumber& hidden, const RankShape& rank, DataType type) {
   const std::int64_t size = rank.k1.value;
-  const auto taken = jit::can_run({type, Layout::masked, size, size, 1});
+  const auto taken = jit::families().can_run({type, Layout::masked, size, size, 1});
   if (taken) return {};
   const auto padded = padded_size(type, size);
   const std::string mend = padded && *padded > size ? fmt::format("; padding it to {} mends it", *padded) : "";
@@ -176,7 +176,7 @@ Expected<void> add_layer(std::vector<Problem>& problems, const MoeShape& shape, 
 
 std::optional<std::int64_t> padded_size(DataType type, std::int64_t size) {
   for (std::int64_t candidate = std::max<std::int64_t>(size, 1); candidate < size + largest_padding; ++candidate) {
-    if (jit::can_run({type, Layout::masked, candidate, candidate, 1})) return candidate;
+    if (jit::families().can_run({type, Layout::masked, candidate, candidate, 1})) return candidate;
   }
   return std::nullopt;
 }

@@ -10,10 +10,6 @@
 namespace cubinet::warmup {
 namespace {
 
-std::string describe(const Problem& problem) {
-  return fmt::format("{} N={} K={} groups={}", jit::family_of(problem), problem.n, problem.k, problem.groups);
-}
-
 // Adds a range that does not begin before those that are there, growing the last one where they touch or overlap.
 void append(std::vector<MRange>& ranges, MRange next) {
   if (!ranges.empty() && ranges.back().last >= next.first - 1) {
@@ -30,16 +26,16 @@ void add_use(std::vector<PlannedUse>& uses, const Problem& problem, MRange range
   append(uses.back().m_ranges, range);
 }
 
-void collect(const ProblemRange& wanted, const PlanRequest& request, Collected& kernels) {
+void collect(const ProblemRange& wanted, const PlanRequest& request, const jit::Registry& families, Collected& kernels) {
   const auto& [problem, range] = wanted;
   if (request.specialized) {
-    for (const jit::Selection& selection : jit::selections(problem, range, request.target)) {
-      add_use(kernels[jit::spec_for(problem, selection.config, request.architecture)], problem, selection.range);
+    for (const jit::Selection& selection : families.selections(problem, range, request.target)) {
+      add_use(kernels[selection.spec], problem, selection.range);
     }
   }
-  if (request.generic) add_use(kernels[jit::generic_spec(problem, request.architecture)], problem, range);
-  if (problem.data_type == DataType::fp8) {
-    add_use(kernels[jit::quantization_spec(request.architecture)], problem, range);
+  if (request.generic) add_use(kernels[families.generic(problem, request.target)], problem, range);
+  for (const jit::KernelSpec& spec : families.companions(problem, request.target)) {
+    add_use(kernels[spec], problem, range);
   }
 }
 
@@ -53,27 +49,27 @@ std::int64_t first_m(const PlannedKernel& kernel) {
 bool comes_before(const PlannedKernel& a, const PlannedKernel& b) {
   const std::int64_t first_a = first_m(a);
   const std::int64_t first_b = first_m(b);
-  return std::tie(a.spec.family, a.spec.n, a.spec.k, first_a, a.spec.config) <
-         std::tie(b.spec.family, b.spec.n, b.spec.k, first_b, b.spec.config);
+  return std::tie(a.spec.family_name(), a.spec.n, a.spec.k, first_a, a.spec.constants) <
+         std::tie(b.spec.family_name(), b.spec.n, b.spec.k, first_b, b.spec.constants);
 }
 
 }  // namespace
 
-Expected<void> check_request(const PlanRequest& request) {
-  if (auto known = jit::check_architecture(request.architecture); !known) return known;
+Expected<void> check_request(const PlanRequest& request, const jit::Registry& families) {
+  if (auto known = jit::check_architecture(request.target.architecture); !known) return known;
   if (request.problems.empty()) return fail(ErrorCode::invalid_argument, "there is no problem to plan for");
-  if (request.target.num_sms < 1) {
+  if (request.target.sms < 1) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("the number of SMs must be at least 1, not {}", request.target.num_sms));
+                fmt::format("the number of SMs must be at least 1, not {}", request.target.sms));
   }
   for (const auto& [problem, range] : request.problems) {
     if (range.first < 1 || range.last < range.first || range.last > largest_m) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m));
     }
-    if (auto allowed = jit::can_run(problem); !allowed) {
+    if (auto allowed = families.can_run(problem, request.target); !allowed) {
       Error error = std::move(allowed).error();
-      error.message = fmt::format("{}: {}", describe(problem), error.message);
+      error.message = fmt::format("{}: {}", jit::describe(problem), error.message);
       return fail(std::move(error));
     }
   }
@@ -113,10 +109,10 @@ MRange whole_range(const std::vector<ProblemRange>& problems) {
   return whole;
 }
 
-Expected<Plan> make_plan(const PlanRequest& request) {
-  if (auto sound = check_request(request); !sound) return propagate(sound);
+Expected<Plan> make_plan(const PlanRequest& request, const jit::Registry& families) {
+  if (auto sound = check_request(request, families); !sound) return propagate(sound);
   Collected kernels;
-  for (const ProblemRange& wanted : merged(request.problems)) collect(wanted, request, kernels);
+  for (const ProblemRange& wanted : merged(request.problems)) collect(wanted, request, families, kernels);
 
   Plan plan;
   for (auto& [spec, uses] : kernels) plan.kernels.push_back({spec, std::move(uses)});

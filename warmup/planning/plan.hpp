@@ -7,7 +7,7 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/kernel_spec.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::warmup {
@@ -16,15 +16,14 @@ using jit::largest_m;
 
 struct PlanRequest {
   std::vector<ProblemRange> problems;
-  std::string architecture = "sm_90a";
-  jit::Target target;       // handed to the selector; today's selection does not depend on it
+  jit::Target target;
   bool specialized = true;  // the kernels that are selected
   bool generic = false;     // those of the problems' types and layouts that have N and K at run time
 };
 
 // Whether a plan can be made. Errors: invalid_argument for no problem and for a range of M that is empty or leaves
 // [1, largest_m]; unsupported for an architecture or a problem that no kernel serves.
-Expected<void> check_request(const PlanRequest& request);
+Expected<void> check_request(const PlanRequest& request, const jit::Registry& families = jit::families());
 
 // Each problem with the same range of M.
 std::vector<ProblemRange> over_range(const std::vector<Problem>& problems, MRange range);
@@ -49,14 +48,14 @@ struct PlannedKernel {
 };
 
 struct Plan {
-  // Distinct, ordered by family, N, K, the first M that selects the kernel, and its configuration.
+  // Distinct, ordered by family, N, K, the first M that selects the kernel, and its constants.
   std::vector<PlannedKernel> kernels;
 };
 
-// Every kernel that jit::select answers for some M of the range, and no other; if asked for, the generic one of each
-// type and layout (n and k are 0), which can stand in for any of them; and where there are FP8 problems the
-// quantisation (no n, k and config). The last two serve their problems over their whole ranges. A problem that is named
-// twice counts once, for all M of both. Errors: those of check_request().
-Expected<Plan> make_plan(const PlanRequest& request);
+// Every kernel that `families` select for some M of the range, and no other; if asked for, the generic kernel of each
+// type and layout, which can stand in for any of them; and the companion kernels that the problems need. Generic and
+// companion kernels serve their problems over their whole ranges. A problem that is named twice counts once, for all M
+// of both. Errors: those of check_request().
+Expected<Plan> make_plan(const PlanRequest& request, const jit::Registry& families = jit::families());
 
 }  // namespace cubinet::warmup

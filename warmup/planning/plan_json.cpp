@@ -1,6 +1,7 @@
 #include "warmup/planning/plan_json.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,22 +24,26 @@ std::string ranges_json(const std::vector<MRange>& ranges) {
   return json_array(elements);
 }
 
-// The configuration's name and every constant of it. A kernel that takes no constants has an empty name alone.
+// "block_tokens" for the constant kBlockTokens.
+std::string member_name(std::string_view constant) {
+  std::string name;
+  for (const char c : constant.substr(1)) {
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (capital && !name.empty()) name += '_';
+    name += capital ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return name;
+}
+
+// The configuration's name, and every constant besides N and K.
 std::string config_json(const jit::KernelSpec& spec) {
-  const std::string name = json_string(jit::config_name(spec));
-  if (!jit::takes_constants(spec)) return json_object({{"name", name}});
-  const jit::TileConfig& config = spec.config;
-  const auto boolean = [](bool value) { return value ? "true" : "false"; };
-  return json_object({{"name", name},
-                      {"block_tokens", std::to_string(config.block_tokens)},
-                      {"token_step", std::to_string(config.token_step)},
-                      {"block_columns", std::to_string(config.block_columns)},
-                      {"stages", std::to_string(config.stages)},
-                      {"cluster", std::to_string(config.cluster)},
-                      {"raster_band", std::to_string(config.raster_band)},
-                      {"largest_first", boolean(config.largest_first)},
-                      {"prefetch_weights", boolean(config.prefetch_weights)},
-                      {"tokens_on_m", boolean(config.tokens_on_m)}});
+  std::vector<std::string> names;
+  for (const jit::Constant& constant : spec.family->constants()) names.push_back(member_name(constant.name));
+  std::vector<util::JsonMember> members{{"name", json_string(spec.config)}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] != "n" && names[i] != "k") members.emplace_back(names[i], jit::text_of(spec.constants[i]));
+  }
+  return json_object(members);
 }
 
 // Problems that differ in what the kernel does not depend on have the same use; it is listed once.
@@ -55,7 +60,7 @@ std::string uses_json(const PlannedKernel& kernel) {
 std::string kernel_json(const PlannedKernel& kernel) {
   const PlannedUse& first = kernel.uses.front();
   return json_object({{"key", json_string(jit::key_of(kernel.spec).hex())},
-                      {"family", json_string(kernel.spec.family)},
+                      {"family", json_string(kernel.spec.family_name())},
                       {"n", std::to_string(kernel.spec.n)},
                       {"k", std::to_string(kernel.spec.k)},
                       {"groups", std::to_string(first.problem.groups)},
@@ -70,7 +75,7 @@ std::string plan_json(const ResolvedRequest& request, const Plan& plan) {
   std::vector<std::string> kernels;
   for (const PlannedKernel& kernel : plan.kernels) kernels.push_back(kernel_json(kernel));
   return json_object({{"unique_kernels", std::to_string(plan.kernels.size())},
-                      {"arch", json_string(request.plan.architecture)},
+                      {"arch", json_string(request.plan.target.architecture)},
                       {"nvrtc", json_string(jit::accepted_compilers().front())},
                       {"m_range", range_json(whole_range(request.plan.problems))},
                       {"derivation", derivation_json(request.derivation)},

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "jit/problems.hpp"
 #include "util/files.hpp"
 #include "warmup/planning/config_json.hpp"
 
@@ -24,11 +25,13 @@ class Element {
 
   std::int64_t number(const char* name) { return number_of(member(name), name); }
 
-  // Whether it is the second of two names.
-  bool is_second(const char* name, const char* first, const char* second) {
+  // The member as a value of one of the tables of jit/problems.hpp, whose names `named` understands.
+  template <class Named, class Table>
+  auto named(const char* name, const Named& named, const Table& table) {
     const Json& value = member(name);
-    if (value != first && value != second) complain(fmt::format("{} is neither {} nor {}", name, first, second));
-    return value == second;
+    const auto found = named(value.is_string() ? value.get_ref<const std::string&>() : std::string());
+    if (!found) complain(fmt::format("{} is neither {} nor {}", name, table.front().name, table.back().name));
+    return found;
   }
 
   MRange range(const char* name) {
@@ -72,8 +75,10 @@ Expected<RecordedProblem> read_problem(const Json& json) {
   Element element(json);
   RecordedProblem read;
   Problem& problem = read.wanted.problem;
-  problem.data_type = element.is_second("dtype", "bf16", "fp8") ? DataType::fp8 : DataType::bf16;
-  problem.layout = element.is_second("layout", "contiguous", "masked") ? Layout::masked : Layout::contiguous;
+  const auto type = element.named("dtype", jit::data_type_named, jit::data_types());
+  const auto layout = element.named("layout", jit::layout_named, jit::layouts());
+  problem.data_type = type.value_or(problem.data_type);
+  problem.layout = layout.value_or(problem.layout);
   problem.n = element.number("n");
   problem.k = element.number("k");
   const std::int64_t groups = element.number("groups");

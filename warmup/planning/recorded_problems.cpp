@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "jit/kernel_spec.hpp"
-#include "jit/problem_subject.hpp"
+#include "jit/problems.hpp"
 #include "util/json_text.hpp"
 #include "util/text.hpp"
 #include "warmup/planning/plan.hpp"
@@ -53,7 +53,7 @@ std::string problem_json(const RecordedProblem& one) {
 }  // namespace
 
 Expected<void> check_recorded(const RecordedProblem& problem) {
-  if (auto taken = jit::can_run(problem.wanted.problem); !taken) return taken;
+  if (auto taken = jit::families().can_run(problem.wanted.problem); !taken) return taken;
   const MRange range = problem.wanted.range;
   if (range.first >= 1 && range.first <= range.last && range.last <= largest_m) return {};
   return fail(ErrorCode::invalid_argument,

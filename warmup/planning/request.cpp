@@ -16,29 +16,29 @@ namespace {
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 
-// The parts of `text` as values, each once, in the order of the text.
-template <class Value>
-Expected<std::vector<Value>> parse_list(const char* option, const std::string& text,
-                                        const std::vector<std::pair<std::string, Value>>& known) {
+// The parts of `text` as values, each once, in the order of the text. `parse` understands the names of the table `known`.
+template <class Value, class Parse, class Table>
+Expected<std::vector<Value>> parse_list(const char* option, const std::string& text, const Parse& parse,
+                                        const Table& known) {
   std::vector<Value> values;
   if (text.empty()) return values;
   for (const std::string& part : util::split(text, ',')) {
-    const auto named = [&](const auto& one) { return one.first == part; };
-    const auto found = std::find_if(known.begin(), known.end(), named);
-    if (found == known.end()) {
-      return refuse(
-          fmt::format("{}: '{}' is neither {} nor {}", option, part, known.front().first, known.back().first));
+    const std::optional<Value> found = parse(part);
+    if (!found) {
+      return refuse(fmt::format("{}: '{}' is neither {} nor {}", option, part, known.front().name, known.back().name));
     }
-    if (std::find(values.begin(), values.end(), found->second) == values.end()) values.push_back(found->second);
+    if (std::find(values.begin(), values.end(), *found) == values.end()) values.push_back(*found);
   }
   return values;
 }
+
+std::int64_t bytes_of(DataType type) { return jit::element_bytes(jit::operands_of(type).a); }
 
 // Each value once. The type with the stricter rules comes first, so that the size that an error proposes for padding is
 // one that all types take.
 std::vector<DataType> in_order_of_rules(std::vector<DataType> types) {
   std::sort(types.begin(), types.end(),
-            [](DataType a, DataType b) { return jit::element_bytes(a) < jit::element_bytes(b); });
+            [](DataType a, DataType b) { return bytes_of(a) < bytes_of(b); });
   types.erase(std::unique(types.begin(), types.end()), types.end());
   return types;
 }
@@ -51,7 +51,7 @@ std::vector<Layout> layouts_or_both(const std::vector<Layout>& layouts) {
 Expected<void> check_groups(const MoeShape& shape, std::int64_t ranks, const std::vector<Problem>& problems,
                             const OptionNames& names) {
   for (const Problem& problem : problems) {
-    const auto taken = jit::can_run(problem);
+    const auto taken = jit::families().can_run(problem);
     if (taken) continue;
     return fail(taken.error().code, fmt::format("{} experts over {} {}: {}", shape.layers.front().experts.value,
                                                 names.expert_parallel, ranks, taken.error().message));
@@ -77,7 +77,7 @@ std::string remark_on(const ExpertWeights& weights, const std::vector<DataType>&
 
 // The type of the operands as a number: the bits of an element.
 Derivation derivation_of_type(DataType type, const std::string& reason) {
-  return {"bits", 8 * jit::element_bytes(type), fmt::format("{}: {}", jit::data_type_name(type), reason)};
+  return {"bits", 8 * bytes_of(type), fmt::format("{}: {}", jit::data_type_name(type), reason)};
 }
 
 // A request, with what a launch command says in place of its fields.
@@ -247,7 +247,7 @@ Expected<std::vector<ProblemRange>> problems_of_source(const Understood& wanted,
 PlanRequest plan_request(const Request& request, std::vector<ProblemRange> problems) {
   PlanRequest wanted;
   wanted.problems = std::move(problems);
-  wanted.architecture = request.arch;
+  wanted.target.architecture = request.arch;
   wanted.specialized = !request.generic_only;
   wanted.generic = !request.no_generic;
   return wanted;
@@ -256,11 +256,11 @@ PlanRequest plan_request(const Request& request, std::vector<ProblemRange> probl
 }  // namespace
 
 Expected<std::vector<DataType>> parse_types(const std::string& text, const char* option) {
-  return parse_list<DataType>(option, text, {{"bf16", DataType::bf16}, {"fp8", DataType::fp8}});
+  return parse_list<DataType>(option, text, jit::data_type_named, jit::data_types());
 }
 
 Expected<std::vector<Layout>> parse_layouts(const std::string& text, const char* option) {
-  return parse_list<Layout>(option, text, {{"contiguous", Layout::contiguous}, {"masked", Layout::masked}});
+  return parse_list<Layout>(option, text, jit::layout_named, jit::layouts());
 }
 
 Expected<ResolvedRequest> resolve(const Request& given, const OptionNames& names) {

@@ -10,8 +10,8 @@
 
 #include "catch.hpp"
 #include "engine_world.hpp"
-#include "jit/problem_subject.hpp"
-#include "jit/selector.hpp"
+#include "jit/problems.hpp"
+#include "jit/families/registry.hpp"
 
 using namespace cubinet;
 using test::parts_with_cabinet;
@@ -57,7 +57,7 @@ ContiguousArguments arguments(std::int64_t m) {
 
 // The stretch of M that the kernel for `m` serves.
 MRange stretch_of(std::int64_t m) {
-  for (const auto& one : jit::selections(kContiguous, {1, jit::largest_m}, {132})) {
+  for (const auto& one : jit::families().selections(kContiguous, {1, jit::largest_m})) {
     if (one.range.first <= m && m <= one.range.last) return one.range;
   }
   return {};

@@ -8,7 +8,7 @@
 #include "catch.hpp"
 #include "engine_world.hpp"
 #include "jit/provide.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 
 using namespace cubinet;
 using test::parts_for;
@@ -23,9 +23,9 @@ constexpr MRange kRange{1, 16384};
 
 // Distinct kernels that the problem selects over the range.
 std::int64_t count_kernels(const Problem& problem, MRange range) {
-  std::set<jit::TileConfig> configs;
-  for (const auto& selection : jit::selections(problem, range, {132})) configs.insert(selection.config);
-  return static_cast<std::int64_t>(configs.size());
+  std::set<jit::KernelSpec> specs;
+  for (const auto& selection : jit::families().selections(problem, range)) specs.insert(selection.spec);
+  return static_cast<std::int64_t>(specs.size());
 }
 
 // The engine finds every kernel of the problem, and compiles none.
@@ -161,9 +161,9 @@ TEST_CASE("What is launched for an M is what the selector chose for it, on the d
   CHECK(gemm->problem() == kProblem);
   CHECK(gemm->range() == kRange);
   for (std::int64_t m = kRange.first; m <= kRange.last; m = m * 3 / 2 + 1) {
-    CHECK(gemm->kernel_for(m)->config == jit::select(kProblem, m, {132}));
+    CHECK(gemm->kernel_for(m)->spec() == jit::families().select(kProblem, m));
   }
-  CHECK(gemm->kernel_for(kRange.last)->config == jit::select(kProblem, kRange.last, {132}));
+  CHECK(gemm->kernel_for(kRange.last)->spec() == jit::families().select(kProblem, kRange.last));
 }
 
 TEST_CASE("Kernels stay loaded until the engine and every problem are gone") {
@@ -348,12 +348,13 @@ TEST_CASE("A quantiser that cannot be had is an error with the reason") {
 TEST_CASE("A root with kernels of several architectures gives a device those made for it and no other") {
   const test::TempFolder folder;
   World world;
-  const auto selections = jit::selections(kProblem, kRange, {132});
+  const auto selections = jit::families().selections(kProblem, kRange);
   {
     auto parts = parts_with_cabinet(world, folder);
     test::FakeCompiler compiler("13.0");
-    for (const auto& selection : selections) {
-      REQUIRE(jit::provide(jit::spec_for(kProblem, selection.config, "sm_100a"), compiler, &*parts.cabinet));
+    for (auto selection : selections) {
+      selection.spec.architecture = "sm_100a";
+      REQUIRE(jit::provide(selection.spec, compiler, &*parts.cabinet));
     }
   }
   jit::EngineParts strict = parts_with_cabinet(world, folder);

@@ -58,7 +58,7 @@ class CountingCompiler final : public FakeCompiler {
   Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
     world_.gate.pass();
     ++world_.calls;
-    if (world_.fails) return fail(ErrorCode::compile_failed, spec.family + ": refused", "line 1: error");
+    if (world_.fails) return fail(ErrorCode::compile_failed, spec.family_name() + ": refused", "line 1: error");
     return FakeCompiler::compile(spec);
   }
 

@@ -17,8 +17,8 @@ class FakeCompiler : public jit::Compiler {
 
   Expected<jit::CompiledKernel> compile(const jit::KernelSpec& spec) override {
     ++calls;
-    if (fails) return fail(ErrorCode::compile_failed, spec.family + ": refused", "line 1: error");
-    return jit::CompiledKernel{"cubin of " + jit::source_of(spec), {168, 8, 1024, 12.5}, {spec.family}, "log"};
+    if (fails) return fail(ErrorCode::compile_failed, spec.family_name() + ": refused", "line 1: error");
+    return jit::CompiledKernel{"cubin of " + jit::source_of(spec), {168, 8, 1024, 12.5}, {spec.family_name()}, "log"};
   }
 
   std::atomic<int> calls{0};

@@ -1,4 +1,7 @@
 #include "jit/kernel_spec.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
+#include "jit/target.hpp"
 
 #include <algorithm>
 
@@ -9,16 +12,16 @@ using namespace cubinet;
 
 namespace {
 
+constexpr jit::TileConfig kGoldenConfig{.block_tokens = 256,
+                                        .token_step = 32,
+                                        .block_columns = 128,
+                                        .stages = 4,
+                                        .cluster = 2,
+                                        .raster_band = 8,
+                                        .largest_first = true};
+
 jit::KernelSpec golden_spec() {
-  jit::TileConfig config;
-  config.block_tokens = 256;
-  config.token_step = 32;
-  config.block_columns = 128;
-  config.stages = 4;
-  config.cluster = 2;
-  config.raster_band = 8;
-  config.largest_first = true;
-  return {"bf16_grouped_masked", 4096, 7168, config, "sm_90a"};
+  return jit::sm90::spec_for({DataType::bf16, Layout::masked, 4096, 7168, 1}, kGoldenConfig);
 }
 
 constexpr const char* kGoldenSource =
@@ -71,34 +74,33 @@ TEST_CASE("Memory that runs out while a record is written is an exception, and e
 
 TEST_CASE("Groups are no part of a specialization, and the layout chooses the family") {
   Problem problem{.layout = Layout::masked, .n = 4096, .k = 7168, .groups = 8};
-  const auto config = golden_spec().config;
-  const auto eight = jit::spec_for(problem, config, "sm_90a");
+  const auto eight = jit::sm90::spec_for(problem, kGoldenConfig);
   CHECK(eight == golden_spec());
   problem.groups = 256;
-  CHECK(jit::spec_for(problem, config, "sm_90a") == eight);
+  CHECK(jit::sm90::spec_for(problem, kGoldenConfig) == eight);
   problem.layout = Layout::contiguous;
-  CHECK(jit::spec_for(problem, config, "sm_90a").family == "bf16_grouped_contiguous");
+  CHECK(jit::sm90::spec_for(problem, kGoldenConfig).family_name() == "bf16_grouped_contiguous");
 }
 
 TEST_CASE("The families that check others and that quantise take no constants") {
-  for (const auto& spec : {jit::verification_spec("sm_90a"), jit::quantization_spec("sm_90a")}) {
-    INFO(spec.family);
-    CHECK_FALSE(jit::takes_constants(spec));
-    CHECK(jit::source_of(spec) == "#include \"" + spec.family + ".cuh\"\n");
+  for (const auto& spec : {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
+    INFO(spec.family_name());
+    CHECK(spec.constants.empty());
+    CHECK(jit::source_of(spec) == "#include \"" + spec.family_name() + ".cuh\"\n");
     const std::string record = jit::record_of(spec);
-    CHECK(record.find(R"("constants":{},"family":")" + spec.family + '"') != std::string::npos);
+    CHECK(record.find(R"("constants":{},"family":")" + spec.family_name() + '"') != std::string::npos);
   }
-  CHECK(jit::verification_spec("sm_90a").family == "verification");
-  CHECK(jit::quantization_spec("sm_90a").family == "fp8_quantization");
-  CHECK(jit::takes_constants(golden_spec()));
+  CHECK(jit::families().verification("sm_90a")->spec().family_name() == "verification");
+  CHECK(jit::families().quantization("sm_90a")->spec().family_name() == "fp8_quantization");
+  CHECK_FALSE(golden_spec().constants.empty());
 }
 
 TEST_CASE("A specialization is described by its constants, and one without any by its family") {
-  const std::string config = jit::name(golden_spec().config);
-  CHECK(jit::config_name(golden_spec()) == config);
+  const std::string config = jit::name(kGoldenConfig);
+  CHECK(golden_spec().config == config);
   CHECK(jit::describe(golden_spec()) == "bf16_grouped_masked N=4096 K=7168 " + config);
-  CHECK(jit::config_name(jit::quantization_spec("sm_90a")).empty());
-  CHECK(jit::describe(jit::quantization_spec("sm_90a")) == "fp8_quantization");
+  CHECK(jit::families().quantization("sm_90a")->spec().config.empty());
+  CHECK(jit::describe(jit::families().quantization("sm_90a")->spec()) == "fp8_quantization");
 }
 
 TEST_CASE("Architectures are an exact list, which the refusal names") {
@@ -118,31 +120,29 @@ TEST_CASE("The options that shape the code are sorted and name no path") {
 }
 
 TEST_CASE("A kernel is read back from its record, whatever its family") {
-  jit::KernelSpec scaled = golden_spec();
-  scaled.family = "fp8_grouped_contiguous";
-  scaled.config.scaled = true;
-  const jit::KernelSpec generic = jit::generic_spec({DataType::bf16, Layout::masked, 128, 128, 1}, "sm_90a");
+  const jit::KernelSpec scaled = jit::sm90::spec_for({DataType::fp8, Layout::contiguous, 4096, 7168, 1}, kGoldenConfig);
+  const jit::KernelSpec generic = jit::families().generic({DataType::bf16, Layout::masked, 128, 128, 1});
   for (const auto& spec :
-       {golden_spec(), scaled, generic, jit::verification_spec("sm_90a"), jit::quantization_spec("sm_90a")}) {
-    const auto read = jit::spec_of(jit::record_of(spec));
+       {golden_spec(), scaled, generic, jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
+    const auto read = jit::families().spec_of(jit::record_of(spec));
     REQUIRE(read);
     CHECK(*read == spec);
   }
 }
 
 TEST_CASE("A constant that a record lacks has its default, and one that is not known is passed over") {
-  const auto read = jit::spec_of(
+  const auto read = jit::families().spec_of(
       R"({"architecture":"sm_90a","constants":{"kN":128,"kNew":7,"kStages":3},"family":"bf16_grouped_masked"})");
   REQUIRE(read);
   CHECK(read->n == 128);
   CHECK(read->k == 0);
-  CHECK(read->config.stages == 3);
-  CHECK(read->config.cluster == jit::TileConfig().cluster);
+  CHECK(jit::sm90::config_of(*read).stages == 3);
+  CHECK(jit::sm90::config_of(*read).cluster == jit::TileConfig().cluster);
 }
 
 TEST_CASE("Nothing is read from a text that is no record of this build's families") {
   const std::string start = R"({"architecture":"sm_90a","family":"bf16_grouped_masked","constants":)";
-  CHECK(jit::spec_of(start + "{}}"));
+  CHECK(jit::families().spec_of(start + "{}}"));
   for (const std::string& text :
        {std::string(), std::string("[]"), std::string("noise"), std::string(100'000, '['), start + "[]}",
         start + R"({"kStages":"4"}})", start + R"({"kStages":4.5}})", start + R"({"kStages":2147483648}})",
@@ -151,6 +151,6 @@ TEST_CASE("Nothing is read from a text that is no record of this build's familie
         std::string(R"({"architecture":7,"constants":{},"family":"bf16_grouped_masked"})"),
         std::string(R"({"architecture":"sm_90a","family":"bf16_grouped_masked"})")}) {
     INFO(text.substr(0, 200));
-    CHECK_FALSE(jit::spec_of(text));
+    CHECK_FALSE(jit::families().spec_of(text));
   }
 }

@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <type_traits>
 
 #include "catch.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/record.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 
 using namespace cubinet;
 
@@ -35,20 +38,19 @@ struct Mutation {
   std::string field;  // of the record, that tells it
 };
 
-jit::KernelSpec some_spec(const std::string& family) {
-  jit::KernelSpec spec{family, 4096, 7168, {}, "sm_90a"};
-  spec.config = {256, 32, 128, 4, 2, 8, true, false, false, family.starts_with("fp8")};
-  return spec;
+constexpr jit::TileConfig kConfig{256, 32, 128, 4, 2, 8, true, false, false, false};
+
+jit::KernelSpec some_spec(DataType type, Layout layout) {
+  return jit::sm90::spec_for({type, layout, 4096, 7168, 1}, kConfig);
 }
 
 std::vector<Inputs> kernels() {
   std::vector<Inputs> all;
-  for (const char* family :
-       {"bf16_grouped_contiguous", "bf16_grouped_masked", "fp8_grouped_contiguous", "fp8_grouped_masked"}) {
-    all.push_back({some_spec(family)});
+  for (const DataType type : {DataType::bf16, DataType::fp8}) {
+    for (const Layout layout : {Layout::contiguous, Layout::masked}) all.push_back({some_spec(type, layout)});
   }
-  all.push_back({jit::verification_spec("sm_90a")});
-  all.push_back({jit::quantization_spec("sm_90a")});
+  all.push_back({jit::families().verification("sm_90a")->spec()});
+  all.push_back({jit::families().quantization("sm_90a")->spec()});
   return all;
 }
 
@@ -57,24 +59,23 @@ void change_text(jit::TemplateFile& file) {
   file = jit::make_template_file(file.name, *texts.insert(std::string(file.text) + ' ').first);
 }
 
-std::vector<Mutation> of_constants() {
-  return {{"N", [](Inputs& in) { in.spec.n += 8; }, "constants.kN"},
-          {"K", [](Inputs& in) { in.spec.k += 64; }, "constants.kK"},
-          {"block_tokens", [](Inputs& in) { in.spec.config.block_tokens = 128; }, "constants.kBlockTokens"},
-          {"token_step", [](Inputs& in) { in.spec.config.token_step = 16; }, "constants.kTokenStep"},
-          {"block_columns", [](Inputs& in) { in.spec.config.block_columns = 256; }, "constants.kBlockColumns"},
-          {"stages", [](Inputs& in) { in.spec.config.stages = 5; }, "constants.kStages"},
-          {"cluster", [](Inputs& in) { in.spec.config.cluster = 1; }, "constants.kCluster"},
-          {"raster_band", [](Inputs& in) { in.spec.config.raster_band = 0; }, "constants.kRasterBand"},
-          {"largest_first", [](Inputs& in) { in.spec.config.largest_first = false; }, "constants.kLargestFirst"},
-          {"prefetch", [](Inputs& in) { in.spec.config.prefetch_weights = true; }, "constants.kPrefetchWeights"},
-          {"tokens_on_m", [](Inputs& in) { in.spec.config.tokens_on_m = true; }, "constants.kTokensOnM"}};
+// Another value for each constant.
+std::vector<Mutation> of_constants(const jit::KernelSpec& spec) {
+  std::vector<Mutation> table;
+  for (std::size_t i = 0; i < spec.constants.size(); ++i) {
+    const std::string name = spec.family->constants()[i].name;
+    const auto change = [i](Inputs& in) {
+      std::visit([](auto& value) { value = static_cast<std::remove_reference_t<decltype(value)>>(value == 0); },
+                 in.spec.constants[i]);
+    };
+    table.push_back({name, change, "constants." + name});
+  }
+  return table;
 }
 
 // One change each of what decides about the code of `kernel`.
 std::vector<Mutation> that_change(const Inputs& kernel) {
-  std::vector<Mutation> table;
-  if (jit::takes_constants(kernel.spec)) table = of_constants();
+  std::vector<Mutation> table = of_constants(kernel.spec);
   table.push_back({"architecture", [](Inputs& in) { in.spec.architecture = "sm_100a"; }, "architecture"});
   const auto edit = [&](const std::string& name, const std::string& field, std::function<void(jit::NvrtcInput&)> how) {
     table.push_back({name, [how](Inputs& in) { in.edit = how; }, field});
@@ -108,7 +109,7 @@ std::vector<Mutation> that_change_nothing(const Inputs& kernel) {
          in.files.front() = jit::make_template_file(in.files.front().name, copy);
        },
        ""},
-      {"what follows from the family", [](Inputs& in) { in.spec.config.scaled = !in.spec.config.scaled; }, ""},
+      {"what listings show", [](Inputs& in) { in.spec.config = "another"; }, ""},
       {"HOME", [](Inputs&) { setenv("HOME", "/somewhere/else", 1); }, ""},
       {"the zone", [](Inputs&) { setenv("TZ", "Asia/Kathmandu", 1); }, ""},
       {"the locale", [](Inputs&) { std::setlocale(LC_ALL, "C.UTF-8"); }, ""},
@@ -168,7 +169,7 @@ TEST_CASE("The key follows everything that decides about the code, and the recor
     for (const Mutation& mutation : table) {
       Inputs changed = kernel;
       mutation.apply(changed);
-      INFO(kernel.spec.family << ": " << mutation.name);
+      INFO(kernel.spec.family_name() << ": " << mutation.name);
       CHECK(keys.insert(key_of(changed)).second);
       const auto found = jit::differences(before, changed.record());
       CHECK(std::any_of(found.begin(), found.end(), [&](const auto& one) { return one.field == mutation.field; }));
@@ -196,12 +197,21 @@ TEST_CASE("The table of what changes the key reaches every field of the record")
 TEST_CASE("The table knows every member of what a kernel and its compilation are made of") {
   // A member that is added makes these lines an error: give it a row above, then a name here.
   const jit::KernelSpec spec = kernels().front().spec;
-  const auto& [family, n, k, config, architecture] = spec;
-  const auto& [tokens, step, columns, stages, cluster, band, first, prefetch, on_m, scaled] = config;
+  const auto& [family, architecture, constants, n, k, config] = spec;
   const jit::NvrtcInput input = jit::input_of(kernels().front().spec);
   const auto& [source, headers, options] = input;
-  CHECK(family.size() + source.size() > 0);
+  CHECK(constants.size() == family->constants().size());
+  CHECK(source.size() + config.size() > 0);
+}
+
+TEST_CASE("The constants of a GEMM are N, K and every member of its configuration but what follows from the family") {
+  // A member that is added makes this line an error: make it a constant of the family, then give it a name here.
+  const auto& [tokens, step, columns, stages, cluster, band, first, prefetch, on_m, scaled] = kConfig;
   CHECK(tokens == 256);
+  std::set<std::string> names;
+  for (const auto& constant : kernels().front().spec.family->constants()) names.insert(constant.name);
+  CHECK(names == std::set<std::string>{"kN", "kK", "kBlockTokens", "kTokenStep", "kBlockColumns", "kStages", "kCluster",
+                                       "kRasterBand", "kLargestFirst", "kPrefetchWeights", "kTokensOnM"});
 }
 
 TEST_CASE("The key follows nothing of the machine, the process or the order of things") {
@@ -211,7 +221,7 @@ TEST_CASE("The key follows nothing of the machine, the process or the order of t
       const ProcessState state;
       Inputs changed = kernel;
       mutation.apply(changed);
-      INFO(kernel.spec.family << ": " << mutation.name);
+      INFO(kernel.spec.family_name() << ": " << mutation.name);
       CHECK(key_of(changed) == before);
     }
   }

@@ -8,7 +8,7 @@
 #include "catch.hpp"
 #include "engine_world.hpp"
 #include "jit/provide.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 
 using namespace cubinet;
 using test::parts_for;
@@ -36,7 +36,7 @@ ContiguousArguments arguments(std::int64_t m) {
 }
 
 jit::KernelSpec selected(const Problem& problem, std::int64_t m) {
-  return jit::spec_for(problem, jit::select(problem, m, {132}), "sm_90a");
+  return jit::families().select(problem, m);
 }
 
 // Puts kernels into the cabinet of `folder`, as a warmup does.
@@ -70,7 +70,7 @@ TEST_CASE("A launch outside the prepared range compiles the kernel of its M, onc
   CHECK(world.calls == 1);
   REQUIRE(gemm->launch(arguments(kMany), nullptr));
   CHECK(world.calls == 2);
-  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kMany).config);
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kMany));
   REQUIRE(gemm->launch(arguments(kMany + 1), nullptr));
   CHECK(world.calls == 2);
   CHECK(test::fake_device().launches == 2);
@@ -140,7 +140,7 @@ TEST_CASE("The strict policy refuses what is not in the cabinet by key and comma
   CHECK(refused.error().code == ErrorCode::not_prepared);
   CHECK(refused.error().message.find("4 kernels are missing") == 0);
   for (const auto& spec : {selected(kProblem, kFew), selected(kProblem, kMany), selected(kQuantized, kFew),
-                           jit::quantization_spec("sm_90a")}) {
+                           jit::families().quantization("sm_90a")->spec()}) {
     const std::string key = jit::key_of(spec).hex();
     INFO(jit::describe(spec));
     CHECK(refused.error().detail.find(key) != std::string::npos);
@@ -202,20 +202,20 @@ TEST_CASE("Another ready configuration stands in while the selected one is compi
   CHECK(world.calls == 1);
   world.gate.close();
   for (int i = 0; i < 3; ++i) REQUIRE(gemm->launch(arguments(kMany), nullptr));
-  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kFew).config);
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kFew));
   CHECK(engine.kernels().background().pending == 1);
   world.gate.open();
   REQUIRE(engine.kernels().wait_for_background(kLong));
   CHECK(engine.kernels().background().ready == 1);
   CHECK(world.calls == 2);
   REQUIRE(gemm->launch(arguments(kMany), nullptr));
-  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kMany).config);
-  CHECK(gemm->kernel_for(kFew)->config == selected(kProblem, kFew).config);
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kMany));
+  CHECK(gemm->kernel_for(kFew)->spec() == selected(kProblem, kFew));
 }
 
 TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and the selected ones follow") {
   const test::TempFolder folder;
-  warm(folder, {jit::generic_spec(kProblem, "sm_90a")});
+  warm(folder, {jit::families().generic(kProblem)});
   World world;
   world.gate.close();
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
@@ -228,7 +228,7 @@ TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and th
   for (const std::int64_t m : {kFew, kMany}) {
     REQUIRE(gemm.launch(arguments(m), nullptr));
     CHECK(launched_payload() == test::fake_device().loaded.front());
-    CHECK(gemm.kernel_for(m)->config == jit::generic_config(kProblem));
+    CHECK(gemm.kernel_for(m)->spec() == jit::families().generic(kProblem));
   }
   CHECK(world.calls == 0);
   world.gate.open();
@@ -241,7 +241,7 @@ TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and th
 TEST_CASE(
     "A machine without NVRTC serves with the generic kernel, and its report says that no better one can be made") {
   const test::TempFolder folder;
-  warm(folder, {jit::generic_spec(kProblem, "sm_90a")});
+  warm(folder, {jit::families().generic(kProblem)});
   World world;
   world.installed = false;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
@@ -277,7 +277,7 @@ TEST_CASE("A kernel that fails in the background is reported once, and its stand
   }
   CHECK(engine.kernels().background().failed == 1);
   CHECK(engine.kernels().background().last_failure.find("bf16_grouped_contiguous") != std::string::npos);
-  CHECK(gemm->kernel_for(kMany)->config == selected(kProblem, kFew).config);
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kFew));
 }
 
 TEST_CASE("An engine that goes while kernels are being made ends them and leaves its problems usable") {
@@ -297,7 +297,7 @@ TEST_CASE("An engine that goes while kernels are being made ends them and leaves
 
 TEST_CASE("FP8's kernels that quantise are made at once where others are missed: nothing stands in for them") {
   const test::TempFolder folder;
-  warm(folder, {jit::generic_spec(kQuantized, "sm_90a")});
+  warm(folder, {jit::families().generic(kQuantized)});
   World world;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
   StartReport report;
@@ -329,7 +329,7 @@ TEST_CASE("A start waits for no compilation of the background, its own or anothe
   other.n = 1024;
   Problem warmed = kProblem;
   warmed.n = 2048;
-  warm(folder, {jit::generic_spec(kProblem, "sm_90a"), selected(warmed, kFew)});
+  warm(folder, {jit::families().generic(kProblem), selected(warmed, kFew)});
   World world;
   world.gate.close();
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
@@ -346,7 +346,7 @@ TEST_CASE("A start waits for no compilation of the background, its own or anothe
 
 TEST_CASE("A kernel that several problems miss is made once in the background, and once it failed not again") {
   const test::TempFolder folder;
-  warm(folder, {jit::generic_spec(kProblem, "sm_90a")});
+  warm(folder, {jit::families().generic(kProblem)});
   World world;
   world.fails = true;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
@@ -403,7 +403,7 @@ TEST_CASE("Threads that miss the same kernel at once make it once") {
 
 TEST_CASE("FP8 starts with the generic kernel where nothing can quantise, and refuses row-major scales alone") {
   const test::TempFolder folder;
-  warm(folder, {jit::generic_spec(kQuantized, "sm_90a")});
+  warm(folder, {jit::families().generic(kQuantized)});
   World world;
   world.installed = false;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));

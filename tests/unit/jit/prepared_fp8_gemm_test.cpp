@@ -7,6 +7,7 @@
 #include "catch.hpp"
 #include "fake_driver.hpp"
 #include "jit/prepared_gemm.hpp"
+#include "jit/families/registry.hpp"
 
 using namespace cubinet;
 
@@ -37,10 +38,10 @@ T must(Expected<T> value) {
 // One kernel for every M.
 jit::PreparedGemm prepared(const Problem& problem) {
   const auto device = test::make_fake_context();
-  const jit::KernelSpec spec = jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
-  auto kernel = std::make_shared<jit::LoadedKernel>(must(jit::load_kernel(device, spec, "cubin")));
-  auto quantization =
-      std::make_shared<jit::QuantizationKernels>(must(jit::QuantizationKernels::load(device, "cubin", "sm_90a")));
+  const jit::KernelSpec spec = jit::families().select(problem, 64);
+  auto kernel = must(jit::load_kernel<jit::GemmKernel>(device, spec, "cubin"));
+  auto quantization = must(jit::load_kernel<jit::QuantizationKernels>(
+      device, jit::families().quantization("sm_90a")->spec(), "cubin"));
   const auto table =
       std::make_shared<jit::KernelTable>(problem, std::vector<jit::KernelTable::Row>{{{1, 1 << 20}, spec}});
   table->set(0, std::move(kernel));

@@ -1,4 +1,5 @@
 #include "jit/prepared_gemm.hpp"
+#include "jit/sm90/launch.hpp"
 
 #include <array>
 #include <cstring>
@@ -14,16 +15,22 @@ namespace {
 constexpr Problem kContiguous{.layout = Layout::contiguous, .n = 256, .k = 128, .groups = 2};
 constexpr Problem kMasked{.layout = Layout::masked, .n = 256, .k = 128, .groups = 2};
 
-jit::TileConfig some_config() {
-  jit::TileConfig config;
-  config.block_tokens = 64;
-  config.token_step = 16;
-  config.block_columns = 128;
-  config.stages = 4;
-  return config;
-}
+constexpr jit::TileConfig kConfig{.block_tokens = 64, .token_step = 16, .block_columns = 128, .stages = 4};
 
 CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfunction>(number); }
+
+// Launches a function that the test made up.
+class NumberedKernel final : public jit::GemmKernel {
+ public:
+  NumberedKernel(jit::LoadedModule module, CUfunction function)
+      : GemmKernel({}, std::move(module)), kernel_{function, kConfig} {}
+  Expected<void> launch(const Problem& problem, const jit::GemmArguments& arguments, CUstream stream) const override {
+    return jit::launch(device().driver(), device().info(), kernel_, problem, arguments, stream);
+  }
+
+ private:
+  jit::LaunchableKernel kernel_;
+};
 
 struct Served {
   MRange range;
@@ -38,8 +45,7 @@ jit::PreparedGemm prepared_for(const Problem& problem, const std::vector<Served>
   const auto table = std::make_shared<jit::KernelTable>(problem, rows);
   for (std::size_t i = 0; i < stretches.size(); ++i) {
     auto module = jit::LoadedModule::load(device, "cubin", "sm_90a");
-    table->set(i, std::make_shared<jit::LoadedKernel>(
-                      jit::LoadedKernel{std::move(*module), {function_number(stretches[i].function), some_config()}}));
+    table->set(i, std::make_shared<NumberedKernel>(std::move(*module), function_number(stretches[i].function)));
   }
   return {device, table->range(), table};
 }
@@ -186,33 +192,54 @@ TEST_CASE("A launch that the driver refuses is an error that carries the driver'
   CHECK(outcome.error().message.find("CUDA_ERROR_FAKE") != std::string::npos);
 }
 
-TEST_CASE("Labels are read back and checked") {
+TEST_CASE("m_indices are read back and checked") {
   const auto gemm = prepared(kContiguous);
-  std::array<std::int32_t, 130> labels{};
-  CHECK(gemm.check_labels(labels.data(), 130));
-  CHECK(gemm.check_labels(nullptr, 0));
-  labels[129] = 2;
-  const auto outcome = gemm.check_labels(labels.data(), 130);
+  std::array<std::int32_t, 130> m_indices{};
+  CHECK(gemm.check_m_indices(m_indices.data(), 130));
+  CHECK(gemm.check_m_indices(nullptr, 0));
+  m_indices[129] = 2;
+  const auto outcome = gemm.check_m_indices(m_indices.data(), 130);
   CHECK(code_of(outcome) == ErrorCode::invalid_argument);
   CHECK(outcome.error().message.find("row 129") != std::string::npos);
-  CHECK(gemm.check_labels(labels.data(), 129));
-  CHECK(code_of(gemm.check_labels(nullptr, 1)) == ErrorCode::invalid_argument);
-  CHECK(code_of(gemm.check_labels(labels.data(), -1)) == ErrorCode::invalid_argument);
-  CHECK(code_of(gemm.check_labels(labels.data(), std::int64_t{1} << 62)) == ErrorCode::invalid_argument);
-  CHECK(code_of(prepared(kMasked).check_labels(labels.data(), 1)) == ErrorCode::invalid_argument);
+  CHECK(gemm.check_m_indices(m_indices.data(), 129));
+  CHECK(code_of(gemm.check_m_indices(nullptr, 1)) == ErrorCode::invalid_argument);
+  CHECK(code_of(gemm.check_m_indices(m_indices.data(), -1)) == ErrorCode::invalid_argument);
+  CHECK(code_of(gemm.check_m_indices(m_indices.data(), std::int64_t{1} << 62)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kMasked).check_m_indices(m_indices.data(), 1)) == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("A launch takes one CTA for each SM, of no more SMs than it may occupy, in whole clusters") {
+  const auto device = test::make_fake_context();
+  const auto ctas = [&](int num_sms, std::int32_t cluster) {
+    MaskedArguments arguments = masked_arguments(16, 8);
+    arguments.num_sms = num_sms;
+    jit::LaunchableKernel kernel{function_number(7), kConfig};
+    kernel.config.cluster = cluster;
+    REQUIRE(jit::launch(device->driver(), device->info(), kernel, kMasked, jit::gemm_arguments(kMasked, arguments),
+                        nullptr));
+    return test::fake_device().history.back().ctas;
+  };
+  CHECK(ctas(0, 1) == 132);
+  CHECK(ctas(1000, 1) == 132);
+  CHECK(ctas(78, 1) == 78);
+  CHECK(ctas(77, 2) == 76);
+  CHECK(ctas(1, 2) == 2);
+  auto negative = masked_arguments(16, 8);
+  negative.num_sms = -1;
+  CHECK(code_of(prepared(kMasked).launch(negative, nullptr)) == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("A launch takes the maps of its own operands, also where others were at their addresses, and keeps them") {
   const auto device = test::make_fake_context();
   CUkernel entry{};
   REQUIRE(device->driver().cuLibraryGetKernel(&entry, nullptr, "bf16_grouped_masked") == CUDA_SUCCESS);
-  const jit::LaunchableKernel kernel{reinterpret_cast<CUfunction>(entry), some_config()};
+  const jit::LaunchableKernel kernel{reinterpret_cast<CUfunction>(entry), kConfig};
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   const auto launch = [&](const Problem& problem, std::uintptr_t weights, std::uintptr_t output) {
     MaskedArguments arguments = masked_arguments(16, 8);
     arguments.b = at(weights);
     arguments.d = at(output);
-    REQUIRE(jit::launch(device->driver(), kernel, problem, 132, arguments, nullptr));
+    REQUIRE(jit::launch(device->driver(), device->info(), kernel, problem, jit::gemm_arguments(problem, arguments), nullptr));
     std::array<test::FakeMap, 2> maps;
     const auto& block = test::fake_device().history.back().parameters;
     for (std::size_t i = 0; i < maps.size(); ++i) {

@@ -14,6 +14,7 @@
 #include "catch.hpp"
 #include "fake_compiler.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
@@ -27,7 +28,7 @@ jit::KernelSpec some_spec() {
   config.token_step = 16;
   config.block_columns = 128;
   config.stages = 6;
-  return {"bf16_grouped_masked", 4096, 7168, config, "sm_90a"};
+  return jit::sm90::spec_for({DataType::bf16, Layout::masked, 4096, 7168, 1}, config);
 }
 
 cache::Cabinet open_cabinet(const test::TempFolder& folder) {
@@ -69,10 +70,10 @@ TEST_CASE("The facts of a kernel are stored with it") {
   CHECK(facts.arch == "sm_90a");
   CHECK(facts.n == 4096);
   CHECK(facts.k == 7168);
-  CHECK(facts.config == jit::name(some_spec().config));
+  CHECK(facts.config == some_spec().config);
   CHECK(facts.registers == 168);
   CHECK(facts.spill_bytes == 8);
-  CHECK(facts.smem_bytes == 1024 + jit::dynamic_smem_bytes(some_spec().config));
+  CHECK(facts.smem_bytes == 1024 + jit::dynamic_smem_bytes(jit::sm90::config_of(some_spec())));
   CHECK(facts.compile_ms == 12.5);
   CHECK(facts.created > 1'600'000'000);
   CHECK(facts.kernel_names == std::vector<std::string>{"bf16_grouped_masked"});
@@ -175,8 +176,7 @@ TEST_CASE("Where there is no NVRTC a warm cabinet serves, and a miss says what i
   REQUIRE(found);
   CHECK_FALSE(found->compiled);
 
-  jit::KernelSpec other = some_spec();
-  other.n = 1024;
+  const auto other = jit::sm90::spec_for({DataType::bf16, Layout::masked, 1024, 7168, 1}, jit::sm90::config_of(some_spec()));
   const auto missed = jit::provide(other, absent, &cabinet);
   REQUIRE_FALSE(missed);
   CHECK(missed.error().code == ErrorCode::compiler_missing);

@@ -1,4 +1,5 @@
 #include "jit/quantizer.hpp"
+#include "jit/families/registry.hpp"
 
 #include <stdexcept>
 #include <string>
@@ -22,9 +23,10 @@ const float* scales_address() { return static_cast<const float*>(address(kScales
 
 jit::PreparedQuantizer prepared() {
   const auto device = test::make_fake_context();
-  auto kernels = jit::QuantizationKernels::load(device, "cubin", "sm_90a");
+  const jit::KernelSpec spec = jit::families().quantization("sm_90a")->spec();
+  auto kernels = jit::load_kernel<jit::QuantizationKernels>(device, spec, "cubin");
   if (!kernels) throw std::runtime_error(kernels.error().message);
-  return {device, std::make_shared<const jit::QuantizationKernels>(std::move(*kernels))};
+  return {device, std::move(*kernels)};
 }
 
 // Parameters of the only launch so far.

@@ -1,4 +1,4 @@
-#include "jit/selector.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 
 #include <limits>
 #include <random>
@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "jit/families/registry.hpp"
 
 namespace cubinet {
 namespace {
-
-constexpr jit::Target kTarget{};
 
 constexpr DataType kTypes[] = {DataType::bf16, DataType::fp8};
 
@@ -20,7 +19,7 @@ Problem problem(Layout layout, std::int64_t n, std::int64_t k, std::int32_t grou
 }
 
 bool refuses(const Problem& p, const std::string& word) {
-  const auto verdict = jit::can_run(p);
+  const auto verdict = jit::families().can_run(p);
   return !verdict && verdict.error().code == ErrorCode::unsupported &&
          verdict.error().message.find(word) != std::string::npos;
 }
@@ -42,7 +41,7 @@ TEST_CASE("A problem is refused by the name of the rule that it breaks") {
 TEST_CASE("Any N in steps of 8 and any K in steps of 64 can run") {
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     for (const std::int64_t n : {8, 576, 704, 2112, 2880, 7168}) {
-      for (const std::int64_t k : {64, 192, 320, 704, 7168}) CHECK(jit::can_run(problem(layout, n, k, 3)).has_value());
+      for (const std::int64_t k : {64, 192, 320, 704, 7168}) CHECK(jit::families().can_run(problem(layout, n, k, 3)).has_value());
     }
   }
 }
@@ -58,7 +57,7 @@ TEST_CASE("FP8 takes K in steps of 128") {
     CHECK(refuses(problem(layout, 4096, 7168 + 64, 32, DataType::fp8), "multiple of 128"));
     for (const std::int64_t n : {8, 192, 576, 1600, 2112}) {
       for (const std::int64_t k : {128, 384, 7168}) {
-        CHECK(jit::can_run(problem(layout, n, k, 3, DataType::fp8)).has_value());
+        CHECK(jit::families().can_run(problem(layout, n, k, 3, DataType::fp8)).has_value());
       }
     }
   }
@@ -75,12 +74,15 @@ TEST_CASE("The selections of a range are what is selected at each M of it, in ma
     const MRange range{first, first + static_cast<std::int64_t>(random() % 20000)};
     INFO("groups " << groups << ", M from " << range.first << " to " << range.last);
     std::int64_t next = range.first;
-    const auto selections = jit::selections(p, range, kTarget);
+    const auto& family = jit::sm90::family_of(p);
+    const auto selections = jit::families().selections(p, range);
     for (std::size_t i = 0; i < selections.size(); ++i) {
       REQUIRE(selections[i].range.first == next);
-      if (i > 0) REQUIRE(selections[i].config != selections[i - 1].config);
+      REQUIRE(selections[i].spec == jit::families().select(p, next));
+      const jit::TileConfig config = family.config_of(selections[i].spec);
+      if (i > 0) REQUIRE(selections[i].spec != selections[i - 1].spec);
       for (; next <= selections[i].range.last; ++next) {
-        if (jit::select(p, next, kTarget) != selections[i].config) FAIL("another configuration at M = " << next);
+        if (family.config_for(p, next) != config) FAIL("another configuration at M = " << next);
       }
     }
     REQUIRE(next == range.last + 1);
@@ -91,7 +93,7 @@ TEST_CASE("The selections of all M there are end") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-      const auto selections = jit::selections(problem(layout, 4096, 7168, 32, type), {1, kMost}, kTarget);
+      const auto selections = jit::families().selections(problem(layout, 4096, 7168, 32, type), {1, kMost});
       REQUIRE(selections.size() >= 2);
       CHECK(selections.back().range.last == kMost);
     }
@@ -101,11 +103,11 @@ TEST_CASE("The selections of all M there are end") {
 TEST_CASE("Problems that differ in groups alone draw on the same configurations") {
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-      std::set<jit::TileConfig> sets[2];
+      std::set<jit::KernelSpec> sets[2];
       const std::int32_t groups[] = {16, 32};
       for (int i = 0; i < 2; ++i) {
-        for (const auto& s : jit::selections(problem(layout, 1024, 2048, groups[i], type), {1, 1 << 20}, kTarget)) {
-          sets[i].insert(s.config);
+        for (const auto& s : jit::families().selections(problem(layout, 1024, 2048, groups[i], type), {1, 1 << 20})) {
+          sets[i].insert(s.spec);
         }
       }
       CHECK(sets[0] == sets[1]);
@@ -118,9 +120,9 @@ TEST_CASE("Configurations with different constants have different names") {
   std::set<jit::TileConfig> configs;
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-      for (const auto& s : jit::selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20}, kTarget)) {
-        configs.insert(s.config);
-        names.insert(jit::name(s.config));
+      for (const auto& s : jit::families().selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20})) {
+        configs.insert(jit::sm90::config_of(s.spec));
+        names.insert(s.spec.config);
       }
     }
   }
@@ -130,10 +132,11 @@ TEST_CASE("Configurations with different constants have different names") {
 TEST_CASE("FP8 configurations hold the scales of their tokens, and BF16 ones none") {
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
-      for (const auto& s : jit::selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20}, kTarget)) {
-        CHECK(s.config.scaled == (type == DataType::fp8));
-        CHECK(jit::dynamic_smem_bytes(s.config) <= 227 * 1024);
-        CHECK(jit::threads_per_cta(s.config) <= 1024);
+      for (const auto& s : jit::families().selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20})) {
+        const jit::TileConfig config = jit::sm90::config_of(s.spec);
+        CHECK(config.scaled == (type == DataType::fp8));
+        CHECK(jit::dynamic_smem_bytes(config) <= 227 * 1024);
+        CHECK(jit::threads_per_cta(config) <= 1024);
       }
     }
   }

@@ -93,7 +93,7 @@ TEST_CASE("Where no worker can be started this process compiles, and says why") 
     REQUIRE(compiler);
     CHECK_FALSE((*compiler)->location().in_process.empty());
     CHECK((*compiler)->remark().find("in this process") != std::string::npos);
-    CHECK((*compiler)->compile(jit::verification_spec("sm_90a")));
+    CHECK((*compiler)->compile(jit::families().verification("sm_90a")->spec()));
     CHECK(children().empty());
   }
   const auto with_worker = jit::NvrtcCompiler::open({CUBINET_FAKE_NVRTC});

@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "jit/compiler.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "unit/util/temp_folder.hpp"
 
 using namespace cubinet;
@@ -61,7 +62,15 @@ class CountedSignals {
   struct sigaction before_[2]{};
 };
 
-jit::KernelSpec small_spec(std::int64_t n) { return {"small", n, 64, {}, "sm_90a"}; }
+// A kernel of a family that these tests bring the template of.
+jit::KernelSpec small_spec(std::int64_t n) {
+  static const jit::sm90::GroupedGemm family({.name = "small",
+                                              .data_type = DataType::bf16,
+                                              .layout = Layout::masked,
+                                              .ladder = {{jit::sm90::kNoLimit, {}}},
+                                              .generic = {}});
+  return family.spec_for(n, 64, {});
+}
 
 }  // namespace
 
@@ -112,12 +121,8 @@ TEST_CASE("A source that does not compile is an error with the compiler's log") 
 }
 
 TEST_CASE("An impossible configuration of a real family fails in the compiler, not later") {
-  jit::KernelSpec spec{"bf16_grouped_masked", 4096, 7168, {}, "sm_90a"};
-  spec.config.block_tokens = 7;
-  spec.config.token_step = 3;
-  spec.config.block_columns = 128;
-  spec.config.stages = 1;
-  const auto failed = nvrtc().compile(spec);
+  const jit::TileConfig config{.block_tokens = 7, .token_step = 3, .block_columns = 128, .stages = 1};
+  const auto failed = nvrtc().compile(jit::sm90::spec_for({DataType::bf16, Layout::masked, 4096, 7168, 1}, config));
   REQUIRE_FALSE(failed);
   CHECK(failed.error().code == ErrorCode::compile_failed);
   CHECK(failed.error().detail.find("error") != std::string::npos);
@@ -184,7 +189,7 @@ TEST_CASE("Without NVRTC in a folder the search goes on, and a folder that holds
 }
 
 TEST_CASE("The PTX of a specialization can be had") {
-  const auto ptx = nvrtc().compile_to_ptx(jit::verification_spec("sm_90a"));
+  const auto ptx = nvrtc().compile_to_ptx(jit::families().verification("sm_90a")->spec());
   REQUIRE(ptx);
   CHECK(ptx->find(".target sm_90a") != std::string::npos);
   CHECK(ptx->find('\0') == std::string::npos);

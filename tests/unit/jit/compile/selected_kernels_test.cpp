@@ -4,7 +4,8 @@
 #include "catch.hpp"
 #include "jit/compiler.hpp"
 #include "jit/kernel_spec.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "util/machine.hpp"
 #include "util/threads.hpp"
 
@@ -30,8 +31,8 @@ std::vector<jit::KernelSpec> selected_kernels() {
   };
   std::set<jit::KernelSpec> specs;
   for (const Problem& problem : problems) {
-    for (const auto& selection : jit::selections(problem, {1, 131072}, {132})) {
-      specs.insert(jit::spec_for(problem, selection.config, "sm_90a"));
+    for (const auto& selection : jit::families().selections(problem, {1, 131072})) {
+      specs.insert(selection.spec);
     }
   }
   return {specs.begin(), specs.end()};
@@ -48,25 +49,25 @@ TEST_CASE("Every selected kernel compiles without spills and without serialised 
   util::parallel_for(specs.size(), util::usable_cores(),
                      [&](std::size_t i) { kernels[i] = (*nvrtc)->compile(specs[i]); });
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    INFO(specs[i].family << " n " << specs[i].n << " k " << specs[i].k << " " << jit::name(specs[i].config));
+    INFO(specs[i].family_name() << " n " << specs[i].n << " k " << specs[i].k << " " << specs[i].config);
     const auto& kernel = kernels[i];
     INFO((kernel ? kernel->log : kernel.error().message + "\n" + kernel.error().detail));
     REQUIRE(kernel);
     CHECK(kernel->resources.spill_bytes == 0);
-    CHECK(kernel->resources.registers * jit::threads_per_cta(specs[i].config) <= 65536);
+    CHECK(kernel->resources.registers * jit::threads_per_cta(jit::sm90::config_of(specs[i])) <= 65536);
     CHECK(kernel->log.find("C75") == std::string::npos);
-    CHECK(kernel->kernel_names == std::vector<std::string>{specs[i].family});
+    CHECK(kernel->kernel_names == std::vector<std::string>{specs[i].family_name()});
     // What a CTA may have on compute capability 9.0.
-    CHECK(kernel->resources.static_smem_bytes + jit::dynamic_smem_bytes(specs[i].config) <= 227 * 1024);
+    CHECK(kernel->resources.static_smem_bytes + jit::dynamic_smem_bytes(jit::sm90::config_of(specs[i])) <= 227 * 1024);
   }
 }
 
 TEST_CASE("The kernels that check others and those that quantise compile without spills") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
-  for (const auto& spec : {jit::verification_spec("sm_90a"), jit::quantization_spec("sm_90a")}) {
+  for (const auto& spec : {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
     const auto kernel = (*nvrtc)->compile(spec);
-    INFO(spec.family << (kernel ? kernel->log : kernel.error().detail));
+    INFO(spec.family_name() << (kernel ? kernel->log : kernel.error().detail));
     REQUIRE(kernel);
     CHECK(kernel->resources.spill_bytes == 0);
     CHECK(kernel->kernel_names.size() > 1);
@@ -76,7 +77,7 @@ TEST_CASE("The kernels that check others and those that quantise compile without
 TEST_CASE("The quantisation has the entry points that the host asks for") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
-  const auto kernel = (*nvrtc)->compile(jit::quantization_spec("sm_90a"));
+  const auto kernel = (*nvrtc)->compile(jit::families().quantization("sm_90a")->spec());
   REQUIRE(kernel);
   const std::set<std::string> names(kernel->kernel_names.begin(), kernel->kernel_names.end());
   CHECK(names == std::set<std::string>{"fp8_quantize_rows", "fp8_quantize_weights", "fp8_transpose_scales"});

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "jit/families/registry.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
@@ -12,16 +14,16 @@ namespace {
 
 jit::KernelSpec spec_of(std::int64_t n) {
   const Problem problem{.layout = Layout::masked, .n = n, .k = 7168, .groups = 8};
-  return jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
+  return jit::families().select(problem, 64);
 }
 
 cache::Object object_of(const jit::KernelSpec& spec, const std::string& record) {
   cache::Object object = test::object_of(0);
   object.record = record;
-  object.facts.family = spec.family;
+  object.facts.family = spec.family_name();
   object.facts.n = spec.n;
   object.facts.k = spec.k;
-  object.facts.config = jit::config_name(spec);
+  object.facts.config = spec.config;
   return object;
 }
 
@@ -95,10 +97,9 @@ TEST_CASE("A kernel of other templates is stale, and the templates are named") {
 TEST_CASE("A kernel that was never made is told with the one most like it") {
   Root root;
   root.add(spec_of(4096));
-  jit::KernelSpec far = spec_of(8192);
-  far.config.stages += 1;
-  far.k = 128;
-  root.add(far);
+  jit::TileConfig config = jit::sm90::config_of(spec_of(8192));
+  config.stages += 1;
+  root.add(jit::sm90::spec_for({DataType::bf16, Layout::masked, 8192, 128, 32}, config));
   const auto found = root.explain(spec_of(8192));
   CHECK(found.presence == Presence::absent);
   CHECK(found.why == "never made: the nearest has kN 4096, not 8192");

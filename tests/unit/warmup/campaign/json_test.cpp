@@ -20,7 +20,7 @@ warmup::ResolvedRequest fp8_request() {
 }
 
 warmup::CampaignReport full_report() {
-  const jit::KernelSpec spec = jit::quantization_spec("sm_90a");
+  const jit::KernelSpec spec = jit::families().quantization("sm_90a")->spec();
   warmup::CampaignReport report;
   report.kernels = 3;
   report.root = "/root of \"all\"";
@@ -52,11 +52,11 @@ TEST_CASE("A plan is written with each kernel once, its uses, and the constants 
   for (std::size_t i = 0; i < plan->kernels.size(); ++i) {
     const Json& kernel = object.at("kernels")[i];
     const jit::KernelSpec& spec = plan->kernels[i].spec;
-    CHECK(kernel.at("family") == spec.family);
+    CHECK(kernel.at("family") == spec.family_name());
     CHECK(kernel.at("key") == jit::key_of(spec).hex());
     CHECK(kernel.at("uses")[0].at("groups") == 4);
     CHECK(kernel.at("uses")[1].at("groups") == 8);
-    CHECK(kernel.at("config").contains("stages") == jit::takes_constants(spec));
+    CHECK(kernel.at("config").contains("stages") == !spec.constants.empty());
   }
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("What a campaign fell short of is told in the order in which it matter
   warmup::CampaignReport report;
   CHECK_FALSE(warmup::shortfall_of(report));
   report.asked.execute = true;
-  report.execution.not_executed = {{"dd", jit::quantization_spec("sm_90a"), "no device"}};
+  report.execution.not_executed = {{"dd", jit::families().quantization("sm_90a")->spec(), "no device"}};
   CHECK_FALSE(warmup::shortfall_of(report));
   report.asked.strict = true;
   CHECK(warmup::shortfall_of(report)->message == "no device");

@@ -48,7 +48,7 @@ class FakeCompiler : public jit::Compiler {
     if (throwing.count(spec) != 0) throw std::runtime_error("out of paper");
     if (broken.count(spec) != 0) return fail(ErrorCode::compile_failed, "does not compile", "line 7: no such thing");
     jit::CompiledKernel kernel;
-    kernel.cubin = "cubin of " + spec.family + " " + jit::name(spec.config);
+    kernel.cubin = "cubin of " + spec.family_name() + " " + spec.config;
     return kernel;
   }
 
@@ -81,7 +81,7 @@ Plan plan_of(int count) {
     problem.n = 128 * i;
     problem.k = 64;
     problem.groups = 4;
-    const auto spec = jit::spec_for(problem, jit::select(problem, 64, {}), "sm_90a");
+    const auto spec = jit::families().select(problem, 64);
     plan.kernels.push_back({spec, {{problem, {{1, 64}}}}});
   }
   return plan;
@@ -111,7 +111,7 @@ TEST_CASE("The kernels that take longest to compile are started first") {
   FakeCompiler compiler;
   std::vector<std::int64_t> weights;
   warm(*plan, compiler, nullptr, 1,
-       [&](const warmup::Step& step) { weights.push_back(jit::compile_weight(step.latest.config)); });
+       [&](const warmup::Step& step) { weights.push_back(step.latest.family->compile_weight(step.latest)); });
   REQUIRE(weights.size() == plan->kernels.size());
   CHECK(std::is_sorted(weights.rbegin(), weights.rend()));
   CHECK(weights.front() > weights.back());
@@ -119,7 +119,7 @@ TEST_CASE("The kernels that take longest to compile are started first") {
 
 TEST_CASE("A kernel without a configuration is warmed with the rest, after those that take longer") {
   Plan plan = plan_of(2);
-  const jit::KernelSpec quantization = jit::quantization_spec("sm_90a");
+  const jit::KernelSpec quantization = jit::families().quantization("sm_90a")->spec();
   plan.kernels.insert(plan.kernels.begin(), {quantization, plan.kernels.front().uses});
   FakeCompiler compiler;
   std::vector<jit::KernelSpec> order;
@@ -200,11 +200,11 @@ TEST_CASE("A kernel that does not compile is reported with its log, stored nowhe
     CHECK(report.remaining.empty());
     REQUIRE(report.failed.size() == 2);
     CHECK(report.failed[0].key == key_of(plan.kernels[1]).hex());
-    CHECK(report.failed[0].family == plan.kernels[1].spec.family);
+    CHECK(report.failed[0].family == plan.kernels[1].spec.family_name());
     CHECK(report.failed[0].error.code == ErrorCode::compile_failed);
     CHECK(report.failed[0].error.detail == "line 7: no such thing");
     CHECK(report.failed[1].key == key_of(plan.kernels[3]).hex());
-    CHECK(report.failed[1].error.message == plan.kernels[3].spec.family + ": out of paper");
+    CHECK(report.failed[1].error.message == plan.kernels[3].spec.family_name() + ": out of paper");
   }
   CHECK(warmup::look_for_missing(plan, *temporary.cabinet).kernels == 2);
   const auto entries = temporary.cabinet->list();

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "catch.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "warmup/execution/executor_layout.hpp"
 
 namespace {
@@ -38,16 +39,17 @@ bool fits(const Problem& problem, std::int64_t rows, std::int64_t available) {
   return layout && warmup::charged_bytes(layout->bytes) <= available;
 }
 
-bool selects(const ExecutionSize& size, std::int64_t m, const jit::TileConfig& config) {
-  return jit::select(size.problem, m, {}) == config;
+bool selects(const ExecutionSize& size, std::int64_t m, const std::string& config) {
+  return jit::families().select(size.problem, m).config == config;
 }
 
 // The largest M of [1, last] that selects the configuration and fits, by asking for each; 0 where there is none.
-std::int64_t largest_by_asking(Problem problem, std::int64_t groups, std::int64_t last, const jit::TileConfig& config,
+std::int64_t largest_by_asking(Problem problem, std::int64_t groups, std::int64_t last, const std::string& config,
                                std::int64_t available) {
   problem.groups = static_cast<std::int32_t>(groups);
+  const auto& family = jit::sm90::family_of(problem);
   for (std::int64_t m = last; m >= 1; --m) {
-    if (jit::select(problem, m, {}) == config && fits(problem, m, available)) return m;
+    if (jit::name(family.config_for(problem, m)) == config && fits(problem, m, available)) return m;
   }
   return 0;
 }
@@ -61,7 +63,7 @@ const std::vector<Problem> four_families{{DataType::bf16, Layout::contiguous, 71
 
 TEST_CASE("Every kernel of a large layer fits into 64 MiB beside its code") {
   for (const Problem& problem : four_families) {
-    for_each_kernel(problem, 16384, [&](const PlannedUse& use, const jit::TileConfig& config) {
+    for_each_kernel(problem, 16384, [&](const PlannedUse& use, const std::string& config) {
       const auto size = choose_size(use, config, 58 * mib);
       REQUIRE(size);
       CHECK(fits(size->problem, size->rows, 58 * mib));
@@ -74,7 +76,7 @@ TEST_CASE("Every kernel of a large layer fits into 64 MiB beside its code") {
 
 TEST_CASE("With room for all, the problem's own groups and its largest M are executed") {
   for (const Problem& problem : four_families) {
-    for_each_kernel(problem, 131072, [&](const PlannedUse& use, const jit::TileConfig& config) {
+    for_each_kernel(problem, 131072, [&](const PlannedUse& use, const std::string& config) {
       const auto size = choose_size(use, config, std::int64_t{1} << 40);
       REQUIRE(size);
       CHECK_FALSE(size->forced);
@@ -95,7 +97,7 @@ TEST_CASE("The size is what asking for every M and every number of groups finds,
                           static_cast<std::int64_t>(128 * (engine() % 8 + 1)),
                           static_cast<std::int32_t>(engine() % 6 + 1)};
     const auto available = static_cast<std::int64_t>(engine() % 16 + 1) * mib;
-    for_each_kernel(problem, last, [&](const PlannedUse& use, const jit::TileConfig& config) {
+    for_each_kernel(problem, last, [&](const PlannedUse& use, const std::string& config) {
       std::int64_t groups = problem.groups;
       std::int64_t m = 0;
       while (groups > 0 && m == 0) {
@@ -122,7 +124,7 @@ TEST_CASE("The size is what asking for every M and every number of groups finds,
 
 TEST_CASE("A kernel for many rows is forced to few where the M that selects it does not fit") {
   const Problem problem{DataType::bf16, Layout::contiguous, 7168, 4096, 32};
-  const jit::TileConfig config = jit::select(problem, 131072, {});
+  const std::string config = jit::families().select(problem, 131072).config;
   const auto size = choose_size({problem, {{65537, 131072}}}, config, 60 * mib);
   REQUIRE(size);
   CHECK(size->forced);
@@ -133,7 +135,7 @@ TEST_CASE("A kernel for many rows is forced to few where the M that selects it d
 
 TEST_CASE("In the masked layout a kernel is selected by the hint, whatever capacity fits") {
   const Problem problem{DataType::bf16, Layout::masked, 7168, 4096, 32};
-  const jit::TileConfig config = jit::select(problem, 16384, {});
+  const std::string config = jit::families().select(problem, 16384).config;
   const auto size = choose_size({problem, {{2049, 16384}}}, config, 60 * mib);
   REQUIRE(size);
   CHECK_FALSE(size->forced);
@@ -144,13 +146,13 @@ TEST_CASE("In the masked layout a kernel is selected by the hint, whatever capac
 TEST_CASE("A kernel is executed from the smallest budget on that is named, and not below it") {
   for (const Problem& problem : four_families) {
     const std::int64_t smallest = smallest_charge(problem);
-    for_each_kernel(problem, 131072, [&](const PlannedUse& use, const jit::TileConfig& config) {
+    for_each_kernel(problem, 131072, [&](const PlannedUse& use, const std::string& config) {
       CHECK_FALSE(choose_size(use, config, smallest - 1));
       CHECK(choose_size(use, config, smallest));
     });
     const PlannedUse use{problem, {{1, 128}}};
     for (const std::int64_t nothing : {std::int64_t{0}, std::int64_t{-1}, -64 * mib}) {
-      CHECK_FALSE(choose_size(use, jit::select(problem, 1, {}), nothing));
+      CHECK_FALSE(choose_size(use, jit::families().select(problem, 1).config, nothing));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "catch.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "fake_gpu.hpp"
 #include "unit/jit/fake_compiler.hpp"
 #include "unit/jit/fake_driver.hpp"
@@ -154,8 +155,8 @@ TEST_CASE("Every kernel is launched by the configuration of its plan, and one mo
     if (kernel.spec.n == 0) continue;
     CHECK(
         std::count_if(fake_device().history.begin(), fake_device().history.end(), [&](const test::FakeLaunch& launch) {
-          return launch.name == kernel.spec.family &&
-                 launch.threads == static_cast<unsigned>(jit::threads_per_cta(kernel.spec.config));
+          return launch.name == kernel.spec.family_name() &&
+                 launch.threads == static_cast<unsigned>(jit::threads_per_cta(jit::sm90::config_of(kernel.spec)));
         }) >= 1);
   }
 }
@@ -174,7 +175,7 @@ TEST_CASE("A kernel with a wrong result fails by name, and the others go on") {
     CHECK(report.failed.front().reason.find("wrong result") == 0);
     CHECK(report.failed.front().reason.find("seed") != std::string::npos);
     if (std::string(wrong).find("quantize") != std::string::npos) {
-      CHECK(report.failed.front().spec.family == "fp8_quantization");
+      CHECK(report.failed.front().spec.family_name() == "fp8_quantization");
     }
     check_nothing_left();
   }
@@ -283,5 +284,5 @@ TEST_CASE("A kernel that takes N and K at run time is executed with those of a u
   kernel.uses.front().problem.n = 1 << 20;  // too large for the budget
   const ExecutionReport report = bench.execute(plan, 16 * mib);
   CHECK(report.executed == 1);
-  CHECK(test::launches_of(kernel.spec.family) == 2);
+  CHECK(test::launches_of(kernel.spec.family_name()) == 2);
 }

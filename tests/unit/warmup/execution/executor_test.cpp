@@ -11,7 +11,7 @@
 #include "fake_gpu.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/loader.hpp"
-#include "jit/selector.hpp"
+#include "jit/families/registry.hpp"
 #include "unit/jit/fake_compiler.hpp"
 #include "unit/jit/fake_driver.hpp"
 
@@ -32,16 +32,15 @@ struct Fixture {
   test::FakeCompiler compiler;
   warmup::DeviceWatch watch = must(warmup::DeviceWatch::start(device->driver(), std::chrono::milliseconds(50)));
   warmup::VerificationKernels verification = must(warmup::VerificationKernels::open(device, compiler, nullptr));
-  jit::QuantizationKernels quantization = must(jit::QuantizationKernels::load(device, "cubin", "sm_90a"));
-  std::vector<jit::LoadedKernel> loaded;
-  warmup::ExecutorContext context{*device, watch, verification, &quantization};
+  std::shared_ptr<const jit::QuantizationKernels> quantization = must(
+      jit::load_kernel<jit::QuantizationKernels>(device, jit::families().quantization("sm_90a")->spec(), "cubin"));
+  warmup::ExecutorContext context{*device, watch, verification, quantization.get()};
 
   // Executes the kernel that m selects.
   Expected<warmup::Verdict> execute(warmup::GroupedExecutor& executor, std::int64_t m) {
     const Problem& problem = executor.problem();
-    const auto spec = jit::spec_for(problem, jit::select(problem, std::max<std::int64_t>(m, 1), {}), "sm_90a");
-    loaded.push_back(must(jit::load_kernel(device, spec, "cubin")));
-    return executor.execute(m, loaded.back().launchable);
+    const auto spec = jit::families().select(problem, std::max<std::int64_t>(m, 1));
+    return executor.execute(m, *must(jit::load_kernel<jit::GemmKernel>(device, spec, "cubin")));
   }
 };
 
@@ -102,7 +101,7 @@ TEST_CASE("An executor allocates nothing more while it executes") {
 TEST_CASE("An execution launches its kernel once, after the transposition of FP8 scales") {
   for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     const bool fp8 = executor.problem().data_type == DataType::fp8;
-    const std::string family = jit::family_of(executor.problem());
+    const std::string family = jit::operation_name(executor.problem());
     for (const std::int64_t m : {1, 50, 300}) {
       const int before = test::launches_of(family);
       REQUIRE(fixture.execute(executor, m));
@@ -141,7 +140,7 @@ TEST_CASE("Every execution has operands of its own, and compares rows of them") 
 
 TEST_CASE("A product that differs from the reference, and a write where no row is valid, are complained of") {
   for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
-    fake_gpu().wrong = jit::family_of(executor.problem());
+    fake_gpu().wrong = jit::operation_name(executor.problem());
     const auto differs = fixture.execute(executor, 300);
     REQUIRE(differs);
     CHECK(differs->complaint.find("differs from the reference") != std::string::npos);

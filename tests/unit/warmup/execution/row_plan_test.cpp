@@ -4,7 +4,7 @@
 #include <set>
 
 #include "catch.hpp"
-#include "jit/labels.hpp"
+#include "jit/gemm_arguments.hpp"
 #include "support/test_problems.hpp"
 
 namespace cubinet::warmup {
@@ -85,7 +85,7 @@ TEST_CASE("Random m_indices are sound, ascend, contain a valid row in every plan
     for (const std::int64_t rows : {1, 127, 128, 129, 1000, 4096}) {
       const auto plan = random_contiguous_plan(kRandomContiguous, rows, seed);
       REQUIRE(plan.rows == rows);
-      CHECK(jit::check_label_rows(plan.grouping, kRandomContiguous.groups));
+      CHECK(jit::check_m_indices(plan.grouping, kRandomContiguous.groups));
       CHECK(plan.valid_rows() > 0);
       std::vector<std::int32_t> m_indices = plan.grouping;
       std::erase(m_indices, -1);

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "catch.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "examples.hpp"
 
 namespace {
@@ -44,12 +45,13 @@ Uses walked(const PlanRequest& request) {
   Uses uses;
   for (const auto& [problem, range] : request.problems) {
     std::int64_t start = range.first;
-    jit::TileConfig current = jit::select(problem, start, request.target);
+    const auto& family = jit::sm90::family_of(problem);
+    jit::TileConfig current = family.config_for(problem, start);
     for (std::int64_t m = start + 1; m <= range.last + 1; ++m) {
       const bool end = m > range.last;
-      if (!end && jit::select(problem, m, request.target) == current) continue;
-      uses.emplace(jit::spec_for(problem, current, request.architecture), problem.groups, start, m - 1);
-      if (!end) current = jit::select(problem, m, request.target);
+      if (!end && family.config_for(problem, m) == current) continue;
+      uses.emplace(jit::sm90::spec_for(problem, current), problem.groups, start, m - 1);
+      if (!end) current = family.config_for(problem, m);
       start = m;
     }
   }
@@ -91,7 +93,7 @@ TEST_CASE("The plan of every example model holds exactly the kernels that some M
         CHECK((model == "mixtral-8x7b" && expert_parallel == 16));
         continue;
       }
-      check_exact({over_range(problems, usual_range), "sm_90a", {}});
+      check_exact({over_range(problems, usual_range), {}});
     }
   }
 }
@@ -105,14 +107,14 @@ TEST_CASE("The plan of odd shapes and ranges is exact too") {
   for (const MRange range : {usual_range, MRange{1, 1}, MRange{127, 129}, MRange{100, 5000}, MRange{16384, 16384}}) {
     for (const std::int32_t num_sms : {132, 78, 1}) {
       INFO("M from " << range.first << " to " << range.last << ", " << num_sms << " SMs");
-      check_exact({over_range(problems, range), "sm_90a", {num_sms}});
+      check_exact({over_range(problems, range), {"sm_90a", num_sms}});
     }
   }
 }
 
 TEST_CASE("Ranges of M are ascending, disjoint and not adjacent") {
   for (const std::string& model : warmup::example_models()) {
-    const Plan plan = planned({over_range(warmup::example_problems(model, 8), usual_range), "sm_90a", {}});
+    const Plan plan = planned({over_range(warmup::example_problems(model, 8), usual_range), {}});
     for (const PlannedKernel& kernel : plan.kernels) {
       for (const auto& use : kernel.uses) {
         REQUIRE_FALSE(use.m_ranges.empty());
@@ -132,7 +134,7 @@ TEST_CASE("Problems that differ in groups alone share every kernel that both sel
     if (wider.empty()) continue;
     const auto specs_of = [](const std::vector<Problem>& problems) {
       std::set<jit::KernelSpec> specs;
-      for (const auto& kernel : planned({over_range(problems, usual_range), "sm_90a", {}}).kernels)
+      for (const auto& kernel : planned({over_range(problems, usual_range), {}}).kernels)
         specs.insert(kernel.spec);
       return specs;
     };
@@ -145,24 +147,23 @@ TEST_CASE("Problems that differ in groups alone share every kernel that both sel
 }
 
 TEST_CASE("The number of groups is no part of a kernel's key") {
-  const jit::TileConfig config = jit::select(problem_of(Layout::masked, 4096, 7168, 32), 64, {});
-  const auto key = [&](std::int32_t groups) {
-    return jit::key_of(jit::record_of(jit::spec_for(problem_of(Layout::masked, 4096, 7168, groups), config, "sm_90a")));
+    const auto key = [&](std::int32_t groups) {
+    return jit::key_of(jit::families().select(problem_of(Layout::masked, 4096, 7168, groups), 64));
   };
   CHECK((key(32) == key(16)));
 }
 
 TEST_CASE("The order of the kernels depends on the set of problems, not on their order") {
   std::vector<Problem> problems = warmup::example_problems("qwen3-30b-a3b", 8);
-  const Plan forward = planned({over_range(problems, usual_range), "sm_90a", {}});
+  const Plan forward = planned({over_range(problems, usual_range), {}});
   std::reverse(problems.begin(), problems.end());
-  const Plan backward = planned({over_range(problems, usual_range), "sm_90a", {}});
+  const Plan backward = planned({over_range(problems, usual_range), {}});
   REQUIRE(forward.kernels.size() == backward.kernels.size());
   for (std::size_t i = 0; i < forward.kernels.size(); ++i) {
     CHECK((forward.kernels[i].spec == backward.kernels[i].spec));
   }
   const auto family_and_shape = [](const PlannedKernel& kernel) {
-    return std::tie(kernel.spec.family, kernel.spec.n, kernel.spec.k);
+    return std::tie(kernel.spec.family_name(), kernel.spec.n, kernel.spec.k);
   };
   CHECK(std::is_sorted(forward.kernels.begin(), forward.kernels.end(),
                        [&](const auto& a, const auto& b) { return family_and_shape(a) < family_and_shape(b); }));
@@ -170,8 +171,8 @@ TEST_CASE("The order of the kernels depends on the set of problems, not on their
 
 TEST_CASE("A problem that is named twice counts once") {
   const Problem problem = problem_of(Layout::masked, 4096, 7168, 32);
-  const Plan once = planned({{{problem, usual_range}}, "sm_90a", {}});
-  const Plan twice = planned({over_range({problem, problem}, usual_range), "sm_90a", {}});
+  const Plan once = planned({{{problem, usual_range}}, {}});
+  const Plan twice = planned({over_range({problem, problem}, usual_range), {}});
   CHECK((uses_of(once) == uses_of(twice)));
   CHECK(once.kernels.size() == twice.kernels.size());
   for (const auto& kernel : twice.kernels) CHECK(kernel.uses.size() == 1);
@@ -180,10 +181,10 @@ TEST_CASE("A problem that is named twice counts once") {
 TEST_CASE("Each problem has the kernels of its own range of M, and one that is named twice those of both") {
   const Problem masked = problem_of(Layout::masked, 4096, 7168, 32);
   const Problem contiguous = problem_of(Layout::contiguous, 4096, 7168, 32);
-  check_exact({{{masked, {1, 64}}, {contiguous, {128, 65536}}}, "sm_90a", {}});
-  check_exact({{{masked, {1, 2}}, {masked, {1000, 5000}}}, "sm_90a", {}});
+  check_exact({{{masked, {1, 64}}, {contiguous, {128, 65536}}}, {}});
+  check_exact({{{masked, {1, 2}}, {masked, {1000, 5000}}}, {}});
   const auto uses = [&](const std::vector<ProblemRange>& problems) {
-    return uses_of(planned({problems, "sm_90a", {}}));
+    return uses_of(planned({problems, {}}));
   };
   CHECK((uses({{masked, {1, 300}}, {masked, {200, 5000}}, {masked, {10, 20}}}) == uses({{masked, {1, 5000}}})));
   CHECK((uses({{masked, {301, 5000}}, {masked, {1, 300}}}) == uses({{masked, {1, 5000}}})));
@@ -199,7 +200,7 @@ TEST_CASE("Ranges of one problem that overlap or touch become one, and others st
 
 TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
   const auto problems = warmup::example_problems("deepseek-v3", 8);
-  const Plan plan = planned({over_range(problems, {1, warmup::largest_m}), "sm_90a", {}});
+  const Plan plan = planned({over_range(problems, {1, warmup::largest_m}), {}});
   CHECK(plan.kernels.size() >= 4);
   CHECK(plan.kernels.size() <= 100);
 }
@@ -207,9 +208,9 @@ TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
 TEST_CASE("Above the first M of the last configuration a larger range of M costs no kernel") {
   for (const std::string& model : warmup::example_models()) {
     for (const Problem& problem : warmup::example_problems(model, 8)) {
-      const auto rungs = jit::selections(problem, {1, warmup::largest_m}, {});
+      const auto rungs = jit::families().selections(problem, {1, warmup::largest_m});
       const auto kernels_to = [&](std::int64_t m_last) {
-        return planned({{{problem, {1, m_last}}}, "sm_90a", {}}).kernels.size();
+        return planned({{{problem, {1, m_last}}}, {}}).kernels.size();
       };
       CHECK(kernels_to(warmup::largest_m) == rungs.size());
       CHECK(kernels_to(warmup::largest_m) == kernels_to(rungs.back().range.first));
@@ -219,29 +220,29 @@ TEST_CASE("Above the first M of the last configuration a larger range of M costs
 
 TEST_CASE("A range that is empty, not positive or too large is refused with its bounds") {
   const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
-  CHECK(refusal({over_range(problems, {0, 128}), "sm_90a", {}}).find("M from 0 to 128") != std::string::npos);
-  CHECK(refusal({over_range(problems, {-5, 128}), "sm_90a", {}}).find("M from -5 to 128") != std::string::npos);
-  CHECK(refusal({over_range(problems, {129, 128}), "sm_90a", {}}).find("M from 129 to 128") != std::string::npos);
-  CHECK(refusal({over_range(problems, {1, warmup::largest_m + 1}), "sm_90a", {}}).find("M from 1 to ") !=
+  CHECK(refusal({over_range(problems, {0, 128}), {}}).find("M from 0 to 128") != std::string::npos);
+  CHECK(refusal({over_range(problems, {-5, 128}), {}}).find("M from -5 to 128") != std::string::npos);
+  CHECK(refusal({over_range(problems, {129, 128}), {}}).find("M from 129 to 128") != std::string::npos);
+  CHECK(refusal({over_range(problems, {1, warmup::largest_m + 1}), {}}).find("M from 1 to ") !=
         std::string::npos);
 }
 
 TEST_CASE("What cannot run is refused before anything is planned, by its rule") {
-  const std::string k = refusal({{{problem_of(Layout::masked, 4096, 100, 32), usual_range}}, "sm_90a", {}});
+  const std::string k = refusal({{{problem_of(Layout::masked, 4096, 100, 32), usual_range}}, {}});
   CHECK(k.find("K=100") != std::string::npos);
   CHECK(k.find("64") != std::string::npos);
-  CHECK(refusal({{{problem_of(Layout::masked, 4097, 128, 32), usual_range}}, "sm_90a", {}}).find("N=4097") !=
+  CHECK(refusal({{{problem_of(Layout::masked, 4097, 128, 32), usual_range}}, {}}).find("N=4097") !=
         std::string::npos);
-  CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 0), usual_range}}, "sm_90a", {}}));
-  CHECK_FALSE(make_plan({{}, "sm_90a", {}}));
-  CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 1), usual_range}}, "sm_90a", {0}}));
+  CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 0), usual_range}}, {}}));
+  CHECK_FALSE(make_plan({{}, {}}));
+  CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 1), usual_range}}, {"sm_90a", 0}}));
 }
 
 TEST_CASE("An unknown architecture is refused by name, and sm_90 is one") {
   const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
   for (const char* architecture : {"sm_90", "sm_100a", "hopper", ""}) {
     INFO(architecture);
-    const std::string message = refusal({over_range(problems, usual_range), architecture, {}});
+    const std::string message = refusal({over_range(problems, usual_range), {architecture}});
     CHECK(message.find(architecture) != std::string::npos);
     CHECK(message.find("sm_90a") != std::string::npos);
   }
@@ -254,13 +255,13 @@ TEST_CASE("A plan holds the kernels that quantise once where it has an FP8 probl
   const auto quantization = [](const Plan& plan) {
     std::vector<PlannedKernel> found;
     for (const PlannedKernel& kernel : plan.kernels) {
-      if (kernel.spec == jit::quantization_spec("sm_90a")) found.push_back(kernel);
+      if (kernel.spec == jit::families().quantization("sm_90a")->spec()) found.push_back(kernel);
     }
     return found;
   };
   const MRange range{7, 4096};
-  CHECK(quantization(planned({{{bf16, range}}, "sm_90a", {}})).empty());
-  const auto found = quantization(planned({over_range({contiguous, bf16, masked, contiguous}, range), "sm_90a", {}}));
+  CHECK(quantization(planned({{{bf16, range}}, {}})).empty());
+  const auto found = quantization(planned({over_range({contiguous, bf16, masked, contiguous}, range), {}}));
   REQUIRE(found.size() == 1);
   REQUIRE(found.front().uses.size() == 2);
   CHECK(found.front().uses[0].problem == contiguous);
@@ -272,16 +273,16 @@ TEST_CASE("Besides the kernels that quantise, a plan of FP8 problems is exact") 
   const std::vector<Problem> problems{{DataType::fp8, Layout::contiguous, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 2112, 128, 3}};
-  const PlanRequest request{over_range(problems, usual_range), "sm_90a", {}};
+  const PlanRequest request{over_range(problems, usual_range), {}};
   Plan plan = planned(request);
-  std::erase_if(plan.kernels, [](const PlannedKernel& kernel) { return !jit::takes_constants(kernel.spec); });
+  std::erase_if(plan.kernels, [](const PlannedKernel& kernel) { return kernel.spec.constants.empty(); });
   CHECK((uses_of(plan) == walked(request)));
 }
 
 TEST_CASE("FP8 and BF16 problems of one shape share no kernel") {
   Problem problem = problem_of(Layout::masked, 1024, 512, 4);
   const auto count = [](const std::vector<Problem>& problems) {
-    return planned({over_range(problems, usual_range), "sm_90a", {}}).kernels.size();
+    return planned({over_range(problems, usual_range), {}}).kernels.size();
   };
   const Problem bf16 = problem;
   problem.data_type = DataType::fp8;

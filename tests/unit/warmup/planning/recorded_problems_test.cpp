@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "jit/problem_subject.hpp"
+#include "jit/problems.hpp"
 #include "unit/util/temp_folder.hpp"
 #include "warmup/planning/plan.hpp"
 #include "warmup/planning/recorded_file.hpp"
