@@ -56,19 +56,23 @@ wheel:
 	$(PYTHON) -m pip wheel . --no-deps -w $(BUILD)/dist -C build-dir=$(BUILD)/wheel \
 	  -C cmake.define.CUBINET_WHEELS="$$(realpath -m "$(WHEELS)")" $(patsubst -D%,-C cmake.define.%,$(CCACHE))
 
-# Host code and its tests under the address and undefined-behaviour sanitizers, in a folder of their own.
-# Leaks are not looked for: libnvrtc keeps what it allocates until the process ends.
-sanitize:
-	ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(MAKE) test BUILD=$(BUILD)-sanitize WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="-DCUBINET_SANITIZE=ON -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"
+# What is built with clang: it compiles instrumented code in half of GCC's time.
+CLANG_FLAGS = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF
 
-# The tests whose code runs in several threads, under the thread sanitizer. Some of them fork while threads run, and the
-# child starts threads of its own.
+# Host code and its tests under the address and undefined-behaviour sanitizers, in a folder of their own; needs clang.
+# Leaks are not looked for: libnvrtc keeps what it allocates until the process ends. Without precompiled headers, so that
+# a source that does not include what it uses is found.
+sanitize:
+	CUBINET_CLANG=1 ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(MAKE) test BUILD=$(BUILD)-sanitize WHEELS=$(WHEELS) \
+	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON $(CMAKE_FLAGS)"
+
+# The tests whose code runs in several threads, under the thread sanitizer; needs clang. Some of them fork while threads
+# run, and the child starts threads of its own.
 THREADED = util cache jit warmup_campaign warmup_execution
 sanitize-thread:
-	@$(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="-DCUBINET_SANITIZE=thread -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"
+	@CUBINET_CLANG=1 $(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
+	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=thread $(CMAKE_FLAGS)"
 	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test)
 	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(TEST_JOBS) \
 	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'
@@ -76,8 +80,8 @@ sanitize-thread:
 # The parser of bundles on bytes that nobody would write, in a folder of its own; needs clang. What it finds is written to
 # the corpus's folder as crash-*.
 fuzz:
-	CUBINET_FUZZ=1 $(MAKE) configure BUILD=$(BUILD)-fuzz WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="-DCMAKE_CXX_COMPILER=clang++ -DCUBINET_FUZZ=ON -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF $(CMAKE_FLAGS)"
+	CUBINET_CLANG=1 $(MAKE) configure BUILD=$(BUILD)-fuzz WHEELS=$(WHEELS) \
+	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_FUZZ=ON $(CMAKE_FLAGS)"
 	@cmake --build $(BUILD)-fuzz -j $(JOBS) --target bundle_fuzzer bundle_seeds
 	$(BUILD)-fuzz/bin/bundle_seeds $(BUILD)-fuzz/corpus
 	$(BUILD)-fuzz/bin/bundle_fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
