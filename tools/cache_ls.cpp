@@ -122,18 +122,6 @@ int list(const CacheOptions& options, const ListOptions& wanted, cache::Cabinet&
   return exit_done;
 }
 
-// An option whose text is read by `parse`, which answers with a value or says what is wrong.
-template <class Value, class Target, class Parse>
-Option add_parsed(Command command, const std::string& name, Target& target, Parse parse, const std::string& help) {
-  const auto store = [&target, parse](const std::string& text) {
-    const Expected<Value> value = parse(text);
-    if (!value) return value.error().message;
-    target = *value;
-    return std::string();
-  };
-  return command.parsed(name, store, help);
-}
-
 Expected<std::string> parse_name(const std::string& text) {
   if (text.empty()) return fail(ErrorCode::invalid_argument, "the name is empty");
   return text;
@@ -152,21 +140,18 @@ Expected<std::int64_t> parse_limit(const std::string& text) {
 }
 
 void add_filters(Command command, EntryFilter& filter) {
-  add_parsed<std::string>(command, "--family", filter.family, parse_name, "Only entries of this family")
-      .type_name("NAME");
-  add_parsed<std::string>(command, "--arch", filter.arch, parse_name, "Only entries of this architecture")
-      .type_name("ARCH");
-  add_parsed<std::int64_t>(command, "--n", filter.n, parse_size, "Only entries of this N; 0: generic kernels")
-      .type_name("N");
-  add_parsed<std::int64_t>(command, "--k", filter.k, parse_size, "Only entries of this K").type_name("K");
-  add_parsed<std::int64_t>(command, "--used-within", filter.used_within, util::parse_duration,
-                           "Only entries that were used within this time")
+  add_parsed(command, "--family", filter.family, parse_name, "Only entries of this family").type_name("NAME");
+  add_parsed(command, "--arch", filter.arch, parse_name, "Only entries of this architecture").type_name("ARCH");
+  add_parsed(command, "--n", filter.n, parse_size, "Only entries of this N; 0: generic kernels").type_name("N");
+  add_parsed(command, "--k", filter.k, parse_size, "Only entries of this K").type_name("K");
+  add_parsed(command, "--used-within", filter.used_within, util::parse_duration,
+             "Only entries that were used within this time")
       .type_name("DURATION");
-  add_parsed<std::int64_t>(command, "--unused-for", filter.unused_for, util::parse_duration,
-                           "Only entries that were neither created nor used within this time")
+  add_parsed(command, "--unused-for", filter.unused_for, util::parse_duration,
+             "Only entries that were neither created nor used within this time")
       .type_name("DURATION");
-  add_parsed<std::int64_t>(command, "--larger-than", filter.larger_than, util::parse_byte_size,
-                           "Only entries whose files are larger than this")
+  add_parsed(command, "--larger-than", filter.larger_than, util::parse_byte_size,
+             "Only entries whose files are larger than this")
       .type_name("SIZE");
 }
 
@@ -180,11 +165,10 @@ void add_cache_ls(Command cache) {
   const Command command =
       add_cache_command(cache, "ls", "List the entries", std::string(list_help) + entry_fields_help, action);
   add_filters(command, wanted->filter);
-  add_parsed<EntryOrder>(command, "--sort", wanted->order, entry_order, "Sort by this (default: family)")
+  add_parsed(command, "--sort", wanted->order, entry_order, "Sort by this (default: family)")
       .type_name(entry_order_names());
   command.flag("--reverse", wanted->reverse, "Sort in descending order");
-  add_parsed<std::int64_t>(command, "--limit", wanted->limit, parse_limit, "Show at most this many entries")
-      .type_name("N");
+  add_parsed(command, "--limit", wanted->limit, parse_limit, "Show at most this many entries").type_name("N");
 }
 
 }  // namespace cubinet::tools

@@ -104,13 +104,8 @@ void add_cache_problems(Command cache) {
   };
   const Command command = add_cache_command(
       cache, "problems", "List the problems that engines on this cabinet asked for", problems_help, action);
-  const auto store = [wanted](const std::string& text) {
-    const auto seconds = util::parse_duration(text);
-    if (!seconds) return seconds.error().message;
-    wanted->unasked_for = *seconds;
-    return std::string();
-  };
-  command.parsed("--unasked-for", store, "Only problems that no engine asked for within this time, as in 30d")
+  add_parsed(command, "--unasked-for", wanted->unasked_for, util::parse_duration,
+             "Only problems that no engine asked for within this time, as in 30d")
       .type_name("DURATION");
   command.flag("--forget", wanted->forget,
                "Remove the listed records; an engine that asks again records the problem again");

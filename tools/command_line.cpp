@@ -122,15 +122,13 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
 
 Option add_number(Command command, const std::string& name, std::int64_t& target, std::int64_t lowest,
                   std::int64_t highest, const std::string& help) {
-  const auto store = [&target, lowest, highest](const std::string& text) {
+  const auto parse = [lowest, highest](const std::string& text) -> Expected<std::int64_t> {
     const auto value = parse_number(text);
-    if (!value || *value < lowest || *value > highest) {
-      return fmt::format("'{}' is not a whole number from {} to {}", text, lowest, highest);
-    }
-    target = *value;
-    return std::string();
+    if (value && *value >= lowest && *value <= highest) return *value;
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not a whole number from {} to {}", text, lowest, highest));
   };
-  return command.parsed(name, store, help).type_name("N").shown_default(std::to_string(target));
+  return add_parsed(command, name, target, parse, help).type_name("N").shown_default(std::to_string(target));
 }
 
 }  // namespace cubinet::tools

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "util/expected.hpp"
@@ -104,6 +105,18 @@ class CommandLine {
 
 // Parses a whole decimal number strictly: "12", but not "12x", " 12", "0x12" or one that exceeds 64 bits.
 std::optional<std::int64_t> parse_number(std::string_view text);
+
+// Adds an option whose text `parse` turns into an Expected of a value for `target`; its error is the message.
+template <class Target, class Parse>
+Option add_parsed(Command command, const std::string& name, Target& target, Parse parse, const std::string& help) {
+  const auto store = [&target, parse](const std::string& text) {
+    auto value = parse(text);
+    if (!value) return value.error().message;
+    target = *std::move(value);
+    return std::string();
+  };
+  return command.parsed(name, store, help);
+}
 
 // Adds an option that takes a whole number from `lowest` to `highest`. `target` holds the default.
 Option add_number(Command command, const std::string& name, std::int64_t& target, std::int64_t lowest,

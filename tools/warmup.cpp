@@ -94,19 +94,16 @@ void note_jobs(const jit::Jobs& jobs, const std::vector<util::MemoryRoom>& rooms
 void add_execution_options(Command command, warmup::ExecutionRequest& request) {
   const Option execute =
       command.flag("--execute", request.execute, "Run every kernel on this machine's GPU and check its result");
-  const auto parse = [&request](const std::string& text) {
-    const auto bytes = util::parse_byte_size(text);
-    if (!bytes) return bytes.error().message;
-    if (*bytes == 0) {
-      return fmt::format("'{}' leaves no memory: give a size above 0, or omit the option for half of the free memory",
-                         text);
-    }
-    request.budget = *bytes;
-    return std::string();
+  const auto parse = [](const std::string& text) -> Expected<std::int64_t> {
+    auto bytes = util::parse_byte_size(text);
+    if (!bytes || *bytes > 0) return bytes;
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' leaves no memory: give a size above 0, or omit the option for half of the free memory",
+                    text));
   };
-  command
-      .parsed("--memory-budget", parse,
-              "Device memory for --execute, as 64MiB or 2GiB (default: half of the free memory)")
+  add_parsed(command, "--memory-budget", request.budget, parse,
+             "Device memory for --execute, as 64MiB or 2GiB (default: half of the free memory)")
       .type_name("SIZE")
       .needs(execute);
   command.flag("--strict", request.strict, "Exit code 1 if a kernel was not executed").needs(execute);

@@ -14,7 +14,7 @@ using test::TempFolder;
 
 namespace {
 
-// A shared library that every process has: the one that holds dlopen.
+// A shared library that every process has loaded: the one with dlopen.
 std::filesystem::path some_library() {
   Dl_info info{};
   REQUIRE(dladdr(reinterpret_cast<void*>(&qsort), &info) != 0);

@@ -1,11 +1,11 @@
-// Memory that runs out when a test says so.
+// Makes operator new fail in tests.
 #pragma once
 
 #include <new>
 
 namespace cubinet::test {
 
-// While the object lives, `new` on this thread succeeds `left` times, and fails from then on. Link failing_memory.cpp.
+// While the object lives, `new` succeeds `left` times on this thread and then fails. Link failing_memory.cpp.
 class FailingMemory {
  public:
   explicit FailingMemory(int left);
@@ -14,8 +14,8 @@ class FailingMemory {
   FailingMemory& operator=(const FailingMemory&) = delete;
 };
 
-// Calls `act` with memory for no allocation, for one, and so on, until it ends without std::bad_alloc. Returns how
-// often it did not.
+// Calls `act` with memory for 0, 1, 2, ... allocations until it does not throw std::bad_alloc. Returns the number of
+// calls that did.
 template <class Act>
 int failures_for_want_of_memory(const Act& act) {
   for (int failures = 0;; ++failures) {

@@ -1,4 +1,4 @@
-// A folder with proc/ and sys/ of the test's making.
+// A folder with proc/ and sys/ that a test fills.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace cubinet::test {
 
 class FakeKernel {
  public:
-  // Writes a file, and the folders above it: "proc/meminfo".
+  // Writes a file, and creates its folders: "proc/meminfo".
   void write(std::string_view name, std::string_view text) const {
     std::filesystem::create_directories((folder_ / name).parent_path());
     write_file(folder_ / name, text);

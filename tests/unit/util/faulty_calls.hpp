@@ -9,14 +9,14 @@
 
 namespace cubinet::test {
 
-// Counts the calls; the one numbered `fail_at` (from 0) fails with `error`. A write that fails has written half of its
-// bytes before, as on a disk that fills up. With `longest_write` set, writes are short.
+// Counts the calls; call number `fail_at` (from 0) fails with `error`. A failing write first writes half of its bytes,
+// as on a disk that fills up. With `longest_write` set, writes are short.
 class FaultyCalls final : public util::SystemCalls {
  public:
   int fail_at = -1;
   int error = ENOSPC;
   std::size_t longest_write = 0;
-  int interrupt_every = 0;  // each n-th write says EINTR
+  int interrupt_every = 0;  // every n-th write fails with EINTR
   int calls = 0;
   int writes = 0;
 

@@ -76,7 +76,7 @@ TEST_CASE("publishing leaves the complete file or nothing, whichever call fails"
 
 namespace {
 
-// Takes temporary files away before they get their name, so many of them, as a sweeper that came too early does.
+// Removes the first temporary files before they get their name, as a sweeper may.
 class SweepingCalls final : public util::SystemCalls {
  public:
   int sweeps = 0;

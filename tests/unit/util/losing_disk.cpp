@@ -24,7 +24,7 @@ bool LosingDisk::fails() {
   return true;
 }
 
-// Null: nothing of that name is in the model.
+// Returns null if the model has no such name.
 LosingDisk::NodePtr LosingDisk::find(const fs::path& path) const {
   NodePtr node = root_;
   for (const fs::path& part : path.lexically_relative(top_)) {
@@ -36,7 +36,7 @@ LosingDisk::NodePtr LosingDisk::find(const fs::path& path) const {
   return node;
 }
 
-// Gives a name to the node, or takes it away (null).
+// Sets a name to the node, or removes it (null).
 void LosingDisk::name(const fs::path& path, const NodePtr& node) {
   const NodePtr folder = find(path.parent_path());
   if (!folder) return;
@@ -57,7 +57,7 @@ int LosingDisk::open(const std::string& path, int flags, mode_t mode) {
 
 ssize_t LosingDisk::write(int file, const char* bytes, std::size_t count) {
   if (fails()) return -1;
-  // In pieces, so that a kill comes between two of them.
+  // In pieces, so that a kill can happen between two of them.
   const ssize_t written = SystemCalls::write(file, bytes, std::min<std::size_t>(count, 400));
   if (written > 0) open_[file]->bytes.append(bytes, static_cast<std::size_t>(written));
   return written;
@@ -121,7 +121,7 @@ void LosingDisk::spoil(const fs::path& path, const std::string& bytes) {
   node->safe = bytes.size();
 }
 
-// Of what was not synced: nothing, a part, or a length without the bytes.
+// The bytes after a loss of power: of what was not synced a part survives, and the rest is missing, zero or complete.
 std::string LosingDisk::surviving_bytes(std::mt19937& random, const Node& file) {
   std::string bytes = file.bytes;
   const std::size_t kept = file.safe + below(random, bytes.size() - file.safe + 1);
@@ -141,7 +141,7 @@ std::string LosingDisk::surviving_bytes(std::mt19937& random, const Node& file) 
 void LosingDisk::restore(std::mt19937& random, const Node& folder, const fs::path& place) {
   auto names = folder.safe_names;
   for (const auto& [name, history] : folder.changes) {
-    // Each name on its own is as it was after some of its changes, or before the first.
+    // Each name is, independently, in its state after one of its changes, or before the first.
     const std::size_t seen = below(random, history.size() + 1);
     if (seen > 0) names[name] = history[seen - 1];
   }

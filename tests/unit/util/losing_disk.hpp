@@ -1,4 +1,4 @@
-// A disk that loses power, and keeps no more than POSIX promises.
+// Simulates a disk that loses power and then holds no more than POSIX guarantees.
 #pragma once
 
 #include <filesystem>
@@ -12,25 +12,25 @@
 
 namespace cubinet::test {
 
-// Calls go through to the real folder `top`, which must be empty at first. Beside it stands a model of the disk: the
-// bytes of a file are safe once it was synced, and a name once its folder was. Until then each byte and each name may
-// be there or not, in any combination. What is written around the seam (locks, SQLite's index) is not in the model.
-// For one thread.
+// Calls are passed to the real folder `top`, which must be empty at first, and recorded in a model of the disk: the
+// bytes of a file are safe after its fsync, and a name after the fsync of its folder. Until then each byte and each
+// name may be lost or not, in any combination. Writes that do not use SystemCalls (locks, SQLite's index) are not in
+// the model. One thread.
 class LosingDisk final : public util::SystemCalls {
  public:
   explicit LosingDisk(std::filesystem::path top);
 
-  // From the call of this number (from 0) on nothing is done any more, as after a kill: calls fail with EIO.
+  // From this call number (from 0) on all calls fail with EIO and do nothing, as after a kill.
   int dies_at = -1;
   int calls = 0;
-  // Faults for the test of the test: syncing does nothing.
+  // Faults to test the simulation: fsync of files, or of folders, does nothing.
   bool forgets_files = false;
   bool forgets_folders = false;
 
   [[nodiscard]] bool dead() const { return dies_at >= 0 && calls > dies_at; }
-  // Puts `bytes` in the place of what a file holds, safely on the disk: damage.
+  // Damages a file: replaces its content by `bytes`, safely on the disk.
   void spoil(const std::filesystem::path& path, const std::string& bytes);
-  // Makes in the empty folder `place` what might be found on the disk if power were lost now.
+  // Creates in the empty folder `place` a possible content of the disk after a loss of power now.
   void lose_power(std::mt19937& random, const std::filesystem::path& place) const;
 
   int open(const std::string& path, int flags, mode_t mode) override;
@@ -48,13 +48,13 @@ class LosingDisk final : public util::SystemCalls {
   struct Node {
     bool folder = false;
     std::string bytes;
-    std::size_t safe = 0;  // so many of the bytes are on the disk
+    std::size_t safe = 0;  // the number of bytes that are on the disk
     std::map<std::string, NodePtr> names;
     std::map<std::string, NodePtr> safe_names;
-    std::map<std::string, std::vector<NodePtr>> changes;  // what names were given since the last sync; null: removed
+    std::map<std::string, std::vector<NodePtr>> changes;  // names set since the last sync; null: removed
   };
 
-  // Counts a call. True: it must fail.
+  // Counts a call and returns whether it must fail.
   bool fails();
   [[nodiscard]] NodePtr find(const std::filesystem::path& path) const;
   void name(const std::filesystem::path& path, const NodePtr& node);

@@ -1,4 +1,4 @@
-// Configurations of OpenSSL that a machine may have, and that leave its libcrypto without what we need.
+// OpenSSL configurations with which the default context of libcrypto lacks what we need.
 #pragma once
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 namespace cubinet::test {
 
-// Files for OPENSSL_CONF, in `folder`.
+// Writes files for OPENSSL_CONF into `folder` and returns their paths.
 inline std::vector<std::string> openssl_configurations(const std::filesystem::path& folder) {
   const std::string providers = "openssl_conf = init\n[init]\nproviders = providers\nalg_section = algorithms\n";
   const std::vector<std::pair<std::string, std::string>> texts = {
@@ -32,7 +32,7 @@ inline std::vector<std::string> openssl_configurations(const std::filesystem::pa
   return files;
 }
 
-// Whether a test case of this executable passes in a process of its own, under that configuration.
+// Whether a test case of this executable passes in a separate process with that configuration.
 inline bool passes_under(const std::string& configuration, const std::string& test_case) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command = "OPENSSL_CONF='" + configuration + "' '" + self + "' '" + test_case + "' >/dev/null 2>&1";

@@ -1,4 +1,4 @@
-// A folder of its own for a test, and what tests do with files.
+// A temporary folder for a test, and helpers for files.
 #pragma once
 
 #include <stdlib.h>
@@ -13,8 +13,7 @@
 
 namespace cubinet::test {
 
-// Open to every user's eyes, removed with all that is in it. Only by the process that made it: children of a fork
-// leave it alone.
+// Readable by every user. The destructor removes it with its content, but not in a child of a fork.
 class TempFolder {
  public:
   explicit TempFolder(const std::filesystem::path& place = std::filesystem::temp_directory_path())
@@ -38,7 +37,8 @@ class TempFolder {
   pid_t owner_;
 };
 
-// Where files are in memory, for tests that have SQLite sync a thousand times; elsewhere where there is no such place.
+// A folder in memory, for tests in which SQLite syncs a thousand times; the folder for temporary files if there is
+// none.
 inline std::filesystem::path memory_place() {
   const std::filesystem::path memory = "/dev/shm";
   return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
