@@ -122,7 +122,7 @@ Expected<cache::Survey> find_one(const std::string& prefix, cache::Cabinet& cabi
   if (entries.empty() && broken.size() == 1) {
     const auto key = cache::Key::from_hex(broken.front());
     const auto reason = key ? cabinet.check(*key) : Expected<void>();
-    return fail(reason ? damaged(fmt::format("{} in objects/ is no object", broken.front()))
+    return fail(reason ? damaged(fmt::format("{} in objects/ is not an object", broken.front()))
                        : unusable_entry(reason.error()));
   }
   if (entries.empty() && broken.empty() && !found->unreadable.empty()) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t most_ranks = 1 << 20;
 
-// "groups must be from 1 to ...", in the words of can_run, without the number that it complains of.
+// The rule of can_run() for the number of groups, "groups must be from 1 to ...", without the refused number.
 std::string rule_of_groups() {
   const auto refused =
       jit::families().can_run({DataType::bf16, Layout::masked, 128, 128, std::numeric_limits<std::int32_t>::max()});
@@ -28,13 +28,13 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// "4096,7168,32": N, K and the groups on this rank. What a kernel takes of them is for can_run to say, as far as a
-// problem can hold them.
+// Parses "4096,7168,32": N, K and the number of groups on this rank. Checks only that a Problem can hold the numbers;
+// can_run() checks what kernels support.
 Expected<Problem> parse_shape(const std::string& text) {
   const auto refuse = [&](const std::string& rule) {
     return fail(ErrorCode::invalid_argument, fmt::format("--shape: '{}' {}", text, rule));
   };
-  constexpr const char* not_one = "is not N,K,GROUPS: three positive whole numbers, commas between them and no blanks";
+  constexpr const char* not_one = "is not N,K,GROUPS: three positive whole numbers with commas and no blanks";
   const std::vector<std::string> parts = util::split(text, ',');
   std::array<std::int64_t, 3> values{};
   if (parts.size() != values.size() || !std::all_of(parts.begin(), parts.end(), is_number)) return refuse(not_one);
@@ -52,7 +52,7 @@ Expected<Problem> parse_shape(const std::string& text) {
   return problem;
 }
 
-// Whether kernels of its type take a shape.
+// An error if no kernel of the problem's type supports the shape.
 Expected<void> check_shape(const std::string& text, const Problem& problem) {
   const auto taken = jit::families().can_run(problem);
   if (taken) return {};
@@ -80,32 +80,32 @@ Expected<std::vector<Problem>> problems_of_shapes(const std::vector<std::string>
   return problems;
 }
 
-// --sglang and the like: one for each engine that is known.
+// Adds --sglang and the like: one option for each known engine.
 void add_launch_options(Command command, warmup::engines::LaunchTexts& texts) {
   for (const warmup::engines::Engine* engine : warmup::engines::engines()) {
     command
         .option(std::string("--") + engine->name, texts[engine->name],
-                fmt::format("The server's command line of {}, as it is: it says how the experts are divided, in the "
-                            "place of --ep, --tp and --redundant-experts, and may name the model",
+                fmt::format("The launch command of a {} server, as it is. It determines how the experts are divided, "
+                            "instead of --ep, --tp and --redundant-experts, and may name the model",
                             engine->title))
         .type_name("COMMAND")
         .not_empty("no command is given");
   }
 }
 
-// Adds --recorded, which goes with few of the options from the one numbered `first` on.
+// Adds --recorded, which excludes most of the options from number `first` on.
 void add_recorded(Command command, RequestOptions& options, std::ptrdiff_t first) {
   const std::vector<Option> others = command.options();
   const Option recorded = command.flag(
       "--recorded", options.recorded,
-      "What engines on this cabinet asked for, each problem with its own type, layout and M: see `cache problems`");
+      "The problems that engines on this cabinet asked for, each with its type, layout and M; see `cache problems`");
   for (auto other = others.begin() + first; other != others.end(); ++other) {
     const bool fits = other->is("--arch") || other->is("--no-generic");
     if (!fits) recorded.excludes(*other);
   }
   command
       .file("--from", options.recorded_from,
-            "Read what is recorded there: another cabinet, or a file of `cache problems --json`")
+            "Read the recorded problems of another cabinet, or of a file of `cache problems --json`")
       .type_name("DIR|FILE")
       .needs(recorded);
 }
@@ -114,33 +114,32 @@ void add_recorded(Command command, RequestOptions& options, std::ptrdiff_t first
 
 std::vector<Option> add_request_options(Command command, RequestOptions& options) {
   const auto before = static_cast<std::ptrdiff_t>(command.options().size());
-  const Option model = command.file("--model", options.model, "A model's config.json, or the folder where it lies");
+  const Option model = command.file("--model", options.model, "A model's config.json, or its folder");
   const Option shape =
-      command
-          .option("--shape", options.shapes, "A grouped GEMM as one rank sees it, instead of a model; may be repeated")
+      command.option("--shape", options.shapes, "A grouped GEMM on one rank, instead of a model; may be repeated")
           .type_name("N,K,GROUPS")
           .excludes(model);
   const Option only = command
                           .flag("--generic-only", options.generic_only,
-                                "Only the kernels with N and K at run time, of each --dtype and --layout: they stand "
-                                "in for any other while that is being made, on any model")
+                                "Only the generic kernels, which take N and K at run time, of each --dtype and "
+                                "--layout: they stand in for missing kernels of any model")
                           .excludes(model)
                           .excludes(shape);
-  command.flag("--no-generic", options.no_generic, "Leave these kernels out").excludes(only);
+  command.flag("--no-generic", options.no_generic, "Plan no generic kernels").excludes(only);
   add_number(command, "--ep", options.expert_parallel, 1, most_ranks,
-             "Ranks over which the model's experts are dealt; an uneven deal is planned for the most and the fewest");
+             "Ranks over which the model's experts are divided; if that is uneven, both numbers of groups are planned");
   add_number(command, "--tp", options.tensor_parallel, 1, most_ranks, "Ranks over which each expert's width is split");
   add_number(command, "--redundant-experts", options.redundant_experts, 0, most_ranks,
-             "Further copies of experts over all ranks, dealt with the model's");
+             "Redundant copies of experts on all ranks together, divided like the model's experts");
   add_launch_options(command, options.launch);
   command
       .option("--dtype", options.types,
-              "bf16, fp8, or both with a comma between them (default: what the model's weights are; bf16 for a shape)")
+              "bf16, fp8, or bf16,fp8 (default: the type of the model's weights; bf16 for a shape)")
       .type_name("TYPE")
       .not_empty("no type is named");
   command
       .option("--layout", options.layouts,
-              "contiguous, masked, or both with a comma between them (default: those of the launch command; both)")
+              "contiguous, masked, or contiguous,masked (default: those of the launch command, else both)")
       .type_name("LAYOUT")
       .not_empty("no layout is named");
   add_number(command, "--m-min", options.m_first, 1, warmup::largest_m,

@@ -1,4 +1,4 @@
-// The options that say what to plan for, shared by all commands that plan.
+// The options for what to plan, shared by all commands that plan.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ struct RequestOptions : Request {
   std::string layouts;              // --layout
 };
 
-// What --help of each subcommand says of the types, below its example.
+// What --help of these subcommands says about types, below the example.
 inline constexpr const char* types_help =
     "Without --dtype a model is planned in fp8 if its experts are stored as FP8 in blocks of 128 x 128, else\n"
     "in bf16, with a note if they are stored in a form that no kernel takes.\n";
 
-// Adds the options to a subcommand, and returns them; `options` must outlive it.
+// Adds the options to a subcommand and returns them; `options` must outlive it.
 std::vector<Option> add_request_options(Command command, RequestOptions& options);
 
 // See warmup::resolve. `cache` is what --cache says of the cabinet whose recorded problems are meant; empty: nothing.
