@@ -163,7 +163,7 @@ TEST_CASE("A wrong export command is refused before any work, and one without en
   const std::string key = sandbox.file("private.pem", test::private_pem);
   const std::string model = sandbox.file("model.json", "model");
   check_refused(sandbox, {"export", key, "--sign", key}, 2, "--sign");
-  check_refused(sandbox, {"export", model, "--plan", "--model", model}, 2, "--model gives");
+  check_refused(sandbox, {"export", model, "--plan", "--model", model}, 2, "is the input file of --model");
   CHECK(test::contents(key) == test::private_pem);
   CHECK(test::contents(model) == "model");
   check_refused(sandbox, {"export", sandbox.path("none/file")}, 1, "none");

@@ -256,7 +256,7 @@ PlanRequest plan_request(const Request& request, std::vector<ProblemRange> probl
 }  // namespace
 
 Expected<std::vector<DataType>> parse_types(const std::string& text, const char* option) {
-  return parse_list<DataType>(option, text, jit::data_type_named, jit::data_types());
+  return parse_list<DataType>(option, text, jit::data_type_named, jit::data_types()).map(in_order_of_rules);
 }
 
 Expected<std::vector<Layout>> parse_layouts(const std::string& text, const char* option) {
