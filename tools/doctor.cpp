@@ -13,6 +13,7 @@
 #include "jit/accepted_compilers.hpp"
 #include "jit/driver.hpp"
 #include "jit/driver_limit.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/jobs.hpp"
 #include "tools/command_line.hpp"
 #include "tools/output.hpp"

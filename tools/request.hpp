@@ -10,9 +10,9 @@
 
 namespace cubinet::tools {
 
-// The request, with the options that are texts: resolve() reads them into the request's own fields.
+// A request, and the options that resolve() parses into the request's fields.
 struct RequestOptions : Request {
-  std::vector<std::string> shapes;  // bf16 where no type is given
+  std::vector<std::string> shapes;  // bf16 if no type is given
   std::string types;                // --dtype
   std::string layouts;              // --layout
 };
@@ -25,7 +25,8 @@ inline constexpr const char* types_help =
 // Adds the options to a subcommand and returns them; `options` must outlive it.
 std::vector<Option> add_request_options(Command command, RequestOptions& options);
 
-// See warmup::resolve. `cache` is what --cache says of the cabinet whose recorded problems are meant; empty: nothing.
+// Resolves the options to problems, see warmup::resolve. `cache` is the value of --cache, the cabinet of recorded
+// problems; empty if not given.
 Expected<warmup::ResolvedRequest> resolve(const RequestOptions& options, const std::string& cache = {});
 
 }  // namespace cubinet::tools
