@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -80,13 +81,19 @@ void overrule(ServiceOptions& options, const cubinet_options& given) {
   options.miss = static_cast<MissPolicy>(given.miss);
 }
 
+// The row for a number of C in one of the tables of jit/problems.hpp; null: it is no number of the enumeration.
+template <class Facts, class Enumeration>
+const Facts* facts_of(std::int32_t number, const Facts* (*find)(Enumeration)) {
+  const bool fits = number >= 0 && number <= std::numeric_limits<std::underlying_type_t<Enumeration>>::max();
+  return fits ? find(static_cast<Enumeration>(number)) : nullptr;
+}
+
 Expected<ProblemRange> problem_of(const cubinet_problem& given, const std::string& name) {
   const auto refuse = [&](std::string_view field, std::int64_t value, std::string_view rule) {
     return fail(ErrorCode::invalid_argument, fmt::format("{}.{}: {} {}", name, field, value, rule));
   };
-  if (given.dtype != CUBINET_BF16 && given.dtype != CUBINET_FP8)
-    return refuse("dtype", given.dtype, "is not a valid cubinet_dtype");
-  if (given.layout != CUBINET_CONTIGUOUS && given.layout != CUBINET_MASKED)
+  if (cubinet_dtype_name(given.dtype) == nullptr) return refuse("dtype", given.dtype, "is not a valid cubinet_dtype");
+  if (cubinet_layout_name(given.layout) == nullptr)
     return refuse("layout", given.layout, "is not a valid cubinet_layout");
   if (given.groups < std::numeric_limits<std::int32_t>::min() ||
       given.groups > std::numeric_limits<std::int32_t>::max())
@@ -191,13 +198,13 @@ const char* cubinet_last_error(void) { return kept_texts.error.message.c_str(); 
 const char* cubinet_last_error_detail(void) { return kept_texts.error.detail.c_str(); }
 
 const char* cubinet_dtype_name(int32_t dtype) {
-  const bool valid = dtype == CUBINET_BF16 || dtype == CUBINET_FP8;
-  return valid ? cubinet::jit::data_type_name(static_cast<cubinet::DataType>(dtype)) : nullptr;
+  const auto* facts = cubinet::capi::facts_of(dtype, cubinet::jit::find_data_type);
+  return facts != nullptr ? facts->name : nullptr;
 }
 
 const char* cubinet_layout_name(int32_t layout) {
-  const bool valid = layout == CUBINET_CONTIGUOUS || layout == CUBINET_MASKED;
-  return valid ? cubinet::jit::layout_name(static_cast<cubinet::Layout>(layout)) : nullptr;
+  const auto* facts = cubinet::capi::facts_of(layout, cubinet::jit::find_layout);
+  return facts != nullptr ? facts->name : nullptr;
 }
 
 const char* cubinet_status_name(cubinet_status status) {
