@@ -251,7 +251,7 @@ TEST_CASE("A killed import leaves only complete entries, and the next one adds t
     static_cast<void>(sandbox.finish(process));
     auto cabinet = cubinet::cache::Cabinet::open(root, true);
     REQUIRE(cabinet);
-    const auto report = cache::Maintenance(*cabinet).verify(true);
+    const auto report = cubinet::cache::Maintenance(*cabinet).verify(true);
     REQUIRE(report);
     CHECK(report->damaged.empty());
     CHECK(report->leftovers <= 1);

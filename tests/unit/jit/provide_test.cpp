@@ -179,7 +179,8 @@ TEST_CASE("Where there is no NVRTC a warm cabinet serves, and a miss says what i
   REQUIRE(found);
   CHECK_FALSE(found->compiled);
 
-  const auto other = jit::sm90::spec_for({DataType::bf16, Layout::masked, 1024, 7168, 1}, jit::sm90::config_of(some_spec()));
+  const auto other =
+      jit::sm90::spec_for({DataType::bf16, Layout::masked, 1024, 7168, 1}, jit::sm90::config_of(some_spec()));
   const auto missed = jit::provide(other, absent, &cabinet);
   REQUIRE_FALSE(missed);
   CHECK(missed.error().code == ErrorCode::compiler_missing);

@@ -56,6 +56,7 @@ struct Warmed {
   test::TempFolder folder;
   cache::Layout layout{folder / "root"};
   cache::Cabinet cabinet = cache::Cabinet::open(layout.root, true, {.preference = jit::preference_for(0)}).value();
+  [[nodiscard]] cache::Maintenance maintenance() const { return cache::Maintenance(cabinet); }
   test::FakeCompiler compiler;
 };
 
@@ -317,7 +318,11 @@ TEST_CASE("What lies in a layer counts, and stops to count with it") {
   Warmed root;
   const PlanRequest request = request_of({a, b});
   layer.warm(request);
-  REQUIRE(root.add_layer(layer.layout.root));
+  auto layered = cache::Cabinet::open_stack(root.layout.root, true, {layer.layout.root},
+                                            {.preference = jit::preference_for(0)});
+  REQUIRE(layered);
+  REQUIRE(layered->problems.empty());
+  root.cabinet = std::move(layered->cabinet);
   const Report report = root.warm(request);
   CHECK(report.compiled == 0);
   REQUIRE(root.record(request, report));

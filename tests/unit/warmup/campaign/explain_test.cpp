@@ -34,7 +34,7 @@ struct Root {
     REQUIRE(cabinet.publish(jit::key_of(record), object));
   }
   [[nodiscard]] warmup::Explanation explain(const jit::KernelSpec& spec) {
-    return warmup::Explainer({cache::Maintenance(cabinet)}).explain(spec);
+    return warmup::Explainer({maintenance()}).explain(spec);
   }
   [[nodiscard]] std::filesystem::path object(const jit::KernelSpec& spec) const {
     return layout.object(jit::key_of(spec));
@@ -42,6 +42,7 @@ struct Root {
   test::TempFolder folder;
   cache::Layout layout{folder / "root"};
   cache::Cabinet cabinet = cache::Cabinet::open(layout.root, true).value();
+  [[nodiscard]] cache::Maintenance maintenance() const { return cache::Maintenance(cabinet); }
 };
 
 // The record with every digest of a template changed.
