@@ -1,6 +1,7 @@
 // Launches. A launch that succeeds allocates nothing.
 #include "capi/handles.hpp"
 #include "capi/support.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::capi {
 namespace {
@@ -32,10 +33,11 @@ MaskedArguments arguments_of(const cubinet_masked_args& given) {
 }
 
 Expected<void> check_type(const cubinet_gemm& gemm, DataType type) {
-  if (gemm.gemm.problem().data_type == type) [[likely]]
+  const DataType own = gemm.gemm.problem().data_type;
+  if (own == type) [[likely]]
     return {};
-  return fail(ErrorCode::invalid_argument, type == DataType::fp8 ? "gemm is of bf16 operands, and this launches fp8"
-                                                                 : "gemm is of fp8 operands, and this launches bf16");
+  return fail(ErrorCode::invalid_argument, std::string("gemm is of ") + jit::data_type_name(own) +
+                                               " operands, and this launches " + jit::data_type_name(type));
 }
 
 template <class Given>
