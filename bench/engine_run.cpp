@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "cubinet/cubinet.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/kernel_facts.hpp"
 #include "jit/loader.hpp"
 #include "jit/provide.hpp"
-#include "jit/sm90/launch.hpp"
-#include "jit/families/registry.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
+#include "jit/sm90/launch.hpp"
 #include "support/gpu_session.hpp"
 #include "util/clock.hpp"
 #include "warmup/execution/device_resources.hpp"
@@ -144,8 +144,7 @@ class LaunchTimer {
   }
 
   // Launches through a driver that only records.
-  Expected<void> record_launch(const test::GpuSession& session, const jit::KernelSpec& spec,
-                              const std::string& cubin) {
+  Expected<void> record_launch(const test::GpuSession& session, const jit::KernelSpec& spec, const std::string& cubin) {
     jit::Driver recorder = session.device->driver();
     recorder.cuLaunchKernelEx = record;
     auto module = jit::LoadedModule::load(session.device, cubin, spec.architecture);
@@ -153,10 +152,10 @@ class LaunchTimer {
     recorded_module_.emplace(std::move(*module));
     const auto function = recorded_module_->function(spec.family_name());
     if (!function) return propagate(function);
-    const jit::LaunchableKernel kernel{*function, jit::sm90::config_of(spec)};
-    if (auto ready = jit::prepare_for_launch(recorder, kernel); !ready) return ready;
-    return jit::launch(recorder, session.device->info(), kernel, kProblem, jit::gemm_arguments(kProblem, arguments(0)),
-                       stream());
+    const jit::sm90::LaunchableKernel kernel{*function, jit::sm90::config_of(spec)};
+    if (auto ready = jit::sm90::prepare_for_launch(recorder, kernel); !ready) return ready;
+    return jit::sm90::launch(recorder, session.device->info(), kernel, kProblem,
+                             jit::gemm_arguments(kProblem, arguments(0)), stream());
   }
 
   Expected<double> ours(const jit::Driver& driver, int launches, bool fresh) {

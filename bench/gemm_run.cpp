@@ -28,7 +28,7 @@ constexpr const char* kArchitecture = "sm_90a";
 
 struct Choice {
   std::string variant;
-  jit::TileConfig config;
+  jit::sm90::TileConfig config;
 };
 
 // The configurations to run on a case: the selected one, then the variants that are meant for it.
@@ -102,7 +102,8 @@ void Run::add_entry(const Case& c, const Choice& choice) {
   Entry entry;
   entry.plan = plans_.size() - 1;
   entry.measurement = {
-      c, choice.variant, jit::name(choice.config), plan.flop(), test::least_bytes_moved(plan), {}, "unchecked", 0, 0};
+      c, choice.variant, jit::sm90::name(choice.config), plan.flop(), test::least_bytes_moved(plan), {}, "unchecked", 0,
+      0};
   entry.spec = jit::sm90::spec_for(c.problem, choice.config);
   entries_.push_back(std::move(entry));
 }

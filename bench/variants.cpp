@@ -7,10 +7,10 @@
 namespace cubinet::bench {
 namespace {
 
-using Setter = void (*)(jit::TileConfig&, std::int32_t);
+using Setter = void (*)(jit::sm90::TileConfig&, std::int32_t);
 
 const std::map<std::string, Setter>& setters() {
-  using Config = jit::TileConfig;
+  using Config = jit::sm90::TileConfig;
   static const std::map<std::string, Setter> table = {
       {"tokens", [](Config& c, std::int32_t v) { c.block_tokens = v; }},
       {"step", [](Config& c, std::int32_t v) { c.token_step = v; }},
@@ -46,7 +46,7 @@ std::string variant_fields() {
   return fields;
 }
 
-jit::TileConfig Variant::applied_to(jit::TileConfig selected) const {
+jit::sm90::TileConfig Variant::applied_to(jit::sm90::TileConfig selected) const {
   for (const auto& [key, value] : fields) setters().at(key)(selected, value);
   return selected;
 }

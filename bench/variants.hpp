@@ -17,7 +17,7 @@ struct Variant {
   std::string filter;
   std::vector<std::pair<std::string, std::int32_t>> fields;
 
-  [[nodiscard]] jit::TileConfig applied_to(jit::TileConfig selected) const;
+  [[nodiscard]] jit::sm90::TileConfig applied_to(jit::sm90::TileConfig selected) const;
 };
 
 // The fields, each after a blank: " band cluster ...".

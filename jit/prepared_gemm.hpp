@@ -5,11 +5,11 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/driver.hpp"
+#include "jit/gemm_arguments.hpp"
 #include "jit/kernel_table.hpp"
 #include "jit/miss.hpp"
 #include "jit/quantization_kernels.hpp"
 #include "jit/scales.hpp"
-#include "jit/sm90/launch.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::jit {
@@ -18,9 +18,9 @@ namespace cubinet::jit {
 // members.
 class PreparedGemm {
  public:
-  // `range` is the prepared range of M, which lies within the table's. `quantization` transposes row-major scales; where
-  // it is null, such scales are refused. `misses` handles rows of the table that have no kernel; where it is null, every
-  // row has one.
+  // `range` is the prepared range of M, which lies within the table's. `quantization` transposes row-major scales;
+  // where it is null, such scales are refused. `misses` handles rows of the table that have no kernel; where it is
+  // null, every row has one.
   PreparedGemm(std::shared_ptr<const DeviceContext> device, MRange range, std::shared_ptr<KernelTable> table,
                std::shared_ptr<const QuantizationKernels> quantization = nullptr,
                std::shared_ptr<MissHandler> misses = nullptr);
@@ -28,8 +28,8 @@ class PreparedGemm {
   [[nodiscard]] const Problem& problem() const noexcept { return table_->problem(); }
   [[nodiscard]] MRange range() const noexcept { return range_; }
 
-  // The kernel that a launch for `m` takes; null when a launch would first have to load one. Precondition: m lies within
-  // the table's range.
+  // The kernel that a launch for `m` takes; null when a launch would first have to load one. Precondition: m lies
+  // within the table's range.
   [[nodiscard]] const GemmKernel* kernel_for(std::int64_t m) const noexcept {
     return table_->ready(table_->index_of(m));
   }

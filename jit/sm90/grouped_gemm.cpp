@@ -12,8 +12,7 @@
 namespace cubinet::jit::sm90 {
 namespace {
 
-constexpr std::int64_t kStageRowBytes = 128;  // of K in a pipeline stage
-constexpr std::int64_t kColumnStep = 8;       // 16 bytes of a row of D
+constexpr std::int64_t kColumnStep = 8;  // 16 bytes of a row of D
 constexpr std::int32_t kMaxGroups = 65536;
 constexpr std::int64_t kMaxCoordinate = std::numeric_limits<std::int32_t>::max();  // of TMA
 
@@ -57,9 +56,8 @@ std::vector<ConstantValue> constants_of(const Values& values) {
 Values values_of(const KernelSpec& spec) {
   Values values;
   auto next = spec.constants.begin();
-  for_each_constant(values, [&](const char*, auto& value) {
-    value = std::get<std::remove_reference_t<decltype(value)>>(*next++);
-  });
+  for_each_constant(
+      values, [&](const char*, auto& value) { value = std::get<std::remove_reference_t<decltype(value)>>(*next++); });
   return values;
 }
 
@@ -70,7 +68,7 @@ class LoadedGroupedGemm final : public GemmKernel {
 
   [[nodiscard]] Expected<void> launch(const Problem& problem, const GemmArguments& arguments,
                                       CUstream stream) const override {
-    return jit::launch(device().driver(), device().info(), kernel_, problem, arguments, stream);
+    return sm90::launch(device().driver(), device().info(), kernel_, problem, arguments, stream);
   }
 
  private:
@@ -91,10 +89,10 @@ Expected<void> GroupedGemm::can_run(const Problem& problem, const Target& /*targ
   if (problem.n < 1 || problem.k < 1) {
     return refuse(fmt::format("N and K must be positive: N={}, K={}", problem.n, problem.k));
   }
-  const std::int64_t depth = kStageRowBytes / element_bytes(operands().a);
+  const std::int64_t depth = stage_depth(static_cast<int>(element_bytes(operands().a)));
   if (problem.k % depth != 0) {
-    return refuse(fmt::format("K must be a multiple of {} for {}: K={}", depth, find_data_type(data_type())->title,
-                              problem.k));
+    return refuse(
+        fmt::format("K must be a multiple of {} for {}: K={}", depth, find_data_type(data_type())->title, problem.k));
   }
   if (problem.n % kColumnStep != 0) {
     return refuse(fmt::format("N must be a multiple of {}: N={}", kColumnStep, problem.n));
@@ -153,14 +151,14 @@ void GroupedGemm::describe_constants(KernelSpec& spec) const {
   const Values values = values_of(spec);
   spec.n = values.n;
   spec.k = values.k;
-  spec.config = jit::name(values.config);
+  spec.config = sm90::name(values.config);
 }
 
 std::int32_t GroupedGemm::dynamic_smem_bytes(const KernelSpec& spec) const {
-  return jit::dynamic_smem_bytes(config_of(spec));
+  return sm90::dynamic_smem_bytes(config_of(spec));
 }
 
-std::int64_t GroupedGemm::compile_weight(const KernelSpec& spec) const { return jit::compile_weight(config_of(spec)); }
+std::int64_t GroupedGemm::compile_weight(const KernelSpec& spec) const { return sm90::compile_weight(config_of(spec)); }
 
 Expected<std::shared_ptr<const Kernel>> GroupedGemm::load(std::shared_ptr<const DeviceContext> device,
                                                           const KernelSpec& spec, std::string_view cubin) const {
@@ -183,8 +181,6 @@ KernelSpec spec_for(const Problem& problem, const TileConfig& config) {
   return family_of(problem).spec_for(problem.n, problem.k, config);
 }
 
-TileConfig config_of(const KernelSpec& spec) {
-  return dynamic_cast<const GroupedGemm&>(*spec.family).config_of(spec);
-}
+TileConfig config_of(const KernelSpec& spec) { return dynamic_cast<const GroupedGemm&>(*spec.family).config_of(spec); }
 
 }  // namespace cubinet::jit::sm90

@@ -9,7 +9,7 @@
 #include "jit/problems.hpp"
 #include "jit/sm90/tensor_maps.hpp"
 
-namespace cubinet::jit {
+namespace cubinet::jit::sm90 {
 namespace {
 
 // Weights that are read about once are loaded with the evict-first policy, which keeps the L2 for tokens and for lines
@@ -19,16 +19,16 @@ constexpr std::int64_t kStreamedRowsPerGroup = 512;
 constexpr std::int64_t kStreamedWeightBytes = 250'000'000;
 
 // The kernel's parameters for any number of token maps. The scalars follow the last map that the configuration has.
-struct alignas(sm90::TensorMap) Parameters {
-  std::array<std::byte, sizeof(sm90::ParameterBlock<sm90::kMaxTokenBoxes>)> bytes{};
+struct alignas(TensorMap) Parameters {
+  std::array<std::byte, sizeof(ParameterBlock<kMaxTokenBoxes>)> bytes{};
 
-  sm90::TensorMap* map(int i) { return reinterpret_cast<sm90::TensorMap*>(bytes.data()) + i; }
-  void set_scalars(const sm90::Scalars& scalars, int token_boxes) {
-    std::memcpy(bytes.data() + sm90::scalars_offset(token_boxes), &scalars, sizeof scalars);
+  TensorMap* map(int i) { return reinterpret_cast<TensorMap*>(bytes.data()) + i; }
+  void set_scalars(const Scalars& scalars, int token_boxes) {
+    std::memcpy(bytes.data() + scalars_offset(token_boxes), &scalars, sizeof scalars);
   }
 };
 
-static_assert(sm90::kRowBlock == contiguous_alignment() && sm90::kScaleColumns == scale_block(),
+static_assert(kRowBlock == contiguous_alignment() && kScaleColumns == scale_block(),
               "the kernels' constants and the public ones");
 
 bool streams_weights(const Problem& problem, const GemmArguments& arguments) {
@@ -39,20 +39,20 @@ bool streams_weights(const Problem& problem, const GemmArguments& arguments) {
 
 CUresult encode_maps(const Driver& driver, const TileConfig& config, const Problem& problem,
                      const GemmArguments& arguments, Parameters& parameters) {
-  thread_local sm90::MapCache maps;
-  thread_local sm90::TokenMapCache token_maps;
+  thread_local MapCache maps;
+  thread_local TokenMapCache token_maps;
   const std::int64_t bytes = element_bytes(operands_of(problem.data_type).a);
-  const auto depth = static_cast<cuuint32_t>(sm90::stage_depth(static_cast<int>(bytes)));
-  const sm90::Matrix weights{arguments.b, problem.k, problem.groups * problem.n,
-                             bytes,      depth,     static_cast<cuuint32_t>(config.block_columns)};
+  const auto depth = static_cast<cuuint32_t>(stage_depth(static_cast<int>(bytes)));
+  const Matrix weights{arguments.b, problem.k, problem.groups * problem.n,
+                       bytes,       depth,     static_cast<cuuint32_t>(config.block_columns)};
   CUresult result = maps.fill(driver, weights, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, *parameters.map(0));
   if (result != CUDA_SUCCESS) return result;
-  const sm90::Matrix output{arguments.d, problem.n,           arguments.total_rows,
-                            2,          sm90::kChunkColumns, static_cast<cuuint32_t>(output_box_rows(config))};
+  const Matrix output{arguments.d, problem.n,     arguments.total_rows,
+                      2,           kChunkColumns, static_cast<cuuint32_t>(output_box_rows(config))};
   result = maps.fill(driver, output, CU_TENSOR_MAP_L2_PROMOTION_NONE, *parameters.map(1));
   if (result != CUDA_SUCCESS) return result;
-  const sm90::Matrix tokens{arguments.a, problem.k, arguments.total_rows,
-                            bytes,      depth,     static_cast<cuuint32_t>(config.token_step / config.cluster)};
+  const Matrix tokens{arguments.a, problem.k, arguments.total_rows,
+                      bytes,       depth,     static_cast<cuuint32_t>(config.token_step / config.cluster)};
   return token_maps.fill(driver, tokens, token_boxes(config), parameters.map(2));
 }
 
@@ -105,4 +105,4 @@ Expected<void> launch(const Driver& driver, const DeviceInfo& device, const Laun
   return result == CUDA_SUCCESS ? Expected<void>{} : driver.check(result, "cuLaunchKernelEx");
 }
 
-}  // namespace cubinet::jit
+}  // namespace cubinet::jit::sm90

@@ -1,5 +1,4 @@
-// From arguments to a kernel launch: tensor maps, grid, cluster. The only place that knows how the
-// templates take their parameters.
+// Launches the GEMM kernels of sm_90a: encodes tensor maps, fills in the kernel parameters, and sets grid and cluster.
 #pragma once
 
 #include "jit/driver.hpp"
@@ -7,16 +6,16 @@
 #include "jit/sm90/tile_config.hpp"
 #include "util/expected.hpp"
 
-namespace cubinet::jit {
+namespace cubinet::jit::sm90 {
 
-// A kernel in a device's memory, ready to be launched. The module that owns `function` outlives this.
+// A loaded kernel. The module that owns `function` must outlive this.
 struct LaunchableKernel {
   CUfunction function = nullptr;
   TileConfig config;
 };
 
-// Allows `function` the dynamic shared memory that its configuration needs. Once per loaded kernel, before its
-// first launch.
+// Allows `function` the dynamic shared memory that its configuration needs. Call this once for each loaded kernel,
+// before its first launch. Errors: driver_failed.
 Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& kernel);
 
 // Launches asynchronously on `stream`, on at most arguments.num_sms SMs. Preconditions: can_run(problem); the arguments
@@ -25,4 +24,4 @@ Expected<void> prepare_for_launch(const Driver& driver, const LaunchableKernel& 
 Expected<void> launch(const Driver& driver, const DeviceInfo& device, const LaunchableKernel& kernel,
                       const Problem& problem, const GemmArguments& arguments, CUstream stream);
 
-}  // namespace cubinet::jit
+}  // namespace cubinet::jit::sm90

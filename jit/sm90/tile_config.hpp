@@ -22,17 +22,9 @@ std::string name(const TileConfig& config);
 
 }  // namespace cubinet::sm90
 
-namespace cubinet::jit {
+namespace cubinet::jit::sm90 {
 
-using ::cubinet::sm90::compile_weight;
-using ::cubinet::sm90::dynamic_smem_bytes;
-using ::cubinet::sm90::name;
-using ::cubinet::sm90::threads_per_cta;
-using ::cubinet::sm90::TileConfig;
-
-// One namespace for host code: jit::sm90 holds what is shared with the kernels, too.
-namespace sm90 {
+// Host code finds what it shares with the kernels in its own namespace.
 using namespace ::cubinet::sm90;
-}
 
-}  // namespace cubinet::jit
+}  // namespace cubinet::jit::sm90

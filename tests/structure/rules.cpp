@@ -48,6 +48,13 @@ std::string architecture_folder(std::string_view path) {
   return std::regex_search(path.begin(), path.end(), match, pattern) ? match.str() : std::string();
 }
 
+// "jit/sm90/" for a file of that architecture; empty for one that does not depend on the architecture.
+std::string host_architecture_folder(std::string_view path) {
+  static const std::regex pattern(R"(^jit/sm[0-9]+/)");
+  std::match_results<std::string_view::const_iterator> match;
+  return std::regex_search(path.begin(), path.end(), match, pattern) ? match.str() : std::string();
+}
+
 // A header that host and kernels share: templates/shared/a.cuh, templates/sm90/shared/a.cuh.
 bool is_shared_template(std::string_view path) {
   return path.starts_with("templates/") && path.find("/shared/") != std::string_view::npos;
@@ -192,6 +199,9 @@ class Checker {
       }
     } else if (const int target = rank_of(include.name); target < 0) {
       report(file, include.line, "a layer includes " + include.name + ", which is in no layer");
+    } else if (const std::string own = host_architecture_folder(include.name);
+               !own.empty() && !file.path.starts_with(own) && !file.path.starts_with("jit/families/")) {
+      report(file, include.line, include.name + " is for " + own + " and jit/families/ only");
     } else if (target > rank_of(file.path)) {
       report(file, include.line, "the arrow to " + include.name + " points up");
     }

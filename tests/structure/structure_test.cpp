@@ -11,6 +11,7 @@ std::vector<File> planted(const std::string& path, const std::string& text) {
   return {{"cache/index.cpp", "#include <sqlite3.h>\n#include \"util/files.hpp\"\n"},
           {"include/cubinet/error.hpp", "#include <string>\n"},
           {"jit/driver.hpp", "#include <cuda.h>\n#include \"cubinet/error.hpp\"\n"},
+          {"jit/sm90/launch.hpp", ""},
           {"jit/nvrtc.cpp", "#include <nvrtc.h>\n#include \"cache/key.hpp\"\n"},
           {"cache/key.hpp", "#include <array>\n"},
           {"templates/types.cuh", ""},
@@ -84,6 +85,14 @@ TEST_CASE("The headers that kernels share with the host are included by jit and 
   CHECK(contains(breach("cache/a.cpp", "#include \"templates/sm90/shared/gemm.cuh\"\n"), "shared with jit/"));
   CHECK(breach("templates/sm90/a.cuh", "#include \"shared/gemm.cuh\"\n") == "");
   CHECK(contains(breach("templates/sm90/shared/a.cuh", "#include \"types.cuh\"\n"), "that host and device share"));
+}
+
+TEST_CASE("An architecture's folder is included by itself and by the families") {
+  CHECK(breach("jit/sm90/a.cpp", "#include \"jit/sm90/launch.hpp\"\n") == "");
+  CHECK(breach("jit/families/a.cpp", "#include \"jit/sm90/launch.hpp\"\n") == "");
+  CHECK(contains(breach("jit/a.cpp", "#include \"jit/sm90/launch.hpp\"\n"), "jit/sm90/ and jit/families/ only"));
+  CHECK(contains(breach("jit/sm80/a.cpp", "#include \"jit/sm90/launch.hpp\"\n"), "jit/families/ only"));
+  CHECK(contains(breach("warmup/campaign/a.cpp", "#include \"jit/sm90/launch.hpp\"\n"), "jit/families/ only"));
 }
 
 TEST_CASE("A template that reaches outside templates is found") {

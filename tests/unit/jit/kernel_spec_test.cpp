@@ -12,13 +12,13 @@ using namespace cubinet;
 
 namespace {
 
-constexpr jit::TileConfig kGoldenConfig{.block_tokens = 256,
-                                        .token_step = 32,
-                                        .block_columns = 128,
-                                        .stages = 4,
-                                        .cluster = 2,
-                                        .raster_band = 8,
-                                        .largest_first = true};
+constexpr jit::sm90::TileConfig kGoldenConfig{.block_tokens = 256,
+                                              .token_step = 32,
+                                              .block_columns = 128,
+                                              .stages = 4,
+                                              .cluster = 2,
+                                              .raster_band = 8,
+                                              .largest_first = true};
 
 jit::KernelSpec golden_spec() {
   return jit::sm90::spec_for({DataType::bf16, Layout::masked, 4096, 7168, 1}, kGoldenConfig);
@@ -83,7 +83,8 @@ TEST_CASE("Groups are no part of a specialization, and the layout chooses the fa
 }
 
 TEST_CASE("The families that check others and that quantise take no constants") {
-  for (const auto& spec : {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
+  for (const auto& spec :
+       {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
     INFO(spec.family_name());
     CHECK(spec.constants.empty());
     CHECK(jit::source_of(spec) == "#include \"" + spec.family_name() + ".cuh\"\n");
@@ -96,7 +97,7 @@ TEST_CASE("The families that check others and that quantise take no constants") 
 }
 
 TEST_CASE("A specialization is described by its constants, and one without any by its family") {
-  const std::string config = jit::name(kGoldenConfig);
+  const std::string config = jit::sm90::name(kGoldenConfig);
   CHECK(golden_spec().config == config);
   CHECK(jit::describe(golden_spec()) == "bf16_grouped_masked N=4096 K=7168 " + config);
   CHECK(jit::families().quantization("sm_90a")->spec().config.empty());
@@ -122,8 +123,8 @@ TEST_CASE("The options that shape the code are sorted and name no path") {
 TEST_CASE("A kernel is read back from its record, whatever its family") {
   const jit::KernelSpec scaled = jit::sm90::spec_for({DataType::fp8, Layout::contiguous, 4096, 7168, 1}, kGoldenConfig);
   const jit::KernelSpec generic = jit::families().generic({DataType::bf16, Layout::masked, 128, 128, 1});
-  for (const auto& spec :
-       {golden_spec(), scaled, generic, jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
+  for (const auto& spec : {golden_spec(), scaled, generic, jit::families().verification("sm_90a")->spec(),
+                           jit::families().quantization("sm_90a")->spec()}) {
     const auto read = jit::families().spec_of(jit::record_of(spec));
     REQUIRE(read);
     CHECK(*read == spec);
@@ -137,7 +138,7 @@ TEST_CASE("A constant that a record lacks has its default, and one that is not k
   CHECK(read->n == 128);
   CHECK(read->k == 0);
   CHECK(jit::sm90::config_of(*read).stages == 3);
-  CHECK(jit::sm90::config_of(*read).cluster == jit::TileConfig().cluster);
+  CHECK(jit::sm90::config_of(*read).cluster == jit::sm90::TileConfig().cluster);
 }
 
 TEST_CASE("Nothing is read from a text that is no record of this build's families") {

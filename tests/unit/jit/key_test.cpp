@@ -8,9 +8,9 @@
 #include <type_traits>
 
 #include "catch.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/record.hpp"
-#include "jit/families/registry.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
 
 using namespace cubinet;
@@ -38,7 +38,7 @@ struct Mutation {
   std::string field;  // of the record, that tells it
 };
 
-constexpr jit::TileConfig kConfig{256, 32, 128, 4, 2, 8, true, false, false, false};
+constexpr jit::sm90::TileConfig kConfig{256, 32, 128, 4, 2, 8, true, false, false, false};
 
 jit::KernelSpec some_spec(DataType type, Layout layout) {
   return jit::sm90::spec_for({type, layout, 4096, 7168, 1}, kConfig);

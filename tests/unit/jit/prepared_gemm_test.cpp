@@ -15,7 +15,7 @@ namespace {
 constexpr Problem kContiguous{.layout = Layout::contiguous, .n = 256, .k = 128, .groups = 2};
 constexpr Problem kMasked{.layout = Layout::masked, .n = 256, .k = 128, .groups = 2};
 
-constexpr jit::TileConfig kConfig{.block_tokens = 64, .token_step = 16, .block_columns = 128, .stages = 4};
+constexpr jit::sm90::TileConfig kConfig{.block_tokens = 64, .token_step = 16, .block_columns = 128, .stages = 4};
 
 CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfunction>(number); }
 
@@ -25,11 +25,11 @@ class NumberedKernel final : public jit::GemmKernel {
   NumberedKernel(jit::LoadedModule module, CUfunction function)
       : GemmKernel({}, std::move(module)), kernel_{function, kConfig} {}
   Expected<void> launch(const Problem& problem, const jit::GemmArguments& arguments, CUstream stream) const override {
-    return jit::launch(device().driver(), device().info(), kernel_, problem, arguments, stream);
+    return jit::sm90::launch(device().driver(), device().info(), kernel_, problem, arguments, stream);
   }
 
  private:
-  jit::LaunchableKernel kernel_;
+  jit::sm90::LaunchableKernel kernel_;
 };
 
 struct Served {
@@ -213,10 +213,10 @@ TEST_CASE("A launch takes one CTA for each SM, of no more SMs than it may occupy
   const auto ctas = [&](int num_sms, std::int32_t cluster) {
     MaskedArguments arguments = masked_arguments(16, 8);
     arguments.num_sms = num_sms;
-    jit::LaunchableKernel kernel{function_number(7), kConfig};
+    jit::sm90::LaunchableKernel kernel{function_number(7), kConfig};
     kernel.config.cluster = cluster;
-    REQUIRE(jit::launch(device->driver(), device->info(), kernel, kMasked, jit::gemm_arguments(kMasked, arguments),
-                        nullptr));
+    REQUIRE(jit::sm90::launch(device->driver(), device->info(), kernel, kMasked,
+                              jit::gemm_arguments(kMasked, arguments), nullptr));
     return test::fake_device().history.back().ctas;
   };
   CHECK(ctas(0, 1) == 132);
@@ -233,13 +233,14 @@ TEST_CASE("A launch takes the maps of its own operands, also where others were a
   const auto device = test::make_fake_context();
   CUkernel entry{};
   REQUIRE(device->driver().cuLibraryGetKernel(&entry, nullptr, "bf16_grouped_masked") == CUDA_SUCCESS);
-  const jit::LaunchableKernel kernel{reinterpret_cast<CUfunction>(entry), kConfig};
+  const jit::sm90::LaunchableKernel kernel{reinterpret_cast<CUfunction>(entry), kConfig};
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   const auto launch = [&](const Problem& problem, std::uintptr_t weights, std::uintptr_t output) {
     MaskedArguments arguments = masked_arguments(16, 8);
     arguments.b = at(weights);
     arguments.d = at(output);
-    REQUIRE(jit::launch(device->driver(), device->info(), kernel, problem, jit::gemm_arguments(problem, arguments), nullptr));
+    REQUIRE(jit::sm90::launch(device->driver(), device->info(), kernel, problem,
+                              jit::gemm_arguments(problem, arguments), nullptr));
     std::array<test::FakeMap, 2> maps;
     const auto& block = test::fake_device().history.back().parameters;
     for (std::size_t i = 0; i < maps.size(); ++i) {

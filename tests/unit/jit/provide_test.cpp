@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 namespace {
 
 jit::KernelSpec some_spec() {
-  jit::TileConfig config;
+  jit::sm90::TileConfig config;
   config.block_tokens = 96;
   config.token_step = 16;
   config.block_columns = 128;
@@ -76,7 +76,7 @@ TEST_CASE("The facts of a kernel are stored with it") {
   CHECK(kernel.config == some_spec().config);
   CHECK(kernel.registers == 168);
   CHECK(kernel.spill_bytes == 8);
-  CHECK(kernel.smem_bytes == 1024 + jit::dynamic_smem_bytes(jit::sm90::config_of(some_spec())));
+  CHECK(kernel.smem_bytes == 1024 + jit::sm90::dynamic_smem_bytes(jit::sm90::config_of(some_spec())));
   CHECK(facts.compile_ms == 12.5);
   CHECK(facts.created > 1'600'000'000);
   CHECK(kernel.kernel_names == std::vector<std::string>{"bf16_grouped_masked"});

@@ -41,7 +41,8 @@ TEST_CASE("A problem is refused by the name of the rule that it breaks") {
 TEST_CASE("Any N in steps of 8 and any K in steps of 64 can run") {
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     for (const std::int64_t n : {8, 576, 704, 2112, 2880, 7168}) {
-      for (const std::int64_t k : {64, 192, 320, 704, 7168}) CHECK(jit::families().can_run(problem(layout, n, k, 3)).has_value());
+      for (const std::int64_t k : {64, 192, 320, 704, 7168})
+        CHECK(jit::families().can_run(problem(layout, n, k, 3)).has_value());
     }
   }
 }
@@ -79,7 +80,7 @@ TEST_CASE("The selections of a range are what is selected at each M of it, in ma
     for (std::size_t i = 0; i < selections.size(); ++i) {
       REQUIRE(selections[i].range.first == next);
       REQUIRE(selections[i].spec == jit::families().select(p, next));
-      const jit::TileConfig config = family.config_of(selections[i].spec);
+      const jit::sm90::TileConfig config = family.config_of(selections[i].spec);
       if (i > 0) REQUIRE(selections[i].spec != selections[i - 1].spec);
       for (; next <= selections[i].range.last; ++next) {
         if (family.config_for(p, next) != config) FAIL("another configuration at M = " << next);
@@ -117,7 +118,7 @@ TEST_CASE("Problems that differ in groups alone draw on the same configurations"
 
 TEST_CASE("Configurations with different constants have different names") {
   std::set<std::string> names;
-  std::set<jit::TileConfig> configs;
+  std::set<jit::sm90::TileConfig> configs;
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
       for (const auto& s : jit::families().selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20})) {
@@ -133,10 +134,10 @@ TEST_CASE("FP8 configurations hold the scales of their tokens, and BF16 ones non
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
       for (const auto& s : jit::families().selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20})) {
-        const jit::TileConfig config = jit::sm90::config_of(s.spec);
+        const jit::sm90::TileConfig config = jit::sm90::config_of(s.spec);
         CHECK(config.scaled == (type == DataType::fp8));
-        CHECK(jit::dynamic_smem_bytes(config) <= 227 * 1024);
-        CHECK(jit::threads_per_cta(config) <= 1024);
+        CHECK(jit::sm90::dynamic_smem_bytes(config) <= 227 * 1024);
+        CHECK(jit::sm90::threads_per_cta(config) <= 1024);
       }
     }
   }

@@ -121,7 +121,7 @@ TEST_CASE("A source that does not compile is an error with the compiler's log") 
 }
 
 TEST_CASE("An impossible configuration of a real family fails in the compiler, not later") {
-  const jit::TileConfig config{.block_tokens = 7, .token_step = 3, .block_columns = 128, .stages = 1};
+  const jit::sm90::TileConfig config{.block_tokens = 7, .token_step = 3, .block_columns = 128, .stages = 1};
   const auto failed = nvrtc().compile(jit::sm90::spec_for({DataType::bf16, Layout::masked, 4096, 7168, 1}, config));
   REQUIRE_FALSE(failed);
   CHECK(failed.error().code == ErrorCode::compile_failed);

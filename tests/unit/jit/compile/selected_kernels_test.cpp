@@ -3,8 +3,8 @@
 
 #include "catch.hpp"
 #include "jit/compiler.hpp"
-#include "jit/kernel_spec.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/kernel_spec.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
 #include "util/machine.hpp"
 #include "util/threads.hpp"
@@ -54,18 +54,20 @@ TEST_CASE("Every selected kernel compiles without spills and without serialised 
     INFO((kernel ? kernel->log : kernel.error().message + "\n" + kernel.error().detail));
     REQUIRE(kernel);
     CHECK(kernel->resources.spill_bytes == 0);
-    CHECK(kernel->resources.registers * jit::threads_per_cta(jit::sm90::config_of(specs[i])) <= 65536);
+    CHECK(kernel->resources.registers * jit::sm90::threads_per_cta(jit::sm90::config_of(specs[i])) <= 65536);
     CHECK(kernel->log.find("C75") == std::string::npos);
     CHECK(kernel->kernel_names == std::vector<std::string>{specs[i].family_name()});
     // What a CTA may have on compute capability 9.0.
-    CHECK(kernel->resources.static_smem_bytes + jit::dynamic_smem_bytes(jit::sm90::config_of(specs[i])) <= 227 * 1024);
+    CHECK(kernel->resources.static_smem_bytes + jit::sm90::dynamic_smem_bytes(jit::sm90::config_of(specs[i])) <=
+          227 * 1024);
   }
 }
 
 TEST_CASE("The kernels that check others and those that quantise compile without spills") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
-  for (const auto& spec : {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
+  for (const auto& spec :
+       {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
     const auto kernel = (*nvrtc)->compile(spec);
     INFO(spec.family_name() << (kernel ? kernel->log : kernel.error().detail));
     REQUIRE(kernel);

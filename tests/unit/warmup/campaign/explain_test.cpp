@@ -96,7 +96,7 @@ TEST_CASE("A kernel of other templates is stale, and the templates are named") {
 TEST_CASE("A kernel that was never made is told with the one most like it") {
   Root root;
   root.add(spec_of(4096));
-  jit::TileConfig config = jit::sm90::config_of(spec_of(8192));
+  jit::sm90::TileConfig config = jit::sm90::config_of(spec_of(8192));
   config.stages += 1;
   root.add(jit::sm90::spec_for({DataType::bf16, Layout::masked, 8192, 128, 32}, config));
   const auto found = root.explain(spec_of(8192));

@@ -49,7 +49,7 @@ std::int64_t largest_by_asking(Problem problem, std::int64_t groups, std::int64_
   problem.groups = static_cast<std::int32_t>(groups);
   const auto& family = jit::sm90::family_of(problem);
   for (std::int64_t m = last; m >= 1; --m) {
-    if (jit::name(family.config_for(problem, m)) == config && fits(problem, m, available)) return m;
+    if (jit::sm90::name(family.config_for(problem, m)) == config && fits(problem, m, available)) return m;
   }
   return 0;
 }

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "catch.hpp"
-#include "jit/sm90/grouped_gemm.hpp"
 #include "fake_gpu.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 #include "unit/jit/fake_compiler.hpp"
 #include "unit/jit/fake_driver.hpp"
 
@@ -156,7 +156,7 @@ TEST_CASE("Every kernel is launched by the configuration of its plan, and one mo
     CHECK(
         std::count_if(fake_device().history.begin(), fake_device().history.end(), [&](const test::FakeLaunch& launch) {
           return launch.name == kernel.spec.family_name() &&
-                 launch.threads == static_cast<unsigned>(jit::threads_per_cta(jit::sm90::config_of(kernel.spec)));
+                 launch.threads == static_cast<unsigned>(jit::sm90::threads_per_cta(jit::sm90::config_of(kernel.spec)));
         }) >= 1);
   }
 }

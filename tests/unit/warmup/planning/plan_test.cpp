@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "catch.hpp"
-#include "jit/sm90/grouped_gemm.hpp"
 #include "examples.hpp"
+#include "jit/sm90/grouped_gemm.hpp"
 
 namespace {
 
@@ -46,7 +46,7 @@ Uses walked(const PlanRequest& request) {
   for (const auto& [problem, range] : request.problems) {
     std::int64_t start = range.first;
     const auto& family = jit::sm90::family_of(problem);
-    jit::TileConfig current = family.config_for(problem, start);
+    jit::sm90::TileConfig current = family.config_for(problem, start);
     for (std::int64_t m = start + 1; m <= range.last + 1; ++m) {
       const bool end = m > range.last;
       if (!end && family.config_for(problem, m) == current) continue;
@@ -134,8 +134,7 @@ TEST_CASE("Problems that differ in groups alone share every kernel that both sel
     if (wider.empty()) continue;
     const auto specs_of = [](const std::vector<Problem>& problems) {
       std::set<jit::KernelSpec> specs;
-      for (const auto& kernel : planned({over_range(problems, usual_range), {}}).kernels)
-        specs.insert(kernel.spec);
+      for (const auto& kernel : planned({over_range(problems, usual_range), {}}).kernels) specs.insert(kernel.spec);
       return specs;
     };
     std::set<jit::KernelSpec> united = specs_of(both);
@@ -147,7 +146,7 @@ TEST_CASE("Problems that differ in groups alone share every kernel that both sel
 }
 
 TEST_CASE("The number of groups is no part of a kernel's key") {
-    const auto key = [&](std::int32_t groups) {
+  const auto key = [&](std::int32_t groups) {
     return jit::key_of(jit::families().select(problem_of(Layout::masked, 4096, 7168, groups), 64));
   };
   CHECK((key(32) == key(16)));
@@ -183,9 +182,7 @@ TEST_CASE("Each problem has the kernels of its own range of M, and one that is n
   const Problem contiguous = problem_of(Layout::contiguous, 4096, 7168, 32);
   check_exact({{{masked, {1, 64}}, {contiguous, {128, 65536}}}, {}});
   check_exact({{{masked, {1, 2}}, {masked, {1000, 5000}}}, {}});
-  const auto uses = [&](const std::vector<ProblemRange>& problems) {
-    return uses_of(planned({problems, {}}));
-  };
+  const auto uses = [&](const std::vector<ProblemRange>& problems) { return uses_of(planned({problems, {}})); };
   CHECK((uses({{masked, {1, 300}}, {masked, {200, 5000}}, {masked, {10, 20}}}) == uses({{masked, {1, 5000}}})));
   CHECK((uses({{masked, {301, 5000}}, {masked, {1, 300}}}) == uses({{masked, {1, 5000}}})));
 }
@@ -223,16 +220,14 @@ TEST_CASE("A range that is empty, not positive or too large is refused with its 
   CHECK(refusal({over_range(problems, {0, 128}), {}}).find("M from 0 to 128") != std::string::npos);
   CHECK(refusal({over_range(problems, {-5, 128}), {}}).find("M from -5 to 128") != std::string::npos);
   CHECK(refusal({over_range(problems, {129, 128}), {}}).find("M from 129 to 128") != std::string::npos);
-  CHECK(refusal({over_range(problems, {1, warmup::largest_m + 1}), {}}).find("M from 1 to ") !=
-        std::string::npos);
+  CHECK(refusal({over_range(problems, {1, warmup::largest_m + 1}), {}}).find("M from 1 to ") != std::string::npos);
 }
 
 TEST_CASE("What cannot run is refused before anything is planned, by its rule") {
   const std::string k = refusal({{{problem_of(Layout::masked, 4096, 100, 32), usual_range}}, {}});
   CHECK(k.find("K=100") != std::string::npos);
   CHECK(k.find("64") != std::string::npos);
-  CHECK(refusal({{{problem_of(Layout::masked, 4097, 128, 32), usual_range}}, {}}).find("N=4097") !=
-        std::string::npos);
+  CHECK(refusal({{{problem_of(Layout::masked, 4097, 128, 32), usual_range}}, {}}).find("N=4097") != std::string::npos);
   CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 0), usual_range}}, {}}));
   CHECK_FALSE(make_plan({{}, {}}));
   CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 1), usual_range}}, {"sm_90a", 0}}));
