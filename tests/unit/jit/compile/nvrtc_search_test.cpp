@@ -4,6 +4,7 @@
 #include <array>
 #include <fstream>
 
+#include "jit/families/registry.hpp"
 #include "unit/jit/compile/worker_world.hpp"
 #include "unit/util/temp_folder.hpp"
 

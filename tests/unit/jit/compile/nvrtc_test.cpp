@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "jit/compiler.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
 #include "unit/util/temp_folder.hpp"
 
