@@ -9,6 +9,7 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/kernel_facts.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"

@@ -17,6 +17,7 @@
 #include "cache/layout.hpp"
 #include "cubinet/cubinet.hpp"
 #include "jit/compiler.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/kernel_facts.hpp"
 #include "jit/record.hpp"
 #include "tools/cache_command.hpp"

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/families/registry.hpp"
 #include "tools/command_line.hpp"
 #include "tools/toolchain.hpp"
 #include "util/text.hpp"

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "jit/families/registry.hpp"
 #include "unit/cache/support.hpp"
 #include "warmup/campaign/runner.hpp"
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "jit/families/registry.hpp"
 #include "warmup/execution/executor_layout.hpp"
 #include "warmup/execution/quantization_executor.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/families/registry.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/problems.hpp"
 #include "util/json_text.hpp"

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "jit/families/registry.hpp"
 #include "util/text.hpp"
 #include "warmup/planning/engines/launched.hpp"
 #include "warmup/planning/model_problems.hpp"

@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/families/registry.hpp"
 #include "unit/util/failing_memory.hpp"
 #include "warmup/campaign/campaign.hpp"
 #include "warmup/planning/plan_json.hpp"

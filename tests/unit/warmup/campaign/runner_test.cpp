@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "jit/families/registry.hpp"
 #include "unit/cache/support.hpp"
 #include "unit/util/faulty_calls.hpp"
 #include "unit/util/temp_folder.hpp"

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "catch.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
 #include "warmup/execution/executor_layout.hpp"
 

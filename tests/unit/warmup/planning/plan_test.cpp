@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "examples.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
 
 namespace {
