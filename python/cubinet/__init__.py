@@ -249,8 +249,8 @@ def plan(
     recorded_from: _Path | None = None,
     cache: _Path | None = None,
 ) -> dict[str, Any]:
-    """Which kernels would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and no
-    NVRTC.
+    """Which kernels would be compiled, and for which M: the object that `cubinet plan --json` prints. Needs no GPU and
+    no NVRTC.
 
     The problems come from one of these:
     model: path of a model's config.json, or of its folder. dtype (default: the type in which the experts are stored),

@@ -1,5 +1,5 @@
-"""Checks of arguments. Each function returns the checked value; its error names the argument, what was expected and what
-was given."""
+"""Checks of arguments. Each function returns the checked value; its error names the argument, what was expected and
+what was given."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ get_m_alignment_for_contiguous_layout = get_mk_alignment_for_contiguous_layout
 
 
 def set_mk_alignment_for_contiguous_layout(new_value: int) -> None:
-    """Sets the alignment for get_mk_alignment_for_contiguous_layout(): a multiple of 128, which these kernels need. Raises
-    ValueError, TypeError."""
+    """Sets the alignment for get_mk_alignment_for_contiguous_layout(): a multiple of 128, which these kernels need.
+    Raises ValueError, TypeError."""
     global _alignment
     value = _arguments.integer("new_value", new_value)
     if value <= 0 or value % _binding.alignment() != 0:
@@ -104,8 +104,8 @@ def get_num_sms() -> int:
 
 
 def set_num_sms(num_sms: int) -> None:
-    """Limits the multiprocessors that each later call may occupy, on every device. Results do not change. Raises ValueError,
-    TypeError."""
+    """Limits the multiprocessors that each later call may occupy, on every device. Results do not change. Raises
+    ValueError, TypeError."""
     global _num_sms
     _num_sms = _arguments.integer("num_sms", num_sms, 1, _arguments.INT32_MAX)
     _binding.set_num_sms(_num_sms)
@@ -176,9 +176,9 @@ def transform_sf_into_required_layout(
     disable_ue8m0_cast: bool = False,
     psum_layout: Tensor | None = None,
 ) -> Tensor:
-    """The scales of an operand (mn, k), or (num_groups, mn, k), in the layout that the kernels read. recipe: (1, 128) for
-    scales per row and 128 columns, (128, 128) for scales per block; or (1, 128, 128), of which is_sfa=True means the
-    first and is_sfa=False the second. Raises ValueError, TypeError."""
+    """The scales of an operand (mn, k), or (num_groups, mn, k), in the layout that the kernels read. recipe: (1, 128)
+    for scales per row and 128 columns, (128, 128) for scales per block; or (1, 128, 128), of which is_sfa=True means
+    the first and is_sfa=False the second. Raises ValueError, TypeError."""
     del disable_ue8m0_cast  # kernels of sm_90 have no UE8M0 scales
     _check_scales(sf)
     if is_sfa is not None:

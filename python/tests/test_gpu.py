@@ -283,6 +283,8 @@ def test_a_warmup_beside_torch_serves_the_start_after_it(tmp_path: Path) -> None
     try:
         started = cubinet.start([cubinet.Problem(*shape, layout="masked", m_max=512)], cache=tmp_path, miss="error")
         assert (started.missing, started.compiled) == (0, 0)
+        again = cubinet.start(shapes=[shape], layout="masked", m_max=512, cache=tmp_path, miss="error")
+        assert (again.loaded, again.missing) == (started.loaded, 0)
         problem = Masked(False, 256, 384, [3, 64], 96)
         problem.run()
         problem.check()
