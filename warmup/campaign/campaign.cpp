@@ -20,20 +20,20 @@
 namespace cubinet::warmup {
 namespace {
 
-// "3 of 7 kernels are not in /opt/kernels", or why they cannot be read there.
+// "3 of 7 kernels are not in /opt/kernels", and why they cannot be read if that is the reason.
 std::string missing_text(const Missing& missing, std::size_t kernels, const std::string& root) {
   const std::string text = fmt::format("{} of {} kernels are not in {}", missing.kernels, kernels, root);
   return missing.unreadable.empty() ? text : fmt::format("{}, or cannot be read ({})", text, missing.unreadable);
 }
 
-// What to say where kernels are to be compiled and there is no NVRTC.
+// The error that kernels are missing and there is no NVRTC to compile them.
 tl::unexpected<Error> needs_nvrtc(const std::string& missing, Error reason) {
   reason.message = fmt::format("NVRTC is needed, since {}: {}", missing, reason.message);
   return fail(std::move(reason));
 }
 
-// Whether the plan can be carried out here: a cabinet that cannot be written, or a missing NVRTC, is no obstacle as
-// long as nothing is to be compiled.
+// Checks that the plan can be carried out. A cabinet that cannot be written, or a missing NVRTC, is an error only if
+// kernels have to be compiled.
 Expected<void> check_ready(const Campaign& campaign, const Toolchain& toolchain, const cache::Cabinet& cabinet) {
   const bool writable = cabinet.persistence() == cache::Persistence::on;
   if (writable && !toolchain.missing) return {};
@@ -47,7 +47,7 @@ Expected<void> check_ready(const Campaign& campaign, const Toolchain& toolchain,
                           text, cabinet.readonly_reason(), campaign.names.cache));
 }
 
-// What this process has taken since it held `before`, and the compiler's besides, over the kernels compiled at once.
+// Peak memory of this process and of the compile workers. `before`: the memory of this process before compiling.
 HostMemory host_memory(std::int64_t before, const jit::Compiler& compiler, const Report& report, int jobs) {
   const std::int64_t peak = util::peak_resident_bytes() + compiler.peak_bytes();
   const auto worked = report.compiled + static_cast<std::int64_t>(report.failed.size());
@@ -55,7 +55,7 @@ HostMemory host_memory(std::int64_t before, const jit::Compiler& compiler, const
   return {peak, threads > 0 ? std::max<std::int64_t>(peak - before, 0) / threads : 0};
 }
 
-// Compiles as `compiler` does, and has the observer know of it.
+// Tells the observer about every compilation.
 class ObservedCompiler final : public jit::Compiler {
  public:
   ObservedCompiler(jit::Compiler& compiler, Observer& observer) : compiler_(compiler), observer_(observer) {}
@@ -70,14 +70,14 @@ class ObservedCompiler final : public jit::Compiler {
   Observer& observer_;
 };
 
-// Whether there is an index, in which an earlier run may have recorded this, and it cannot be read.
+// Whether there is an index that cannot be read, so that it may contain a coverage record.
 bool hides_records(cache::Cabinet& cabinet) {
   std::error_code ignored;
   const auto index = cache::Layout{cabinet.root()}.index();
   return std::filesystem::is_regular_file(index, ignored) && !cache::Maintenance(cabinet).coverage();
 }
 
-// From the look-up of what was done before to the record of what is done now.
+// One campaign, from reading the coverage records to writing one.
 class CampaignRun {
  public:
   CampaignRun(const Campaign& campaign, Observer& observer, const std::atomic<bool>& stop)
@@ -106,10 +106,10 @@ class CampaignRun {
   using Device = std::optional<Executed>;
 
   Expected<void> work() {
-    // Before anything is opened that takes time.
+    // First, because opening NVRTC takes time.
     if (cabinet_ && look_up()) return tell_found();
     Toolchain toolchain = open_toolchain(campaign_.nvrtc_folders, room());
-    // What this driver does not load is made again, where the compiler here makes what it does.
+    // If the compiler produces cubins that the driver loads, entries that the driver does not load are compiled again.
     const bool fits = !toolchain.missing && jit::loads(driver_, toolchain.compiler->version());
     const int limit = fits ? driver_ : 0;
     if (cabinet_ && limit != 0) report_.damaged += cabinet_->set_aside();
@@ -139,7 +139,7 @@ class CampaignRun {
     return given ? Expected<void>() : jit::check_memory(campaign_.rooms);
   }
 
-  // Entries that a driver does not load are replaced; see jit::rank for `driver`.
+  // With `driver`, entries that this driver does not load are replaced; see jit::rank.
   [[nodiscard]] cache::CabinetOptions cabinet_options(int driver) const {
     cache::CabinetOptions options;
     options.limits = campaign_.limits;
@@ -147,7 +147,7 @@ class CampaignRun {
     return options;
   }
 
-  // Makes the cabinet, if something could be put into it.
+  // Opens the cabinet. Creates it only if there is a compiler that could fill it.
   [[nodiscard]] Expected<cache::Cabinet> open_root(const Toolchain& toolchain, int driver) const {
     auto opened = cache::Cabinet::open(campaign_.root, !toolchain.missing, cabinet_options(driver));
     const bool absent = !opened && opened.error().code == ErrorCode::not_found;
@@ -156,8 +156,9 @@ class CampaignRun {
     return needs_nvrtc(missing_text(all, report_.kernels, campaign_.root), *toolchain.missing);
   }
 
-  // Whether the cabinet is known to be complete for all that is asked; the report says so then. Where kernels are to be
-  // executed it may be known for the compilation alone.
+  // Whether a coverage record shows that everything was done before; the report is filled then. If kernels are to be
+  // executed, the record may show it for the compilation alone; then report_.coverage is `found` and the result is
+  // false.
   bool look_up() {
     const auto covered = [&](const Device& executed) {
       const auto subject = subject_of(campaign_.request, executed);
@@ -193,7 +194,7 @@ class CampaignRun {
     ObservedCompiler compiler(nvrtc, observer_);
     const Report& compilation = report_.report;
     report_.execution = compilation.no_room ? execute_none(compilation.persist_problem) : execute_on_device(compiler);
-    // The kernels that check are stored, too, and may be those that are too many.
+    // The verification kernels are stored too, and may have evicted kernels of the plan.
     look_for_gone(report_.report, *cabinet_);
     if (!compilation.persist_problem.empty()) report_.coverage = CoverageState::none;
     if (device_ && report_.execution.executed == static_cast<std::int64_t>(report_.kernels)) {
@@ -207,7 +208,7 @@ class CampaignRun {
     return report;
   }
 
-  // Where there is no device, nothing is executed, for the driver's reason.
+  // If there is no device, nothing is executed; the driver's error is the reason.
   ExecutionReport execute_on_device(jit::Compiler& compiler) {
     const auto device = jit::open_device(campaign_.execution.device);
     if (!device) return execute_none(device.error().message);
@@ -236,14 +237,14 @@ class CampaignRun {
   Observer& observer_;
   const std::atomic<bool>& stop_;
   const int driver_ = local_driver_limit();
-  Expected<Executed> device_;  // where kernels are to be executed
+  Expected<Executed> device_;  // the device for execution
   Expected<cache::Cabinet> cabinet_;
   CampaignReport report_;
 };
 
 std::int64_t count_of(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-// Precondition: something remains.
+// The shortfall of a run that did not start all kernels. Precondition: report.remaining is not empty.
 Shortfall not_begun(const Report& report) {
   const std::string left = util::count_text(count_of(report.remaining.size()), "kernel") + " not begun";
   return report.no_room ? Shortfall{false, left + ": " + report.persist_problem} : Shortfall{true, left};

@@ -16,7 +16,7 @@
 #include "warmup/campaign/observer.hpp"
 #include "warmup/campaign/runner.hpp"
 #include "warmup/execution/execution.hpp"
-#include "warmup/planning/derivation.hpp"
+#include "warmup/planning/model_problems.hpp"
 #include "warmup/planning/option_names.hpp"
 #include "warmup/planning/plan.hpp"
 

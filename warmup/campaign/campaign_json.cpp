@@ -9,6 +9,7 @@
 
 #include "util/expected.hpp"
 #include "util/json_text.hpp"
+#include "warmup/planning/plan_json.hpp"
 
 namespace cubinet::warmup {
 namespace {

@@ -34,7 +34,7 @@ Json to_json(const ProblemRange& one) {
           {"n", problem.n}};
 }
 
-// These throw what nlohmann::json throws for a member that is missing or of another type.
+// These throw nlohmann::json exceptions for members that are missing or have another type.
 ProblemRange read_problem(const Json& json) {
   Problem problem;
   // An unknown name has a default here; subject_from_json() refuses it, for the subject is then written differently.
@@ -71,12 +71,12 @@ std::vector<cache::Key> ascending(std::vector<cache::Key> keys) {
   return keys;
 }
 
-// Both ascending.
+// Precondition: both are in ascending order.
 bool includes(const std::vector<cache::Key>& all, const std::vector<cache::Key>& some) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
-// What made the plan's kernels, where all of them and the entries `others` are there and whole.
+// The compilers of the plan's kernels; none if one of them or of the entries `others` is missing or damaged.
 std::optional<jit::Makers> makers_of(const cache::Cabinet& cabinet, const Plan& plan,
                                      const std::vector<cache::Key>& others) {
   jit::Makers makers;
@@ -140,7 +140,7 @@ std::string to_json(const Subject& subject) {
 std::optional<Subject> subject_from_json(std::string_view json) {
   try {
     Subject subject = read_subject(Json::parse(json));
-    // A build that knows of more may have meant more by it.
+    // A text that differs was written by another build, which may record more than this one reads.
     if (to_json(subject) != json) return std::nullopt;
     return subject;
   } catch (const Json::exception&) {
@@ -190,7 +190,7 @@ std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& pl
   std::optional<jit::Makers> found;
   for (const cache::Coverage& one : *recorded) {
     const auto subject = subject_from_json(one.subject);
-    // A build that selects otherwise has other kernels for the same subject.
+    // A build with other selection rules has other kernels for the same subject; includes() excludes its records.
     if (!subject || !covers(*subject, wanted) || !includes(one.keys, keys)) continue;
     if (found = makers_of(cabinet, plan, without(one.keys, keys)); found) break;
     untrue.push_back(one);

@@ -15,7 +15,8 @@
 namespace cubinet::warmup {
 namespace {
 
-// How far an entry of the family is from what is asked for, the newest first among equals.
+// The distance of an entry of the family from the kernel asked for: the number of differing properties; among equals,
+// newer entries are nearer.
 auto distance(const cache::Entry& entry, const jit::KernelSpec& spec) {
   const jit::KernelFacts kernel = jit::kernel_facts(entry.facts);
   const int others = int{entry.facts.arch != spec.architecture} + int{kernel.n != spec.n} + int{kernel.k != spec.k} +
@@ -27,7 +28,7 @@ bool is_of(const jit::Difference& difference, std::string_view group) {
   return difference.field == group || difference.field.starts_with(std::string(group) + ".");
 }
 
-// Whether two records are of the same kernel, of other makes.
+// Whether the records are of the same kernel, and differ only in how it was compiled.
 bool same_kernel(const std::vector<jit::Difference>& differences) {
   return std::none_of(differences.begin(), differences.end(), [](const jit::Difference& one) {
     return is_of(one, "constants") || is_of(one, "family") || is_of(one, "architecture") || is_of(one, "record");
@@ -39,7 +40,7 @@ std::string without_quotes(const std::string& json) {
   return quoted ? json.substr(1, json.size() - 2) : json;
 }
 
-// Records named NVRTC's version once, and a kernel was for that version alone.
+// For records of earlier builds, which contained NVRTC's version, so that a kernel was for that version only.
 std::string nvrtc_text(const std::string& first, const std::string& second) {
   if (first.empty()) return fmt::format("without a version of NVRTC, not for {} alone", second);
   if (!second.empty()) return fmt::format("made for NVRTC {}, not {}", first, second);
@@ -54,10 +55,10 @@ std::string list_of(const std::vector<std::string>& names) {
   return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
 }
 
-// What one cabinet has of a kernel.
+// The result of looking for a kernel in one cabinet.
 struct Finding {
   Presence presence = Presence::absent;
-  std::string why;       // for all but a hit
+  std::string why;       // empty for a hit
   std::string compiler;  // of a hit, or of what is unusable
   int rank = 0;          // of a hit
 };
@@ -93,8 +94,8 @@ Finding look_in(const cache::Maintenance& cabinet, const std::vector<cache::Key>
   return {};
 }
 
-// Whether a finding tells more than the one before it: a hit of a better compiler, a hit at all, or the first of the
-// others.
+// Whether a finding replaces the one before it: a hit with a better compiler does, a hit replaces any other finding,
+// and any finding replaces `absent`.
 bool tells_more(const Finding& next, const Finding& before) {
   if (next.presence == Presence::hit) return before.presence != Presence::hit || next.rank < before.rank;
   return before.presence == Presence::absent;

@@ -11,10 +11,10 @@
 namespace cubinet::warmup {
 namespace {
 
-// Is always taken, as N and as K.
+// A size that kernels always take as N and as K.
 constexpr std::int64_t sound_size = 4096;
 
-// No rule of the kernels asks for a size that is a multiple of more than this.
+// No rule of the kernels demands a multiple of more than this.
 constexpr std::int64_t largest_padding = 1024;
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
@@ -33,12 +33,12 @@ Expected<void> check_numbers(const Parallelism& parallelism) {
       .and_then([&] { return check_number(parallelism.padded_hidden, 0, "the padded hidden size"); });
 }
 
-// The sizes that the two GEMMs of some layers have on some ranks.
+// The sizes of the two GEMMs of a layer on one rank.
 struct RankShape {
   Derivation groups, n1, k1, n2, k2;
 };
 
-// "n_routed_experts 256 / ep 8", with what is added before and after the deal.
+// "n_routed_experts 256 / ep 8", with redundant and fused shared experts.
 std::string deal_text(const KeyedNumber& experts, const Parallelism& ranks, const char* rounded) {
   std::string all = fmt::format("{} {}", experts.key, experts.value);
   if (ranks.redundant > 0) all = fmt::format("({} + redundant {})", all, ranks.redundant);
@@ -46,7 +46,7 @@ std::string deal_text(const KeyedNumber& experts, const Parallelism& ranks, cons
   return ranks.fused_shared > 0 ? fmt::format("{} + fused shared {}", all, ranks.fused_shared) : all;
 }
 
-// The groups that ranks have: one number, or where the experts do not divide evenly two, the larger one first.
+// The numbers of groups of ranks: one, or if the experts are not a multiple of the ranks two, the larger one first.
 Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Parallelism& ranks) {
   const std::int64_t all = experts.value + ranks.redundant;
   const std::int64_t fewest = all / ranks.expert;
@@ -86,7 +86,7 @@ Expected<KeyedNumber> hidden_of(const KeyedNumber& hidden, const Parallelism& ra
   return KeyedNumber{ranks.padded_hidden, fmt::format("{} {}, padded", hidden.key, hidden.value)};
 }
 
-// Whether the kernels of `type` take a size as N, or as K.
+// Whether the kernels of `type` take the size as N, or as K.
 Expected<void> check_size(DataType type, std::int64_t size, bool as_n) {
   return jit::families().can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
 }
@@ -104,7 +104,8 @@ Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std:
     error.message = fmt::format("expert width {} over {} {} gives {} = {}: {}", width.value, names.tensor_parallel,
                                 tensor, as_n ? "N" : "K", size, error.message);
     const auto padded = padded_size(type, part);
-    if (padded && *padded > part && jit::families().can_run({type, Layout::masked, projections * *padded, *padded, 1})) {
+    if (padded && *padded > part &&
+        jit::families().can_run({type, Layout::masked, projections * *padded, *padded, 1})) {
       error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
     }
     return fail(std::move(error));
@@ -156,7 +157,7 @@ void add(std::vector<Problem>& problems, const RankShape& rank, DataType type, L
   problems.push_back({type, layout, rank.n2.value, rank.k2.value, groups});
 }
 
-// The same for one layer of the model.
+// The problems of one layer of the model.
 Expected<void> add_layer(std::vector<Problem>& problems, const MoeShape& shape, const ExpertShape& layer,
                          const Parallelism& ranks, const std::vector<Layout>& layouts,
                          const std::vector<DataType>& types, const OptionNames& names) {
@@ -205,6 +206,20 @@ std::vector<Derivation> derivation_of(const MoeShape& shape, const Parallelism& 
     for (const Derivation& line : {any.n1, any.k1, any.n2, any.k2}) add_once(line);
   }
   return lines;
+}
+
+std::string derivation_text(const std::vector<Derivation>& derivation) {
+  std::vector<std::string> numbers;
+  std::size_t longest = 0;
+  for (const Derivation& one : derivation) {
+    numbers.push_back(fmt::format("{} {}", one.quantity, one.value));
+    longest = std::max(longest, numbers.back().size());
+  }
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    text += fmt::format("{:<{}} = {}\n", numbers[i], longest, derivation[i].how);
+  }
+  return text;
 }
 
 }  // namespace cubinet::warmup

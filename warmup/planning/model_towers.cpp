@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// No model nests deeper, and a hostile file has millions of levels.
+// No model nests deeper. The limit is for hostile files, which can have millions of levels.
 constexpr int deepest = 4;
 
 // Whether an object within one that describes a language model is none of it.

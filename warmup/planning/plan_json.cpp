@@ -83,4 +83,20 @@ std::string plan_json(const ResolvedRequest& request, const Plan& plan) {
                       {"kernels", json_array(kernels)}});
 }
 
+std::string derivation_json(const std::vector<Derivation>& derivation) {
+  std::vector<std::string> lines;
+  for (const Derivation& one : derivation) {
+    lines.push_back(json_object({{"quantity", json_string(one.quantity)},
+                                 {"value", std::to_string(one.value)},
+                                 {"how", json_string(one.how)}}));
+  }
+  return json_array(lines);
+}
+
+std::string notes_json(const std::vector<std::string>& notes) {
+  std::vector<std::string> texts;
+  for (const std::string& note : notes) texts.push_back(json_string(note));
+  return json_array(texts);
+}
+
 }  // namespace cubinet::warmup

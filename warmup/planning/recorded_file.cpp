@@ -1,4 +1,4 @@
-#include "warmup/planning/recorded_file.hpp"
+#include "warmup/planning/recorded_problems.hpp"
 
 #include <limits>
 #include <string_view>

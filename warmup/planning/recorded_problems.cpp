@@ -13,7 +13,6 @@
 #include "util/json_text.hpp"
 #include "util/text.hpp"
 #include "warmup/planning/plan.hpp"
-#include "warmup/planning/recorded_file.hpp"
 
 namespace cubinet::warmup {
 namespace {

@@ -35,6 +35,17 @@ Expected<RecordedProblems> read_recorded(const std::string& place);
 // The problems to plan for. Errors: not_found, with a message for the user, if nothing is recorded.
 Expected<std::vector<ProblemRange>> problems_of(const RecordedProblems& recorded, const std::string& place);
 
+// Reads a file that recorded_json() wrote. Problems are in the order of the file; unknown members are ignored. Errors:
+// not_found, io, and invalid_argument for a file that is too large, holds more than cache::max_recorded_problems, has
+// another version, or has a wrong element, which the message names.
+inline constexpr std::int64_t recorded_file_version = 1;
+inline constexpr std::uint64_t max_recorded_file_bytes = std::uint64_t{4} << 20;
+Expected<RecordedProblems> read_recorded_file(const std::string& file);
+
+// Checks that kernels can run the problem, and that a plan can have its range of M. Errors: those of can_run(),
+// invalid_argument.
+Expected<void> check_recorded(const RecordedProblem& problem);
+
 // The subject of a problem's record.
 std::string subject_of(const RecordedProblem& problem);
 

@@ -8,7 +8,7 @@
 
 #include "cubinet/request.hpp"
 #include "util/expected.hpp"
-#include "warmup/planning/derivation.hpp"
+#include "warmup/planning/model_problems.hpp"
 #include "warmup/planning/option_names.hpp"
 #include "warmup/planning/plan.hpp"
 

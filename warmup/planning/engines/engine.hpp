@@ -14,7 +14,6 @@
 
 #include "cubinet/problem.hpp"
 #include "util/expected.hpp"
-#include "warmup/planning/derivation.hpp"
 #include "warmup/planning/engines/arguments.hpp"
 #include "warmup/planning/engines/model_facts.hpp"
 #include "warmup/planning/model_problems.hpp"

@@ -12,7 +12,7 @@
 namespace cubinet::warmup::engines {
 namespace {
 
-// The name of a variable that `word` sets: "NCCL_DEBUG=INFO". Empty: it sets none.
+// The name of the variable that `word` sets, as in "NCCL_DEBUG=INFO"; empty if it sets none.
 std::string assigned(const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals == 0 || equals == std::string::npos || (word.front() >= '0' && word.front() <= '9')) return {};
@@ -26,7 +26,7 @@ std::string assigned(const std::string& word) {
 using Words = std::span<const std::string>;
 using Commands = std::vector<std::vector<std::string>>;
 
-// Where a command's arguments begin, and which engine its program starts; nullptr: it names no program.
+// The index at which a command's arguments begin, and the engine that its program starts; nullptr if it names none.
 struct Start {
   std::size_t arguments = 0;
   const Engine* engine = nullptr;
@@ -53,12 +53,12 @@ void add_assignments(Words words, Environment& environment) {
   }
 }
 
-// A server that a script starts, and the variables that are set before.
+// A server that a script starts, and the variables that are set before it.
 struct Launch {
   const Engine* engine = nullptr;  // nullptr: the program is left out
   std::vector<std::string> arguments;
   Environment environment;
-  bool without_options = false;  // nothing in the script tells of the engine
+  bool without_options = false;  // nothing in the script identifies the engine
 };
 
 // Goes over the commands of a script, and of the shells that they start (bash -c '...').

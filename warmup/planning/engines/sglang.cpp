@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "warmup/planning/engines/expected_rows.hpp"
+#include "warmup/planning/engines/model_facts.hpp"
 
 namespace cubinet::warmup::engines {
 namespace {
@@ -42,7 +42,7 @@ constexpr std::array<Unfollowed, 17> unfollowed{{
     {"enable-dynamic-chunking", "larger chunks of prefill are not counted in the largest M"},
 }};
 
-// What of a command decides the plan.
+// The settings of a command that determine the plan.
 struct Settings {
   std::int64_t tp = 1;
   std::int64_t ep = 1;
@@ -59,7 +59,7 @@ struct Settings {
   std::string runner;
 };
 
-// The numbers of a command, until one is wrong.
+// Reads the numbers of a command and keeps the first error.
 class Numbers {
  public:
   explicit Numbers(const LaunchCommand& command) : command_(command) {}
@@ -93,7 +93,7 @@ std::string backend_of(const Arguments& arguments) {
   return backend;
 }
 
-// ep_size, as the dispatcher may overrule it, and how it came about.
+// ep_size, which some dispatchers override, and its derivation.
 void deal_experts(const Arguments& arguments, Settings& settings) {
   if (spans_all_ranks(settings.a2a)) {
     settings.ep = settings.tp;
@@ -137,7 +137,7 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
   return settings;
 }
 
-// What SGLang refuses to start with.
+// Settings with which SGLang refuses to start.
 Expected<void> check(const Settings& settings, const ModelFacts& facts) {
   const auto refuse = [](std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); };
   if (settings.tp % (settings.ep * settings.moe_dp) != 0) {
@@ -179,8 +179,8 @@ void derive_ranks(const Settings& settings, const FusedShared& shared, LaunchPla
   plan.derivation.push_back({"fused shared experts", shared.groups, shared.why});
 }
 
-// Only what is certain to be launched in one layout is planned for one: the draft of speculative decoding may go
-// another way.
+// One layout is planned only if it is certain that the other is not launched. The draft model of speculative decoding
+// may use another layout.
 void choose_layouts(const LaunchCommand& command, const Settings& settings, LaunchPlan& plan) {
   if (command.arguments.has("speculative-moe-a2a-backend")) return;
   const auto only = [&](Layout layout, std::string how) {
@@ -214,7 +214,7 @@ void derive_rows(const Settings& settings, const ModelFacts& facts, LaunchPlan& 
                  : expected_rows(tokens, copies, experts, how));
 }
 
-// Where SGLang runs the experts on kernels of other kinds.
+// A note for settings with which SGLang does not run the experts on grouped GEMM kernels like these.
 void note_runner(const Settings& settings, DataType type, LaunchPlan& plan) {
   const bool dispatched = settings.a2a == "deepep" || settings.a2a == "mooncake" || settings.a2a == "nixl";
   const bool chosen = settings.runner == "deep_gemm" || settings.a2a == "pplx" ||
@@ -227,7 +227,7 @@ void note_runner(const Settings& settings, DataType type, LaunchPlan& plan) {
                   runs));
 }
 
-// The type that --quantization and --dtype lead to, where they do not leave it to the model.
+// The type that --quantization and --dtype select; none if they leave it to the model.
 void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan& plan) {
   const std::string quantization = arguments.text_or("quantization", facts.quantization);
   if (quantization == "unquant") {

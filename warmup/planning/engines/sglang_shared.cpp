@@ -26,7 +26,7 @@ bool deepep_class(const FusionSettings& settings) {
   return settings.a2a_backend != "megamoe" && is_one_of(settings.a2a_backend, slots_per_rank);
 }
 
-// Each answers why the shared experts are not fused; empty: they are.
+// The reason why the shared experts are not fused; empty if they are.
 using Reason = std::string (*)(const ModelFacts& facts, const FusionSettings& settings);
 
 std::string over_ranks(const FusionSettings& settings) {
@@ -107,7 +107,7 @@ constexpr std::array<Rule, 19> rules{{{"DeepseekV2ForCausalLM", deepseek},
                                       {"Qwen3NextForCausalLM", qwen3_next},
                                       {"BailingMoeV3ForCausalLM", bailing}}};
 
-// Why no model's are, with these settings; empty otherwise.
+// The reason why these settings prevent fusion for every model; empty if they do not.
 std::string switched_off(const FusionSettings& settings) {
   if (settings.disabled) return "with --disable-shared-experts-fusion";
   if (is_one_of(settings.runner_backend, separate_runners)) {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "warmup/planning/engines/expected_rows.hpp"
+#include "warmup/planning/engines/model_facts.hpp"
 #include "warmup/planning/model_fields.hpp"
 
 namespace cubinet::warmup::engines {
@@ -35,7 +35,7 @@ constexpr std::array<Unfollowed, 10> unfollowed{{
     {"max-num-scheduled-tokens", "it is not counted in the largest M"},
 }};
 
-// What of a command decides the plan.
+// The settings of a command that determine the plan.
 struct Settings {
   std::int64_t tp = 1;
   std::int64_t dp = 1;
@@ -108,7 +108,7 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
   return settings;
 }
 
-// What vLLM refuses to start with.
+// Settings with which vLLM refuses to start.
 Expected<void> check(const Settings& settings, const ModelFacts& facts) {
   if (settings.redundant > 0 && !settings.balanced) {
     return refuse("num_redundant_experts needs --enable-eplb");
@@ -185,7 +185,7 @@ void derive_rows(const Settings& settings, const ModelFacts& facts, LaunchPlan& 
   }
 }
 
-// Where vLLM runs the experts on kernels of other kinds.
+// A note for settings with which vLLM does not run the experts on grouped GEMM kernels like these.
 void note_runner(const Settings& settings, const Arguments& arguments, const ModelFacts& facts, LaunchPlan& plan) {
   constexpr std::int64_t widest_of_triton = 512;
   const std::string backend = arguments.text_or("moe-backend", "auto");
@@ -201,7 +201,7 @@ void note_runner(const Settings& settings, const Arguments& arguments, const Mod
   }
 }
 
-// The type that --quantization and --dtype lead to, where they do not leave it to the model.
+// The type that --quantization and --dtype select; none if they leave it to the model.
 void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan& plan) {
   const std::string quantization = arguments.text_or("quantization", facts.quantization);
   if (quantization == "fp8_per_block" && facts.quantization.empty()) {

@@ -1,4 +1,5 @@
-#include "warmup/planning/derivation.hpp"
+#include "warmup/planning/model_problems.hpp"
+#include "warmup/planning/plan_json.hpp"
 
 #include "catch.hpp"
 #include "warmup/planning/model_problems.hpp"

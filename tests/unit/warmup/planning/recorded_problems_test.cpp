@@ -8,7 +8,6 @@
 #include "jit/problems.hpp"
 #include "unit/util/temp_folder.hpp"
 #include "warmup/planning/plan.hpp"
-#include "warmup/planning/recorded_file.hpp"
 
 using namespace cubinet;
 namespace fs = std::filesystem;
