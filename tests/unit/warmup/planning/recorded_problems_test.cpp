@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "cache/maintenance.hpp"
 #include "jit/problems.hpp"
 #include "unit/util/temp_folder.hpp"
 #include "warmup/planning/plan.hpp"
@@ -62,7 +63,7 @@ void check_refused(const std::string& text, const std::string& words) {
 
 TEST_CASE("recorded problems come sorted, each with its M, from the cabinet, its folder and its export alike") {
   const Recorded recorded;
-  const auto listed = warmup::recorded_in(recorded.cabinet);
+  const auto listed = warmup::recorded_in(cache::Maintenance(recorded.cabinet));
   REQUIRE(listed);
   const std::string file = (recorded.folder / "problems.json").string();
   test::write_file(file, warmup::recorded_json(*listed, "/somewhere"));
@@ -93,7 +94,7 @@ TEST_CASE("a record that this build cannot plan for is skipped with the reason, 
     odd.n = 8192;
     REQUIRE(recorded.cabinet.record_problems({record_of(odd, {1, warmup::largest_m + 1})}));
   }
-  const auto listed = warmup::recorded_in(recorded.cabinet);
+  const auto listed = warmup::recorded_in(cache::Maintenance(recorded.cabinet));
   REQUIRE(listed);
   CHECK(listed->problems.size() == 2);
   REQUIRE(listed->skipped.size() == 1);
