@@ -31,7 +31,7 @@ bool trusted_owner(const struct stat& status) {
 }
 
 // What the user can do. A user who may not change the folder's mode can create a folder in it.
-std::string mend(const fs::path& path, const struct stat& target) {
+std::string remedy_for(const fs::path& path, const struct stat& target) {
   const uid_t caller = ::geteuid();
   const bool may_change = caller == 0 || caller == target.st_uid;
   if (may_change || !S_ISDIR(target.st_mode)) return "chmod o-w " + path.native();
@@ -51,8 +51,8 @@ Expected<void> check_trust(const fs::path& path, const struct stat& target, std:
                             trusted_owner(link) ? target.st_uid : link.st_uid));
   }
   if ((target.st_mode & S_IWOTH) != 0) {
-    return fail(ErrorCode::cache_unusable,
-                fmt::format("the {} {} can be written by everybody: {}", what, path.native(), mend(path, target)));
+    return fail(ErrorCode::cache_unusable, fmt::format("the {} {} can be written by everybody: {}", what, path.native(),
+                                                       remedy_for(path, target)));
   }
   return {};
 }

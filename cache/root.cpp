@@ -25,7 +25,7 @@ constexpr std::string_view format_word = "cubinet cabinet ";
 constexpr std::string_view echo_format = "echo cubinet cabinet 1";  // in a shell
 constexpr std::uint64_t max_format_bytes = 4096;
 // Prefix of the file that becomes FORMAT, which a killed creator leaves. A folder with only such files counts as empty.
-constexpr std::string_view unborn_prefix = "FORMAT.";
+constexpr std::string_view unfinished_format_prefix = "FORMAT.";
 constexpr std::string_view tag_text =
     "Signature: 8a477f597d28d172789f06886806bc55\n"
     "# This folder is a cache of compiled kernels made by Cubinet; its contents can be made again.\n"
@@ -83,9 +83,9 @@ bool is_empty_part(const fs::path& path) {
   return !error;
 }
 
-bool is_unborn_format(std::string_view name) {
-  if (!name.starts_with(unborn_prefix) || name.size() == unborn_prefix.size()) return false;
-  const char next = name[unborn_prefix.size()];
+bool is_unfinished_format(std::string_view name) {
+  if (!name.starts_with(unfinished_format_prefix) || name.size() == unfinished_format_prefix.size()) return false;
+  const char next = name[unfinished_format_prefix.size()];
   return next >= '0' && next <= '9';
 }
 
@@ -94,7 +94,8 @@ Expected<bool> holds_nothing(const fs::path& root) {
   fs::directory_iterator it(root, error);
   for (; !error && it != fs::directory_iterator(); it.increment(error)) {
     const fs::path& path = it->path();
-    const bool nothing = is_unborn_format(path.filename().native()) || is_lost_and_found(path) || is_empty_part(path);
+    const bool nothing =
+        is_unfinished_format(path.filename().native()) || is_lost_and_found(path) || is_empty_part(path);
     if (!nothing) return false;
   }
   if (error) return unusable(util::system_message("list", root, error.value()));

@@ -39,13 +39,13 @@ std::shared_ptr<EVP_PKEY> parse(std::string_view pem, PemReader reader) {
   return key;
 }
 
-Expected<std::shared_ptr<EVP_PKEY>> read_key(const std::filesystem::path& path, PemReader reader, const char* mend) {
+Expected<std::shared_ptr<EVP_PKEY>> read_key(const std::filesystem::path& path, PemReader reader, const char* wanted) {
   auto pem = util::read_file(path, max_key_file_bytes);
   if (!pem) return propagate(pem);
   auto key = parse(*pem, reader);
   OPENSSL_cleanse(pem->data(), pem->size());
   if (key && EVP_PKEY_get_id(key.get()) == EVP_PKEY_ED25519) return key;
-  return fail(ErrorCode::invalid_argument, fmt::format("{} holds no {}", path.native(), mend));
+  return fail(ErrorCode::invalid_argument, fmt::format("{} holds no {}", path.native(), wanted));
 }
 
 std::unique_ptr<EVP_MD_CTX, Release> make_context() {
