@@ -1,5 +1,5 @@
-// The arguments of one grouped GEMM in the terms that all layouts share, and the checks that an argument passes without a
-// look at the device.
+// The arguments of one grouped GEMM in the terms that all layouts share, and the checks that an argument passes without
+// a look at the device.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,7 @@ const char* type_in_source(const ConstantValue& value) {
   return kTypes[value.index()];
 }
 
-auto identity_of(const KernelSpec& spec) {
-  return std::tie(spec.family_name(), spec.constants, spec.architecture);
-}
+auto identity_of(const KernelSpec& spec) { return std::tie(spec.family_name(), spec.constants, spec.architecture); }
 
 }  // namespace
 
@@ -51,8 +49,8 @@ std::string source_of(const KernelSpec& spec) {
   std::string source = "namespace cubinet::constants {\n";
   for (std::size_t i = 0; i < spec.constants.size(); ++i) {
     const ConstantValue& value = spec.constants[i];
-    source += fmt::format("constexpr {} {} = {};\n", type_in_source(value), spec.family->constants()[i].name,
-                          text_of(value));
+    source +=
+        fmt::format("constexpr {} {} = {};\n", type_in_source(value), spec.family->constants()[i].name, text_of(value));
   }
   return source + "}  // namespace cubinet::constants\n" + include;
 }

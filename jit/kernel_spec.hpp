@@ -58,8 +58,8 @@ struct NvrtcInput {
   std::vector<std::string> options;
 };
 
-// Everything that is given to NVRTC for a specialization and can shape its code. The compilation and the record are both
-// made from it. `files`, by default the family's templates, must outlive the result.
+// Everything that is given to NVRTC for a specialization and can shape its code. The compilation and the record are
+// both made from it. `files`, by default the family's templates, must outlive the result.
 NvrtcInput input_of(const KernelSpec& spec);
 NvrtcInput input_of(const KernelSpec& spec, const std::vector<TemplateFile>& files);
 

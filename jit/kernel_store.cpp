@@ -227,7 +227,7 @@ void KernelStore::make_in_background(const std::shared_ptr<KernelTable>& table, 
   failed_.insert(spec);
   --report_.pending;
   ++report_.failed;
-  report_.last_failure = "the system gives no thread";
+  report_.last_failure = "could not start a thread";
 }
 
 void KernelStore::make_for_waiting(const KernelSpec& spec) noexcept {
@@ -277,7 +277,7 @@ Error KernelStore::refusal(const KernelSpec& spec, const Problem& problem, MRang
 }
 
 Expected<const GemmKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
-                                                       std::int64_t m, CUstream stream) {
+                                                 std::int64_t m, CUstream stream) {
   if (parts_.miss == MissPolicy::fallback) {
     if (const GemmKernel* other = table->find_stand_in(row)) {
       make_in_background(table, row);

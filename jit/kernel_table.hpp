@@ -1,4 +1,4 @@
-// The kernels of one problem by M, some of them not loaded yet. What a launch reads is two atomic pointers.
+// The kernels of one problem by M, some of them not loaded yet. A launch reads two atomic pointers.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 
 namespace cubinet::jit {
 
-// One row per stretch of M for which the selector answers alike. Any kernel of a problem computes it right for any M;
-// the selected one is the fastest. Thread-safe without a lock, but for set() and keep_spare(), which one thread at a
-// time calls. Kernels that were ever handed over live as long as the table.
+// One row for each range of M with one selected kernel. Every kernel of a problem computes it correctly for any M; the
+// selected one is the fastest. Thread-safe without a lock, except set() and keep_spare(), which one thread at a time
+// may call. A kernel that was given to the table lives as long as the table.
 class KernelTable {
  public:
   struct Row {
@@ -34,7 +34,7 @@ class KernelTable {
   // The row that serves `m`. Precondition: m lies within range().
   [[nodiscard]] std::size_t index_of(std::int64_t m) const noexcept;
 
-  // What a launch for the row takes: the selected kernel, else one that stands in for it, else null.
+  // The kernel that a launch for the row takes: the selected one, else its stand-in, else null.
   [[nodiscard]] const GemmKernel* ready(std::size_t index) const noexcept {
     const GemmKernel* kernel = rows_[index].selected.load(std::memory_order_acquire);
     return kernel != nullptr ? kernel : rows_[index].stand_in.load(std::memory_order_acquire);
@@ -45,13 +45,13 @@ class KernelTable {
 
   void set(std::size_t index, std::shared_ptr<const GemmKernel> kernel);
 
-  // A kernel of the problem that is no row's own: the generic one.
+  // Keeps the generic kernel of the problem, as a stand-in for any row.
   void keep_spare(std::shared_ptr<const GemmKernel> kernel);
 
-  // Lets any kernel that the table has stand in for the row's own until that is set. Null when it has none.
+  // Makes a kernel of the table the row's stand-in until the row is set. Null when the table has no kernel.
   const GemmKernel* find_stand_in(std::size_t index) noexcept;
 
-  // True for the first caller alone: who is to see to it that the row's kernel is made in the background.
+  // True for the first caller only, which then has the row's kernel made in the background.
   [[nodiscard]] bool claim(std::size_t index) noexcept { return !rows_[index].claimed.exchange(true); }
 
  private:

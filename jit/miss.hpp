@@ -1,4 +1,4 @@
-// What happens when a launch or a preparation asks for a kernel that is not there.
+// What happens when a launch or a preparation needs a kernel that is not loaded.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ class MissHandler {
  public:
   virtual ~MissHandler() = default;
 
-  // The kernel that a launch for `m` on `stream` takes, where the table has none for the row. The device's context is
-  // current. May wait for a compilation. Thread-safe. Errors: capturing, not_prepared, and those of making a kernel.
+  // Returns the kernel for a launch for `m` on `stream`, where the table has none for the row. May wait for a
+  // compilation. Thread-safe. Precondition: the device's context is current. Errors: capturing, not_prepared, and those
+  // of compiling and loading a kernel.
   virtual Expected<const GemmKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
                                                     std::int64_t m, CUstream stream) = 0;
 };
 
-// The command that makes the kernel that `m` selects for the problem. `cache_root` may be empty.
+// The command that warms the kernels of the problem over a range of M. `cache_root` may be empty.
 std::string warm_command(const Problem& problem, MRange range, const std::string& architecture,
                          const std::string& cache_root);
 

@@ -83,7 +83,8 @@ std::array<Extent, 6> extents_of(const Problem& problem, const GemmArguments& ar
            {grouping_name(problem), arguments.grouping, 4 * (is_masked(problem) ? problem.groups : arguments.rows)}}};
 }
 
-// Whether row-major scales can be transposed into the workspace, which takes `needed` bytes, without harm to `operands`.
+// Whether row-major scales can be transposed into the workspace, which takes `needed` bytes, without harm to
+// `operands`.
 Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, std::span<const Extent> operands) {
   if (workspace.data == nullptr || workspace.bytes < needed) {
     const std::string given =
@@ -130,9 +131,9 @@ Expected<ScaleTensor> PreparedGemm::transpose_scales(const GemmArguments& argume
                                  extents_of(problem(), arguments));
   if (!checked) return propagate(checked);
   const auto* const row_counts = masked ? arguments.grouping : nullptr;
-  auto launched = quantization_->transpose_scales(device_address(arguments.a_scales.data),
-                                                  device_address(workspace.data), device_address(row_counts), groups,
-                                                  arguments.rows, blocks, stream);
+  auto launched =
+      quantization_->transpose_scales(device_address(arguments.a_scales.data), device_address(workspace.data),
+                                      device_address(row_counts), groups, arguments.rows, blocks, stream);
   if (!launched) return propagate(launched);
   return column_major_scales(static_cast<const float*>(workspace.data), arguments.rows, problem().k,
                              masked ? groups : 0);

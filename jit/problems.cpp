@@ -92,10 +92,9 @@ std::optional<ProblemSubject> problem_subject_from(std::string_view json) {
     const auto type = data_type_named(read.at("dtype").get<std::string>());
     const auto layout = layout_named(read.at("layout").get<std::string>());
     if (!type || !layout) return std::nullopt;
-    const ProblemSubject subject{
-        {*type, *layout, read.at("n").get<std::int64_t>(), read.at("k").get<std::int64_t>(),
-         read.at("groups").get<std::int32_t>()},
-        read.at("arch").get<std::string>()};
+    const ProblemSubject subject{{*type, *layout, read.at("n").get<std::int64_t>(), read.at("k").get<std::int64_t>(),
+                                  read.at("groups").get<std::int32_t>()},
+                                 read.at("arch").get<std::string>()};
     if (to_json(subject) != json) return std::nullopt;
     return subject;
   } catch (const nlohmann::json::exception&) {

@@ -41,10 +41,9 @@ std::string requirement_of(const Architecture& one) {
 Expected<void> check_architecture(const std::string& architecture) {
   const auto is_it = [&](const Architecture& one) { return one.name == architecture; };
   if (std::any_of(kArchitectures.begin(), kArchitectures.end(), is_it)) return {};
-  return fail(ErrorCode::unsupported, fmt::format("architecture \"{}\" is not supported; the supported ones are: {}",
-                                                  architecture, listed([](const Architecture& one) {
-                                                    return std::string(one.name);
-                                                  })));
+  return fail(ErrorCode::unsupported,
+              fmt::format("architecture \"{}\" is not supported; the supported ones are: {}", architecture,
+                          listed([](const Architecture& one) { return std::string(one.name); })));
 }
 
 Expected<Target> target_of(const DeviceInfo& device) {

@@ -48,7 +48,8 @@ std::string ranges_text(const std::vector<MRange>& ranges) {
 void add_rows(Table& table, const warmup::PlannedKernel& kernel, const std::string& key) {
   const jit::KernelSpec& spec = kernel.spec;
   if (spec.n == 0) {
-    table.add({key, spec.family_name(), size_text(spec.n), size_text(spec.k), "-", spec.config.empty() ? "-" : spec.config, "any"});
+    table.add({key, spec.family_name(), size_text(spec.n), size_text(spec.k), "-",
+               spec.config.empty() ? "-" : spec.config, "any"});
     return;
   }
   bool first = true;

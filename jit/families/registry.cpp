@@ -91,8 +91,7 @@ std::optional<KernelSpec> Registry::spec_of(const std::string& record) const {
   for (const Constant& constant : family->constants()) {
     ConstantValue value = constant.initial;
     const auto found = constants->find(constant.name);
-    const bool sound =
-        found == constants->end() || std::visit([&](auto& typed) { return read(*found, typed); }, value);
+    const bool sound = found == constants->end() || std::visit([&](auto& typed) { return read(*found, typed); }, value);
     if (!sound) return std::nullopt;
     values.push_back(value);
   }

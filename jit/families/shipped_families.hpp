@@ -1,5 +1,5 @@
-// The families of this build, one for each file of this folder that is named like it. For registry.cpp, and for families
-// that refer to others; everything else asks the registry.
+// The families of this build, one for each file of this folder that is named like it. For registry.cpp, and for
+// families that refer to others; everything else asks the registry.
 #pragma once
 
 #include "jit/families/family.hpp"

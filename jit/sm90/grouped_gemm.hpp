@@ -1,5 +1,5 @@
-// The grouped-GEMM families of sm_90a: one kernel template (templates/sm90/grouped_gemm.cuh) with two data types and two
-// layouts. A family of it is a ladder of tile configurations.
+// The grouped-GEMM families of sm_90a: one kernel template (templates/sm90/grouped_gemm.cuh) with two data types and
+// two layouts. A family of it is a ladder of tile configurations.
 #pragma once
 
 #include <cstdint>

@@ -57,9 +57,10 @@ class Fixture {
   warmup::DeviceWatch watch_ = must(warmup::DeviceWatch::start(gpu_.driver(), kDeadline));
   warmup::DeviceStream stream_ = must(warmup::make_stream(gpu_.driver()));
   jit::KernelSpec quantization_spec_ = jit::families().quantization(kArchitecture)->spec();
-  std::shared_ptr<const jit::QuantizationKernels> quantization_ = must(
-      jit::load_kernel<jit::QuantizationKernels>(session().device, quantization_spec_, cubin(quantization_spec_)));
-  warmup::ExecutorContext context_{*session().device, watch_, gpu_.verifier().kernels(), quantization_.get(), stream_.get()};
+  std::shared_ptr<const jit::QuantizationKernels> quantization_ =
+      must(jit::load_kernel<jit::QuantizationKernels>(session().device, quantization_spec_, cubin(quantization_spec_)));
+  warmup::ExecutorContext context_{*session().device, watch_, gpu_.verifier().kernels(), quantization_.get(),
+                                   stream_.get()};
 };
 
 warmup::Plan planned(const std::vector<Problem>& problems, std::int64_t largest_m) {

@@ -6,9 +6,9 @@
 
 #include "cache/bundle_transfer.hpp"
 #include "gpu/gpu.hpp"
-#include "jit/provide.hpp"
 #include "jit/families/registry.hpp"
 #include "jit/kernel.hpp"
+#include "jit/provide.hpp"
 #include "unit/cache/support.hpp"
 #include "warmup/campaign/runner.hpp"
 #include "warmup/planning/plan.hpp"

@@ -11,7 +11,8 @@ TEST_CASE("a family of the tests alone is prepared, launched and right", "[small
   jit::EngineParts parts;
   parts.device = gpu.session().device;
   parts.open_compiler = [] {
-    return jit::NvrtcCompiler::open({}).map([](auto compiler) { return std::unique_ptr<jit::Compiler>(std::move(compiler)); });
+    return jit::NvrtcCompiler::open({}).map(
+        [](auto compiler) { return std::unique_ptr<jit::Compiler>(std::move(compiler)); });
   };
   parts.families = &test::naive_registry();
   jit::Engine engine(std::move(parts));

@@ -1,4 +1,5 @@
 #include "warmup/execution/operands.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -38,7 +39,9 @@ Arguments common_arguments(const GemmTensors& tensors, const RowPlan& plan, Scal
 
 }  // namespace
 
-bool has_scales(const Problem& problem) { return problem.data_type == DataType::fp8; }
+bool has_scales(const Problem& problem) {
+  return jit::operands_of(problem.data_type).a_scales != jit::ScaleForm::none;
+}
 
 std::int64_t scale_groups(const RowPlan& plan) { return masked(plan) ? plan.problem.groups : 1; }
 

@@ -10,6 +10,7 @@
 #include "jit/kernel_arguments.hpp"
 #include "jit/provide.hpp"
 #include "jit/target.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -89,7 +90,7 @@ Expected<void> VerificationKernels::fill_random(CUdeviceptr out, DataType type, 
                                                 CUstream stream) const {
   if (count == 0) return {};
   const std::int64_t blocks = blocks_for(count / (8 * kThreads));
-  if (type == DataType::fp8) {
+  if (jit::operands_of(type).a == jit::ElementType::e4m3) {
     KernelArguments<shared::FillRandomE4m3> arguments(DevicePointer(out), count, seed);
     return launch(fill_random_e4m3_, blocks, 1, arguments.addresses(), stream);
   }
@@ -118,7 +119,7 @@ Expected<void> VerificationKernels::check_product(const Product& product, CUdevi
   const Product& p = product;
   const DevicePointer a(p.a), b(p.b), d(p.d), rows(p.rows), tiles(p.tiles), group_sums(sums);
   const std::int64_t column_tiles = (p.n + shared::kTileColumns - 1) / shared::kTileColumns;
-  if (p.type == DataType::fp8) {
+  if (jit::operands_of(p.type).a == jit::ElementType::e4m3) {
     KernelArguments<shared::CheckFp8Product> arguments(a, b, p.a_scales, p.b_scales, d, rows, tiles, p.n, p.k,
                                                        kFp8BlockSlack, group_sums);
     return launch(check_fp8_product_, p.tile_count, column_tiles, arguments.addresses(), stream);

@@ -26,7 +26,8 @@ void add_use(std::vector<PlannedUse>& uses, const Problem& problem, MRange range
   append(uses.back().m_ranges, range);
 }
 
-void collect(const ProblemRange& wanted, const PlanRequest& request, const jit::Registry& families, Collected& kernels) {
+void collect(const ProblemRange& wanted, const PlanRequest& request, const jit::Registry& families,
+             Collected& kernels) {
   const auto& [problem, range] = wanted;
   if (request.specialized) {
     for (const jit::Selection& selection : families.selections(problem, range, request.target)) {
