@@ -30,10 +30,6 @@ struct KernelResult {
 KernelResult failed(std::string reason) { return {ExecutionOutcome::failed, std::move(reason)}; }
 KernelResult not_executed(std::string reason) { return {ExecutionOutcome::not_executed, std::move(reason)}; }
 
-bool is_scaled(const PlannedKernel& kernel) {
-  return jit::operands_of(kernel.uses.front().problem.data_type).a_scales != jit::ScaleForm::none;
-}
-
 // The cubins that the execution of a kernel loads; empty where it needs none.
 struct Cubins {
   std::string kernel;
@@ -130,7 +126,7 @@ class PlanExecution {
     };
     Expected<void> done;
     if (!is_quantization(kernel.spec)) done = provide(kernel.spec, cubins.kernel);
-    if (done && is_scaled(kernel)) {
+    if (done && has_scales(kernel.uses.front().problem)) {
       done = provide(jit::families().quantization(kernel.spec.architecture)->spec(), cubins.quantization);
     }
     return done.map([&] { return std::move(cubins); });
@@ -162,9 +158,8 @@ class PlanExecution {
       loaded.kernel = std::move(*module);
       if (auto obstacle = check_budget(kernel)) return obstacle;
     }
-    loaded.context.emplace(
-        ExecutorContext{*parts_.device, *watch_, setup_->verification, loaded.quantization.get(), setup_->stream.get(),
-                        seed_});
+    loaded.context.emplace(ExecutorContext{*parts_.device, *watch_, setup_->verification, loaded.quantization.get(),
+                                           setup_->stream.get(), seed_});
     seed_ += kSeedsPerKernel;
     return std::nullopt;
   }

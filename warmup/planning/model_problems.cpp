@@ -39,7 +39,7 @@ struct RankShape {
 };
 
 // "n_routed_experts 256 / ep 8", with redundant and fused shared experts.
-std::string deal_text(const KeyedNumber& experts, const Parallelism& ranks, const char* rounded) {
+std::string share_text(const KeyedNumber& experts, const Parallelism& ranks, const char* rounded) {
   std::string all = fmt::format("{} {}", experts.key, experts.value);
   if (ranks.redundant > 0) all = fmt::format("({} + redundant {})", all, ranks.redundant);
   all += fmt::format(" / ep {}{}", ranks.expert, rounded);
@@ -54,8 +54,8 @@ Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Pa
     return refuse(fmt::format("the number of experts, {}, is below expert parallelism {}: some ranks would have none",
                               all, ranks.expert));
   }
-  const auto groups = [&](std::int64_t dealt, const char* rounded) {
-    return Derivation{"groups", dealt + ranks.fused_shared, deal_text(experts, ranks, rounded)};
+  const auto groups = [&](std::int64_t share, const char* rounded) {
+    return Derivation{"groups", share + ranks.fused_shared, share_text(experts, ranks, rounded)};
   };
   if (all % ranks.expert == 0) return std::vector{groups(fewest, "")};
   return std::vector{groups(fewest + 1, ", rounded up"), groups(fewest, ", rounded down")};

@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, 10> spanning_backends{
 constexpr std::array<Unfollowed, 17> unfollowed{{
     {"json-model-override-args", "it changes the model's configuration; give --model a config.json with these changes"},
     {"dwdp-size", "experts' weights are fetched from other ranks then"},
-    {"enable-prefill-cp", "some models deal their experts over all ranks then: add --moe-a2a-backend deepep for these"},
+    {"enable-prefill-cp",
+     "some models then distribute their experts over all ranks: add --moe-a2a-backend deepep for these"},
     {"max-ep-size", "groups change when ranks join; plan for each number of ranks"},
     {"elastic-ep-initial-size", "groups change when ranks join; plan for each number of ranks"},
     {"elastic-ep-join-mode", "groups change when ranks join; plan for each number of ranks"},
@@ -94,14 +95,14 @@ std::string backend_of(const Arguments& arguments) {
 }
 
 // ep_size, which some dispatchers override, and its derivation.
-void deal_experts(const Arguments& arguments, Settings& settings) {
+void distribute_experts(const Arguments& arguments, Settings& settings) {
   if (spans_all_ranks(settings.a2a)) {
     settings.ep = settings.tp;
     settings.ep_source =
-        fmt::format("moe_a2a_backend {} deals experts over all of tp_size {}", settings.a2a, settings.tp);
+        fmt::format("moe_a2a_backend {} distributes experts over all of tp_size {}", settings.a2a, settings.tp);
   } else if (arguments.has("enable-ep-moe")) {
     settings.ep = settings.tp;
-    settings.ep_source = fmt::format("enable_ep_moe deals experts over all of tp_size {}", settings.tp);
+    settings.ep_source = fmt::format("enable_ep_moe distributes experts over all of tp_size {}", settings.tp);
   } else {
     settings.ep_source = fmt::format("ep_size {}", settings.ep);
   }
@@ -133,7 +134,7 @@ Expected<Settings> settings_of(const LaunchCommand& command) {
                                              : "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
                                       default_dispatch);
   if (number.error()) return fail(*number.error());
-  deal_experts(arguments, settings);
+  distribute_experts(arguments, settings);
   return settings;
 }
 
@@ -147,7 +148,7 @@ Expected<void> check(const Settings& settings, const ModelFacts& facts) {
   const std::int64_t experts = facts.experts + settings.redundant;
   if (experts % settings.ep == 0) return {};
   return refuse(
-      fmt::format("{} experts and {} redundant ones cannot be dealt evenly over ep_size {}, as SGLang demands",
+      fmt::format("{} experts and {} redundant ones cannot be distributed evenly over ep_size {}, as SGLang demands",
                   facts.experts, settings.redundant, settings.ep));
 }
 

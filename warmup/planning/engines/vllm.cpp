@@ -116,7 +116,7 @@ Expected<void> check(const Settings& settings, const ModelFacts& facts) {
   const std::int64_t experts = facts.experts + settings.redundant;
   if (!settings.balanced || !settings.expert_parallel || experts % settings.ranks() == 0) return {};
   return refuse(
-      fmt::format("{} experts and {} redundant ones cannot be dealt evenly over {} ranks, as --enable-eplb "
+      fmt::format("{} experts and {} redundant ones cannot be distributed evenly over {} ranks, as --enable-eplb "
                   "demands",
                   facts.experts, settings.redundant, settings.ranks()));
 }
