@@ -49,15 +49,6 @@ Library open_first(const std::vector<std::string>& candidates, Refusals& refusal
   return {};
 }
 
-std::vector<std::string> candidates_in(const std::vector<std::string>& folders) {
-  std::vector<std::string> candidates = {"libcuda.so.1", "libcuda.so"};
-  for (const std::string& folder : folders) {
-    candidates.push_back(folder + "/libcuda.so.1");
-    candidates.push_back(folder + "/libcuda.so");
-  }
-  return candidates;
-}
-
 template <class Function>
 bool resolve(const Library& library, const char* symbol, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library.handle, symbol));
@@ -108,17 +99,18 @@ Expected<void> initialize(const Driver& driver) {
 
 }  // namespace
 
-Expected<std::shared_ptr<const Driver>> Driver::open(const std::vector<std::string>& folders) {
+Expected<std::shared_ptr<const Driver>> Driver::open() {
   Refusals refusals;
-  const Library library = open_first(candidates_in(folders), refusals);
+  const Library library = open_first({"libcuda.so.1", "libcuda.so"}, refusals);
   if (library.handle == nullptr && !refusals.first.empty()) {
     return fail(ErrorCode::driver_missing, "no CUDA driver: the loader refuses " + refusals.first + "; " + kMend,
                 refusals.all);
   }
   if (library.handle == nullptr) {
-    std::string places = "libcuda.so.1 and libcuda.so through the loader's search path";
-    for (const std::string& folder : folders) places += " and in " + folder;
-    return fail(ErrorCode::driver_missing, "no CUDA driver: tried " + places + "; " + kMend, refusals.all);
+    return fail(
+        ErrorCode::driver_missing,
+        std::string("no CUDA driver: tried libcuda.so.1 and libcuda.so through the loader's search path; ") + kMend,
+        refusals.all);
   }
   if (is_stub(library)) {
     return fail(ErrorCode::driver_missing, "no CUDA driver: " + library.path +
@@ -172,15 +164,13 @@ Expected<DeviceInfo> describe(const Driver& driver, CUdevice device, int ordinal
 
 Expected<CUdevice> find_device(const Driver& driver, int ordinal) {
   int count = 0;
-  if (auto ok = driver.check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !ok)
-    return propagate(ok);
+  if (auto ok = driver.check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount"); !ok) return propagate(ok);
   if (ordinal < 0 || ordinal >= count) {
     return fail(ErrorCode::driver_missing, "there is no CUDA device " + std::to_string(ordinal) +
                                                ": this process sees " + std::to_string(count) + ", counted from 0");
   }
   CUdevice device = 0;
-  if (auto ok = driver.check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet"); !ok)
-    return propagate(ok);
+  if (auto ok = driver.check(driver.cuDeviceGet(&device, ordinal), "cuDeviceGet"); !ok) return propagate(ok);
   return device;
 }
 

@@ -88,10 +88,9 @@ struct Driver {
   // Of the library as the loader found it; where that is a link, the file it leads to follows: "A (a link to B)".
   std::string path;
 
-  // Opens libcuda.so.1 (then libcuda.so) through the loader's search path, then in each of `folders`, and initializes
-  // it. The error driver_missing names what was tried and what mends it, or says that the library is a toolkit's stub,
-  // or that there is no device.
-  static Expected<std::shared_ptr<const Driver>> open(const std::vector<std::string>& folders = {});
+  // Opens libcuda.so.1, else libcuda.so, through the loader's search path and initializes it. Error: driver_missing,
+  // which says what was tried and what to do, or that the library is a toolkit's stub, or that there is no device.
+  static Expected<std::shared_ptr<const Driver>> open();
 
   // The CUDA version that it is for, as cuDriverGetVersion tells it: 12040 for 12.4; 0 where it does not.
   [[nodiscard]] int version() const noexcept;

@@ -12,13 +12,12 @@ TEST_CASE("A machine without a CUDA driver gets an error that names what was tri
     dlclose(library);
     CUBINET_SKIP("this machine has a CUDA driver");
   }
-  const auto driver = jit::Driver::open({"/nowhere/at/all"});
+  const auto driver = jit::Driver::open();
   REQUIRE_FALSE(driver);
   CHECK(driver.error().code == ErrorCode::driver_missing);
   CHECK(driver.error().message.find("libcuda.so.1") != std::string::npos);
-  CHECK(driver.error().message.find("/nowhere/at/all") != std::string::npos);
   CHECK(driver.error().message.find("install the NVIDIA driver") != std::string::npos);
-  CHECK(driver.error().detail.find("/nowhere/at/all/libcuda.so") != std::string::npos);
+  CHECK(driver.error().detail.find("libcuda.so: ") != std::string::npos);
 }
 
 TEST_CASE("A failed driver call becomes an error with the driver's name and text for it") {
