@@ -51,7 +51,7 @@ struct Bounds {
   [[nodiscard]] bool hold(std::int64_t size) const { return size >= low && size <= high; }
 };
 
-// Random sizes within the bounds whose sum is `total`.
+// Draws random sizes within the bounds whose sum is `total`.
 std::vector<std::int64_t> draw(std::size_t groups, std::int64_t total, const Bounds& bounds, std::mt19937_64& random) {
   std::uniform_int_distribution<std::int64_t> size(bounds.low, bounds.high);
   std::uniform_int_distribution<std::size_t> group(0, groups - 1);
@@ -68,7 +68,8 @@ std::vector<std::int64_t> draw(std::size_t groups, std::int64_t total, const Bou
   return sizes;
 }
 
-// Moves rows between random groups, keeping the sum, while that brings the padded rows nearer to `wanted`.
+// Moves rows between random groups. Keeps the sum; keeps a move only if it brings the number of padded rows no further
+// from `wanted`.
 void approach(std::vector<std::int64_t>& sizes, std::int64_t wanted, const Bounds& bounds, std::mt19937_64& random) {
   std::uniform_int_distribution<std::size_t> group(0, sizes.size() - 1);
   std::uniform_int_distribution<std::int64_t> rows(1, contiguous_alignment());

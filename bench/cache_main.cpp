@@ -1,6 +1,6 @@
-// cubinet_bench_cache: what a hit in the cabinet costs, and opening and listing a root of few or many entries. Needs no
+// cubinet_bench_cache: times a hit in the cabinet, and opening and listing a root with few or many entries. Needs no
 // GPU.
-// Exit codes: 0 done, 1 an error, 2 wrong usage.
+// Exit codes: 0 success, 1 an error, 2 wrong usage.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As long as the records of kernels are: a listing reads them all.
+// A record as long as those of kernels, because a listing reads all records.
 std::string record_of(int number) {
   return fmt::format(R"({{"benchmark":"cache","number":{},"padding":"{:x<1900}"}})", number, "");
 }
@@ -38,7 +38,7 @@ cache::Object object_of(int number, int payload_kib) {
   return object;
 }
 
-// A root that is removed in the end.
+// A path for a root. The destructor removes the root.
 class Root {
  public:
   explicit Root(const fs::path& place) : path_(place / util::unique_name("cubinet-bench-cache-")) {}
@@ -54,11 +54,12 @@ class Root {
   fs::path path_;
 };
 
-// Writes the objects without syncs and rows: 100,000 of these would take minutes, and neither matters to a hit.
+// Writes object files directly, without fsync and without index rows. Publishing 100,000 entries would take minutes,
+// and neither matters for a hit.
 Expected<void> fill(const cache::Layout& layout, const CacheOptions& options, int entries) {
   for (int number = 0; number < entries; ++number) {
     const cache::Key key = key_of(number);
-    // Those that are looked up have the full size; the others only have to be there.
+    // Entries that are looked up have the full size; the others only have to exist.
     const auto object = object_of(number, number < options.sizes.front() ? options.payload_kib : 1);
     const auto footer = cache::encode_footer(key, object);
     if (!footer) return propagate(footer);
@@ -85,7 +86,7 @@ double median_us(int rounds, const Work& work) {
   return times[static_cast<std::size_t>(rounds) / 2];
 }
 
-// The median time of a listing in microseconds. The first one makes the rows, and is not counted.
+// The median time of a listing in microseconds. The first listing writes the index rows and is not counted.
 Expected<double> list_us(cache::Cabinet& cabinet, int entries) {
   constexpr int rounds = 5;
   const auto all = static_cast<std::size_t>(entries);
@@ -99,12 +100,12 @@ Expected<double> list_us(cache::Cabinet& cabinet, int entries) {
   return median;
 }
 
-// Fills in what looking up the first entries takes.
+// Times look-ups of the first entries and stores the medians in `figures`.
 Expected<void> measure_hits(const CacheOptions& options, const cache::Cabinet& cabinet, CacheFigures& figures) {
   const cache::Layout layout{cabinet.root()};
   const int wanted = options.sizes.front();
   bool good = true;
-  // A key and its record are at hand in an engine, which has made them of the problem.
+  // Keys and records are computed before timing: an engine, too, has computed them from the problem before a look-up.
   std::vector<std::pair<cache::Key, std::string>> asked;
   for (int number = 0; number < wanted; ++number) asked.emplace_back(key_of(number), record_of(number));
   const auto at = [&](int round) -> const auto& { return asked[static_cast<std::size_t>(round % wanted)]; };

@@ -1,4 +1,4 @@
-// What a hit in the cabinet costs, and opening and listing a root of many entries.
+// Times a hit in the cabinet, and opening and listing a root with many entries.
 #pragma once
 
 #include <filesystem>
@@ -9,23 +9,23 @@
 namespace cubinet::bench {
 
 struct CacheOptions {
-  std::filesystem::path place;  // for roots of the benchmark's own, which are removed
+  std::filesystem::path place;  // folder for temporary roots, which are removed
   int payload_kib = 40;
-  std::vector<int> sizes{100, 100'000};  // entries of the roots
+  std::vector<int> sizes{100, 100'000};  // numbers of entries, one root each
   int rounds = 2000;
 };
 
-// Medians, in microseconds, of a root with so many entries.
+// Medians in microseconds for a root with `entries` entries.
 struct CacheFigures {
   int entries = 0;
-  double open_us = 0;    // to open the root
-  double list_us = 0;    // to list all of it from its index, as `cubinet cache ls` does before it prints
-  double hit_us = 0;     // to look an entry up: open, read, check every byte, return
-  double read_us = 0;    // of that: open the file and read it
-  double digest_us = 0;  // of that: SHA-256 over all the bytes of the file, once
+  double open_us = 0;    // opening the root
+  double list_us = 0;    // listing all entries from the index, as `cubinet cache ls` does before it prints
+  double hit_us = 0;     // a look-up: open, read, verify every byte, return
+  double read_us = 0;    // part of hit_us: opening and reading the file
+  double digest_us = 0;  // part of hit_us: one SHA-256 of the whole file
 };
 
-// Errors of the cabinet, and of files that cannot be made. Removes what it made.
+// Errors: those of the cabinet, and files that cannot be created. Removes its files.
 Expected<std::vector<CacheFigures>> run_cache(const CacheOptions& options);
 
 }  // namespace cubinet::bench

@@ -1,5 +1,5 @@
-// cubinet_bench_compile: how long NVRTC takes for the kernels of a problem or a model, beside ptxas alone.
-// Exit codes: 0 done, 1 an error, 2 wrong usage. Needs no GPU.
+// cubinet_bench_compile: times NVRTC, and ptxas alone, for the kernels of a problem or a model.
+// Exit codes: 0 success, 1 an error, 2 wrong usage. Needs no GPU.
 #include <fstream>
 
 #include <fmt/format.h>

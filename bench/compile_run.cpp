@@ -12,7 +12,7 @@
 namespace cubinet::bench {
 namespace {
 
-// Wall milliseconds of one call of `work`.
+// Wall time of one call of `work` in milliseconds.
 template <class Work>
 double milliseconds(const Work& work) {
   const util::Moment begin = util::now();

@@ -1,4 +1,4 @@
-// Times the compilation of a plan's kernels, one by one and together.
+// Times the compilation of the kernels of a plan, one by one and all together.
 #pragma once
 
 #include <filesystem>
@@ -16,14 +16,14 @@ namespace cubinet::bench {
 struct CompileTime {
   jit::KernelSpec spec;
   double nvrtc_ms = 0;             // source to cubin, fastest run
-  double nvrtc_ptx_ms = 0;         // source to PTX alone
-  std::optional<double> ptxas_ms;  // the same PTX through ptxas as a process; none without a toolkit
+  double nvrtc_ptx_ms = 0;         // source to PTX, fastest run
+  std::optional<double> ptxas_ms;  // that PTX to cubin by a ptxas process; nothing without a toolkit
   jit::Resources resources;
 };
 
 struct PlanTime {
   int jobs = 0;
-  double seconds = 0;  // wall time for all kernels of the plan, nothing cached
+  double seconds = 0;  // wall time for all kernels of the plan, without a cabinet
 };
 
 struct CompileResult {
@@ -31,7 +31,8 @@ struct CompileResult {
   std::vector<PlanTime> plans;
 };
 
-// Each kernel `times` times alone, then the whole plan with each count of threads. `ptxas` may be empty.
+// Compiles each kernel `times` times alone, then the whole plan once for each number of threads in `jobs`. `ptxas` may
+// be empty.
 Expected<CompileResult> time_compilation(const warmup::Plan& plan, jit::NvrtcCompiler& compiler,
                                          const std::filesystem::path& ptxas, const std::vector<int>& jobs, int times);
 

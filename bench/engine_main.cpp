@@ -1,5 +1,6 @@
-// cubinet_bench_engine: an engine's start from a warm root beside bare loads, and a launch beside a bare one.
-// Exit codes: 0 done, 1 an error, 2 wrong usage. Needs a GPU.
+// cubinet_bench_engine: compares the start of an engine from a warm root with bare driver loads, and a launch with a
+// bare cuLaunchKernelEx.
+// Exit codes: 0 success, 1 an error, 2 wrong usage. Needs a GPU.
 #include <filesystem>
 
 #include <fmt/format.h>

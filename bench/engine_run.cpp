@@ -50,7 +50,7 @@ Expected<StartReport> start_once(const EngineOptions& options) {
   return started.value().report;
 }
 
-// The cubins that a start loads.
+// The kernels that a start loads.
 Expected<std::vector<jit::Provided>> cubins(test::GpuSession& session) {
   std::set<jit::KernelSpec> specs;
   for (const auto& [problem, range] : problems()) {
@@ -67,7 +67,8 @@ Expected<std::vector<jit::Provided>> cubins(test::GpuSession& session) {
   return all;
 }
 
-// What the driver must do for each cubin: load it, find its entry point, bring it to the device, allow it its memory.
+// Times only the driver calls for each cubin: load it, find its entry point, move it to the device, and allow its
+// dynamic shared memory.
 Expected<double> bare_load_ms(const jit::Driver& driver, const std::vector<jit::Provided>& all) {
   std::vector<CUlibrary> libraries;
   const util::Moment begin = util::now();
@@ -93,7 +94,7 @@ Expected<double> bare_load_ms(const jit::Driver& driver, const std::vector<jit::
   return took;
 }
 
-// A launch as it was handed to the driver.
+// The arguments of a launch at the driver.
 struct Recorded {
   CUlaunchConfig config{};
   CUlaunchAttribute attribute{};
@@ -124,7 +125,7 @@ Expected<double> host_us(const jit::Driver& driver, CUstream stream, int launche
   return took;
 }
 
-// Decoding with no valid rows, so that the device keeps up with the host.
+// Times launches of a decoding problem without valid rows, so that the device keeps up with the host.
 class LaunchTimer {
  public:
   static constexpr Problem kProblem{DataType::bf16, Layout::masked, 1024, 2048, 8};
@@ -143,7 +144,7 @@ class LaunchTimer {
     return driver.check(driver.cuCtxSynchronize(), "clearing");
   }
 
-  // Launches through a driver that only records.
+  // Launches with a driver table whose launch function only records its arguments.
   Expected<void> record_launch(const test::GpuSession& session, const jit::KernelSpec& spec, const std::string& cubin) {
     jit::Driver recorder = session.device->driver();
     recorder.cuLaunchKernelEx = record;
@@ -178,7 +179,8 @@ class LaunchTimer {
 
  private:
   [[nodiscard]] CUstream stream() const { return stream_.get(); }
-  // As of a model: weights of each layer's own, and activations in one of two buffers.
+  // The arguments of one layer of a model: each layer has weights of its own, and activations alternate between two
+  // buffers.
   [[nodiscard]] MaskedArguments arguments(int layer) const {
     constexpr std::int64_t kStep = std::int64_t{1} << 16;
     char* memory = reinterpret_cast<char*>(buffer_.address());
@@ -200,7 +202,7 @@ class LaunchTimer {
 
 Expected<void> time_starts(const EngineOptions& options, test::GpuSession& session, EngineResult& result) {
   std::vector<double> starts, loads;
-  if (auto first = start_once(options); !first) return propagate(first);  // fills the cabinet
+  if (auto first = start_once(options); !first) return propagate(first);  // warms the root
   const auto all = cubins(session);
   if (!all) return propagate(all);
   for (int round = 0; round < options.rounds; ++round) {

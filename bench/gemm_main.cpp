@@ -1,5 +1,5 @@
-// cubinet_bench_gemm: our kernels against the figures recorded for a peer, on this machine's GPU.
-// Exit codes: 0 all cases right and timed, 1 some wrong or an error, 2 wrong usage, 3 a launch hung, 4 no GPU here.
+// cubinet_bench_gemm: compares our kernels on the GPU of this machine with the recorded times of a peer.
+// Exit codes: 0 all cases correct and timed, 1 a wrong result or an error, 2 wrong usage, 3 a launch hung, 4 no GPU.
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace cubinet;
 
-// The record in the source tree, or, where that is elsewhere, below the present folder.
+// The path of the default record: in the source tree, or, if that does not exist, relative to the current folder.
 std::string default_cases() {
   const std::filesystem::path built = CUBINET_BENCH_CASES;
   return std::filesystem::exists(built) ? built.string() : "bench/cases/" + built.filename().string();

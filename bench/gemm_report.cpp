@@ -22,7 +22,7 @@ double flop_per_second(const Measurement& m) {
 
 bool timed(const Measurement& m) { return !m.rounds_us.empty(); }
 
-// The best ratio of each case by name, over measurements that were timed.
+// The best ratio of each case by name. Measurements without a time are skipped.
 std::map<std::string, double> best_ratios(const std::vector<Measurement>& measurements) {
   std::map<std::string, double> best;
   for (const auto& m : measurements) {
@@ -50,7 +50,7 @@ struct Mean {
   [[nodiscard]] double value() const { return count == 0 ? 0 : std::exp(logs / count); }
 };
 
-// The keys under which a case's ratio is averaged: its class, its layout, all of its data type.
+// The names of the means to which a case contributes: its class, its layout, and all cases of its data type.
 std::vector<std::string> keys_of(const Case& c) {
   const std::string type = jit::data_type_name(c.problem.data_type);
   return {c.group_class, "= " + type + (c.problem.layout == Layout::masked ? " masked" : " contig"),

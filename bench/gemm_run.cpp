@@ -31,7 +31,7 @@ struct Choice {
   jit::sm90::TileConfig config;
 };
 
-// The configurations to run on a case: the selected one, then the variants that are meant for it.
+// The configurations to run on a case: the selected one, then the variants whose filter matches.
 std::vector<Choice> choices(const GemmOptions& options, const Case& c) {
   const auto selected = jit::sm90::family_of(c.problem).config_for(c.problem, c.selecting_m());
   std::vector<Choice> result;
@@ -42,17 +42,17 @@ std::vector<Choice> choices(const GemmOptions& options, const Case& c) {
   return result;
 }
 
-// One configuration of one case, ready to be launched.
+// One configuration of one case, with its kernel.
 struct Entry {
-  std::size_t plan = 0;  // index into Run::plans_
+  std::size_t plan = 0;  // index into GemmBenchmark::plans_
   Measurement measurement;
   jit::KernelSpec spec;
-  std::shared_ptr<const jit::GemmKernel> kernel;  // null when it cannot be loaded or is wrong
+  std::shared_ptr<const jit::GemmKernel> kernel;  // null if it cannot be loaded or computes a wrong result
 };
 
-class Run {
+class GemmBenchmark {
  public:
-  Run(test::GpuSession& session, const GemmOptions& options)
+  GemmBenchmark(test::GpuSession& session, const GemmOptions& options)
       : session_(session), options_(options), pool_(session), num_sms_(session.device->info().num_sms) {}
 
   Expected<GemmResult> operator()() {
@@ -87,7 +87,7 @@ class Run {
   double empty_us_ = 0;
 };
 
-Expected<void> Run::lay_out() {
+Expected<void> GemmBenchmark::lay_out() {
   for (const Case& c : options_.cases) {
     const auto sizes = group_sizes(c, options_.seed);
     if (!sizes) return propagate(sizes);
@@ -97,7 +97,7 @@ Expected<void> Run::lay_out() {
   return {};
 }
 
-void Run::add_entry(const Case& c, const Choice& choice) {
+void GemmBenchmark::add_entry(const Case& c, const Choice& choice) {
   const auto& plan = plans_.back();
   Entry entry;
   entry.plan = plans_.size() - 1;
@@ -108,7 +108,7 @@ void Run::add_entry(const Case& c, const Choice& choice) {
   entries_.push_back(std::move(entry));
 }
 
-Expected<void> Run::open_device() {
+Expected<void> GemmBenchmark::open_device() {
   auto verifier = test::Verifier::open(session_.device, *session_.compiler, session_.cabinet_or_null(),
                                        {options_.seed, std::chrono::seconds(20), stop_hung});
   if (!verifier) return propagate(verifier);
@@ -119,7 +119,7 @@ Expected<void> Run::open_device() {
   return verifier_->reserve(plans_);
 }
 
-Expected<void> Run::compile() {
+Expected<void> GemmBenchmark::compile() {
   std::vector<jit::KernelSpec> specs;
   for (const Entry& entry : entries_) specs.push_back(entry.spec);
   const auto report = compile_all(specs, *session_.compiler, session_.cabinet_or_null(), options_.jobs);
@@ -137,7 +137,7 @@ Expected<void> Run::compile() {
   return {};
 }
 
-Stopwatch::Launch Run::launch_of(const Entry& entry) const {
+Stopwatch::Launch GemmBenchmark::launch_of(const Entry& entry) const {
   const Case& c = entry.measurement.c;
   return [this, &entry, &c](CUstream stream) {
     const auto arguments = c.problem.layout == Layout::contiguous
@@ -147,7 +147,7 @@ Stopwatch::Launch Run::launch_of(const Entry& entry) const {
   };
 }
 
-Expected<void> Run::check_all() {
+Expected<void> GemmBenchmark::check_all() {
   const util::Moment begin = util::now();
   for (Entry& entry : entries_) {
     if (!entry.kernel || !options_.check) continue;
@@ -157,7 +157,7 @@ Expected<void> Run::check_all() {
   return {};
 }
 
-Expected<void> Run::check(Entry& entry) {
+Expected<void> GemmBenchmark::check(Entry& entry) {
   Measurement& m = entry.measurement;
   if (const auto status = verifier_->load(plans_[entry.plan], test::Verifier::Operands::keep); !status) return status;
   const auto verdict = verifier_->run(m.c.name + " " + m.config, launch_of(entry));
@@ -171,7 +171,7 @@ Expected<void> Run::check(Entry& entry) {
   return {};
 }
 
-Expected<void> Run::time_all() {
+Expected<void> GemmBenchmark::time_all() {
   const auto empty = watch_->steady_us(
       "an empty kernel", [&](CUstream stream) { return verifier_->kernels().empty(num_sms_, stream); },
       options_.budget_ms);
@@ -187,7 +187,7 @@ Expected<void> Run::time_all() {
   return {};
 }
 
-Expected<void> Run::time(Entry& entry) {
+Expected<void> GemmBenchmark::time(Entry& entry) {
   Measurement& m = entry.measurement;
   if (const auto status = verifier_->load(plans_[entry.plan], test::Verifier::Operands::keep); !status) return status;
   const int pause_ms = options_.pause_ms > 0 ? options_.pause_ms : m.compute_bound() ? 150 : 50;
@@ -198,7 +198,7 @@ Expected<void> Run::time(Entry& entry) {
   return {};
 }
 
-GemmResult Run::result() {
+GemmResult GemmBenchmark::result() {
   GemmResult result;
   result.empty_us = empty_us_;
   for (Entry& entry : entries_) {
@@ -223,8 +223,8 @@ std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options) {
 Expected<GemmResult> run_gemm(test::GpuSession& session, const GemmOptions& options) {
   const jit::CurrentContext current(*session.device);
   if (const auto status = current.status(); !status) return propagate(status);
-  Run run(session, options);
-  return run();
+  GemmBenchmark benchmark(session, options);
+  return benchmark();
 }
 
 }  // namespace cubinet::bench

@@ -1,4 +1,4 @@
-// The run of cubinet_bench_gemm: checks every case, then times all of them in rounds.
+// Checks all cases of cubinet_bench_gemm, then times them in rounds.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ struct GemmOptions {
   int jobs = 1;
   bool check = true;
   bool selected = true;   // time the selected configuration as well as the variants
-  double budget_ms = 30;  // of timed launches per case and round
-  int pause_ms = 0;       // before each timing; 0: 50, or 150 for compute-bound cases
+  double budget_ms = 30;  // time for the launches of one case in one round
+  int pause_ms = 0;       // pause before each timing; 0 means 50, or 150 for compute-bound cases
 };
 
 struct GemmResult {
   std::vector<Measurement> measurements;
-  double empty_us = 0;    // an empty kernel, event to event, under the same flush
-  bool all_right = true;  // no check failed
+  double empty_us = 0;    // time between two events around an empty kernel, with the same L2 flush
+  bool all_right = true;  // false if a check failed
 };
 
-// The kernels that a run needs, verification kernels included; to compile them ahead.
+// The kernels that a run needs, including the verification kernels, so that they can be compiled in advance.
 std::vector<jit::KernelSpec> kernels_of(const GemmOptions& options);
 
-// Progress goes to standard error. Errors: the driver's; a configuration that does not compile or is wrong is no
-// error but stands in its Measurement, untimed.
+// Prints progress to standard error. Errors: those of the driver. A configuration that fails to compile or computes a
+// wrong result is not an error: its Measurement says so and has no time.
 Expected<GemmResult> run_gemm(test::GpuSession& session, const GemmOptions& options);
 
 }  // namespace cubinet::bench

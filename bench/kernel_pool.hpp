@@ -1,4 +1,4 @@
-// Kernels of chosen configurations, compiled and loaded.
+// Compiles and loads kernels of given configurations.
 #pragma once
 
 #include <map>
@@ -10,16 +10,16 @@
 
 namespace cubinet::bench {
 
-// Compiles what the cabinet (may be null) lacks, each once, with several threads.
+// Compiles each of `specs` that the cabinet lacks, with up to `jobs` threads. `cabinet` may be null.
 warmup::Report compile_all(const std::vector<jit::KernelSpec>& specs, jit::Compiler& compiler, cache::Cabinet* cabinet,
                            int jobs);
 
 class KernelPool {
  public:
-  // The session outlives the pool, and its device's context is current on the calling thread.
+  // The session outlives the pool, and the context of its device is current on the calling thread.
   explicit KernelPool(test::GpuSession& session) : session_(&session) {}
 
-  // The kernel of `spec`, loaded once.
+  // Returns the kernel of `spec`. Each kernel is loaded once.
   Expected<std::shared_ptr<const jit::GemmKernel>> get(const jit::KernelSpec& spec);
 
  private:

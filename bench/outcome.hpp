@@ -1,4 +1,4 @@
-// What the benchmarks say of an error, and the exit code for it.
+// Error messages and exit codes of the benchmarks.
 #pragma once
 
 #include <exception>
@@ -9,13 +9,13 @@
 
 namespace cubinet::bench {
 
-// 4: no GPU here; 2: wrong usage; 1: any other error.
+// Prints the error. Returns the exit code: 4 no GPU, 2 wrong usage, 1 any other error.
 inline int report_error(const Error& error) {
   fmt::print(stderr, "error: {}\n{}", error.message, error.detail.empty() ? "" : error.detail + "\n");
   return error.code == ErrorCode::driver_missing ? 4 : error.code == ErrorCode::invalid_argument ? 2 : 1;
 }
 
-// The exit code of `run`, whatever it throws: a defect, or no memory.
+// Returns the exit code of `run`. An exception, from a defect or lack of memory, is reported as an error.
 template <class Run>
 int exit_code_of(const Run& run) {
   try {

@@ -18,7 +18,7 @@ extern char** environ;
 namespace cubinet::bench {
 namespace {
 
-// A folder of temporary files that goes with its content.
+// A temporary folder. The destructor removes it with its contents.
 class Workspace {
  public:
   Workspace() {
@@ -35,7 +35,7 @@ class Workspace {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
  private:
-  std::filesystem::path folder_;  // empty when it could not be made
+  std::filesystem::path folder_;  // empty if it could not be created
 };
 
 Expected<void> run(const std::vector<std::string>& words) {
@@ -78,7 +78,7 @@ Expected<double> time_ptxas(const std::filesystem::path& ptxas, const std::strin
   if (workspace.folder().empty()) return fail(ErrorCode::io, "cannot make a folder for the PTX: set TMPDIR");
   const auto source = workspace.folder() / "kernel.ptx";
   std::ofstream out(source, std::ios::binary);
-  out << ptx.c_str();  // NVRTC counts a closing NUL, which ptxas does not take
+  out << ptx.c_str();  // without the final NUL that NVRTC counts and ptxas rejects
   out.close();
   if (!out) return fail(ErrorCode::io, "cannot write " + source.string());
   double best = 0;

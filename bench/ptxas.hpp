@@ -1,4 +1,4 @@
-// The toolkit's assembler as a process, to be timed alone.
+// Runs ptxas of the toolkit as a process, to time it alone.
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,12 @@
 
 namespace cubinet::bench {
 
-// $CUDA_HOME/bin/ptxas, else the first on PATH, else /usr/local/cuda/bin/ptxas. not_found names the places.
+// Finds ptxas: $CUDA_HOME/bin/ptxas, else the first on PATH, else /usr/local/cuda/bin/ptxas. Error: not_found, which
+// names these places.
 Expected<std::filesystem::path> find_ptxas();
 
-// Wall milliseconds of `ptxas -arch=ARCHITECTURE` over a file with this PTX, from start to exit; the fastest of
-// `times` runs. An error when it fails.
+// Runs `ptxas -arch=ARCHITECTURE` on a file with this PTX `times` times. Returns the wall time of the fastest run in
+// milliseconds, from start to exit. Fails if ptxas fails.
 Expected<double> time_ptxas(const std::filesystem::path& ptxas, const std::string& ptx, const std::string& architecture,
                             int times);
 

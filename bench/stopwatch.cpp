@@ -6,7 +6,7 @@ namespace cubinet::bench {
 namespace {
 
 constexpr std::size_t kFlushedBytes = std::size_t{256} << 20;
-constexpr double kFlushUs = 80;  // about what one flush takes
+constexpr double kFlushUs = 80;  // approximate time of one flush
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Times launches the way triton's do_bench does: the L2 is flushed by writing 256 MB before each, two events stand
-// around it, the figure is the median.
+// Times launches like do_bench of Triton: before each launch, writing 256 MB flushes the L2; two events enclose the
+// launch; the result is the median.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,14 @@ class Stopwatch {
   using Launch = std::function<Expected<void>(CUstream)>;
   static constexpr int kMostLaunches = 32;
 
-  // Times on the verifier's stream and waits under its watchdog. The verifier outlives the stopwatch.
+  // Creates a stopwatch that uses the stream and the watchdog of the verifier. The verifier outlives it.
   static Expected<Stopwatch> make(const jit::Driver& driver, test::Verifier& verifier);
 
-  // The median of `launches` (at most kMostLaunches) in microseconds. `what` names it if it hangs.
+  // The median time of `launches` launches (at most kMostLaunches) in microseconds. `what` names the launch in the
+  // message if it hangs.
   Expected<double> median_us(const std::string& what, const Launch& launch, int launches);
 
-  // As many launches as `budget_ms` allows, 5 to kMostLaunches, after some to warm up.
+  // Like median_us(), after warm-up launches, with as many launches as fit into `budget_ms`: 5 to kMostLaunches.
   Expected<double> steady_us(const std::string& what, const Launch& launch, double budget_ms);
 
  private:

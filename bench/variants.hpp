@@ -1,4 +1,4 @@
-// Tile configurations given on the command line, to be compared with the selected one.
+// Tile configurations from the command line, which are compared with the selected one.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace cubinet::bench {
 
-// "[FILTER@]FIELD=VALUE[,FIELD=VALUE...]": for the cases that match FILTER, the selected configuration with these
-// fields changed.
+// A variant, written "[FILTER@]FIELD=VALUE[,FIELD=VALUE...]". It applies to the cases that match FILTER and changes
+// these fields of the selected configuration.
 struct Variant {
-  std::string label;  // as given
+  std::string label;  // the text of the variant
   std::string filter;
   std::vector<std::pair<std::string, std::int32_t>> fields;
 
   [[nodiscard]] jit::sm90::TileConfig applied_to(jit::sm90::TileConfig selected) const;
 };
 
-// The fields, each after a blank: " band cluster ...".
+// The names of all fields, each after a blank: " band cluster ...".
 std::string variant_fields();
 
-// An error names what cannot be read and lists the fields.
+// Parses a variant. The error states what is invalid and lists the fields.
 Expected<Variant> parse_variant(const std::string& text);
 
 }  // namespace cubinet::bench

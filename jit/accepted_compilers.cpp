@@ -44,57 +44,57 @@ bool is_accepted(std::string_view compiler) {
   return std::find(accepted.begin(), accepted.end(), compiler_version(compiler)) != accepted.end();
 }
 
-std::string makers_text(const Makers& makers) {
+std::string compilers_text(const CompilerCounts& compilers) {
   std::string text;
-  for (const auto& [compiler, kernels] : makers) {
+  for (const auto& [compiler, kernels] : compilers) {
     text += (text.empty() ? "" : ", ") + (compiler.empty() ? std::string("an unknown compiler") : compiler);
-    if (makers.size() > 1) text += " (" + std::to_string(kernels) + ")";
+    if (compilers.size() > 1) text += " (" + std::to_string(kernels) + ")";
   }
   return text;
 }
 
-std::int64_t unaccepted_of(const Makers& makers) {
+std::int64_t unaccepted_of(const CompilerCounts& compilers) {
   std::int64_t kernels = 0;
-  for (const auto& [compiler, count] : makers) kernels += is_accepted(compiler) ? 0 : count;
+  for (const auto& [compiler, count] : compilers) kernels += is_accepted(compiler) ? 0 : count;
   return kernels;
 }
 
-bool loads_all(int driver, const Makers& makers) {
-  return std::all_of(makers.begin(), makers.end(),
+bool loads_all(int driver, const CompilerCounts& compilers) {
+  return std::all_of(compilers.begin(), compilers.end(),
                      [&](const auto& one) { return loads(driver, compiler_version(one.first)); });
 }
 
 namespace {
 
-std::int64_t total_of(const Makers& makers) {
+std::int64_t total_of(const CompilerCounts& compilers) {
   std::int64_t kernels = 0;
-  for (const auto& [compiler, count] : makers) kernels += count;
+  for (const auto& [compiler, count] : compilers) kernels += count;
   return kernels;
 }
 
-// "3 kernels were".
-std::string counted(const Makers& makers) {
-  const std::int64_t kernels = total_of(makers);
+// The subject and verb of a message: "3 kernels were" or "1 kernel was".
+std::string counted(const CompilerCounts& compilers) {
+  const std::int64_t kernels = total_of(compilers);
   return util::count_text(kernels, "kernel") + (kernels == 1 ? " was" : " were");
 }
 
 }  // namespace
 
-std::string unaccepted_text(const Makers& makers) {
-  Makers others = makers;
+std::string unaccepted_text(const CompilerCounts& compilers) {
+  CompilerCounts others = compilers;
   std::erase_if(others, [](const auto& one) { return is_accepted(one.first); });
   if (others.empty()) return {};
   return fmt::format(
       "{} made by {}, which this build of Cubinet was not tested with; a warmup with NVRTC {} makes "
       "{} again",
-      counted(others), makers_text(others), preferred_text(), total_of(others) == 1 ? "it" : "them");
+      counted(others), compilers_text(others), preferred_text(), total_of(others) == 1 ? "it" : "them");
 }
 
-std::string unusable_text(const Makers& makers, int driver) {
-  if (makers.empty()) return {};
-  const std::string newest(compiler_version(makers.rbegin()->first));
-  return fmt::format("{} made by {}, and this driver takes CUDA {} at most; {}", counted(makers), makers_text(makers),
-                     cuda_version_text(driver), driver_limit_mend(driver, newest));
+std::string unusable_text(const CompilerCounts& compilers, int driver) {
+  if (compilers.empty()) return {};
+  const std::string newest(compiler_version(compilers.rbegin()->first));
+  return fmt::format("{} made by {}, and this driver takes CUDA {} at most; {}", counted(compilers),
+                     compilers_text(compilers), cuda_version_text(driver), driver_limit_mend(driver, newest));
 }
 
 std::optional<int> rank(std::string_view compiler, int driver) {

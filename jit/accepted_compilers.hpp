@@ -1,4 +1,4 @@
-// Which compilers make kernels that this build trusts, and how entries of one kernel are ranked by what made them.
+// The list of accepted compilers, and the ranking of entries by the compiler that made them.
 #pragma once
 
 #include <cstdint>
@@ -12,53 +12,55 @@
 
 namespace cubinet::jit {
 
-// The NVRTC builds whose kernels this build of Cubinet was tested with, the best first: "13.0.88". Each was run on an
-// H200, computes what the others do bit for bit, and spills at most 12 bytes in any kernel of the example models.
-// scripts/check-compilers and bench/results/2026-12-01-cpu/compilers.md say how they were chosen.
+// The accepted compilers: NVRTC builds such as "13.0.88" with which this version of Cubinet was tested, best first. On
+// an H200 the kernels of all of them gave bit-identical results. No kernel of the example models spills more than 12
+// bytes. scripts/check-compilers and bench/results/2026-12-01-cpu/compilers.md say how they were chosen.
 const std::vector<std::string>& accepted_compilers();
 
-// The best of each CUDA major version, for people: "13.0.88 or 12.9.86".
+// The best accepted compiler of each CUDA major version, for messages: "13.0.88 or 12.9.86".
 std::string preferred_text();
 
-// What an entry's facts say of the compiler that made it: "NVRTC 13.0.88" for a Compiler::version(). Empty for none.
+// The name of a compiler as the facts of an entry store it: "NVRTC 13.0.88" for the Compiler::version() "13.0.88".
+// Empty for an empty version.
 std::string compiler_name(std::string_view version);
 
-// "13.0.88" of "NVRTC 13.0.88"; empty for another text.
+// The version in such a name: "13.0.88" for "NVRTC 13.0.88". Empty if `compiler` does not start with "NVRTC ".
 std::string_view compiler_version(std::string_view compiler);
 
-// Whether `compiler` ("NVRTC 13.0.88") is among the accepted ones.
+// Whether `compiler` ("NVRTC 13.0.88") is an accepted compiler.
 bool is_accepted(std::string_view compiler);
 
-// How many kernels each compiler made, by the text in their facts.
-using Makers = std::map<std::string, std::int64_t>;
+// The number of kernels of each compiler. The keys are names as in the facts of an entry.
+using CompilerCounts = std::map<std::string, std::int64_t>;
 
-// "NVRTC 13.0.88", or "NVRTC 13.0.88 (8), NVRTC 13.5.37 (2)" where there are several; a compiler that is not known is
-// "an unknown compiler". Empty for none.
-std::string makers_text(const Makers& makers);
+// The compilers for messages. One compiler: "NVRTC 13.0.88". Several, with the number of kernels: "NVRTC 13.0.88 (8),
+// NVRTC 13.5.37 (2)". An empty name is written as "an unknown compiler". Empty if `compilers` is empty.
+std::string compilers_text(const CompilerCounts& compilers);
 
-// How many of them no accepted compiler made.
-std::int64_t unaccepted_of(const Makers& makers);
+// The number of kernels that were not made by an accepted compiler.
+std::int64_t unaccepted_of(const CompilerCounts& compilers);
 
-// Whether a driver loads what all of them made. `driver` as for rank().
-bool loads_all(int driver, const Makers& makers);
+// Whether a driver loads the kernels of all these compilers. `driver` as for rank().
+bool loads_all(int driver, const CompilerCounts& compilers);
 
-// "2 kernels were made by NVRTC 13.5.37, with which ...; a warmup with ... makes them again"; empty where accepted ones
-// made all.
-std::string unaccepted_text(const Makers& makers);
+// A warning about kernels of compilers that are not accepted: "2 kernels were made by NVRTC 13.5.37, which ...; a
+// warmup with ... makes them again". Empty if there are none.
+std::string unaccepted_text(const CompilerCounts& compilers);
 
-// That a driver does not load kernels which are there, and what mends it. Empty for none.
-std::string unusable_text(const Makers& makers, int driver);
+// A message about stored kernels that the driver cannot load, and what to do about it. Empty if `compilers` is empty.
+std::string unusable_text(const CompilerCounts& compilers, int driver);
 
-// The rank of an entry for a driver, see cache::Preference: the place of its compiler among the accepted ones, and
-// after them all others alike, which an engine takes rather than compile while it serves. Nothing for what the driver
-// does not load (driver_limit.hpp). `driver` as cuDriverGetVersion answers, 0: no limit, where kernels are made for
-// elsewhere. Pure.
+// The rank of an entry for a driver; a lower rank is better (see cache::Preference). An accepted compiler has its index
+// in accepted_compilers(). All other compilers have the same rank, after the accepted ones; an engine that serves uses
+// such an entry rather than compile. Returns nothing for a kernel that the driver does not load (driver_limit.hpp).
+// `driver` is the number that cuDriverGetVersion returns; 0 means no limit, for kernels that will run on other
+// machines. Pure.
 std::optional<int> rank(std::string_view compiler, int driver);
 
-// rank() for a cabinet.
+// rank() as the preference of a cabinet.
 cache::Preference preference_for(int driver);
 
-// Whether a warmup that has `compiler` makes a kernel again that `present` made: an accepted compiler replaces one that
+// Whether a warmup with `compiler` replaces a kernel that `present` made: true if `compiler` is accepted and `present`
 // is not. Pure.
 bool replaces(std::string_view compiler, std::string_view present);
 

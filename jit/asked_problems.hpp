@@ -1,4 +1,4 @@
-// What a process was asked for, each problem and range once, until it is recorded in the cabinet.
+// The problems that a process asked for and that are not yet recorded in the cabinet.
 #pragma once
 
 #include <map>
@@ -14,16 +14,17 @@ namespace cubinet::jit {
 // Thread-safe.
 class AskedProblems {
  public:
-  // False where this problem and range, of which no more than largest_m counts, are within what was noted before.
+  // Notes a problem and a range of M; values above largest_m are clamped. False if the range lies within what was noted
+  // before for this problem.
   bool note(const Problem& problem, MRange range, const std::string& architecture);
 
-  // What was noted since the last call.
+  // Returns what was noted since the last call.
   std::vector<cache::RecordedProblem> take();
 
  private:
-  std::mutex mutex_;                       // guards the rest
-  std::map<std::string, MRange> noted_;    // by subject
-  std::map<std::string, MRange> pending_;  // of these
+  std::mutex mutex_;                       // guards the members below
+  std::map<std::string, MRange> noted_;    // key: the JSON text of the subject
+  std::map<std::string, MRange> pending_;  // the part of noted_ that take() has not returned
 };
 
 }  // namespace cubinet::jit

@@ -29,7 +29,8 @@ class Writer {
   std::string text_;
 };
 
-// After a value that is not there everything reads as nothing, and is_whole() is false.
+// Reads values from a message. Once a value is missing, that value and all later ones read as 0 or empty, and
+// is_whole() is false.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
@@ -48,7 +49,7 @@ class Reader {
     rest_.remove_prefix(length);
     return value;
   }
-  // Each element is at least four bytes, so that a false count ends with the text.
+  // A wrong count cannot loop long: each element takes at least four bytes, and reading stops at the end of the text.
   template <class Element>
   auto list(Element read) {
     std::vector<decltype(read())> elements;

@@ -1,11 +1,13 @@
-// What a process that compiles and its workers say to each other (worker_pool.hpp, compile_worker.hpp).
+// The messages between a process and its compile workers (worker_pool.hpp, compile_worker.hpp).
 //
 //   worker:  hello     worker_build
 //   parent:  request   kind u8; open (0): file; compile (1): output u8, source, options, headers
 //   worker:  answer    kind u8; error (0): code u8, message, detail; opened (1): path, version;
-//                      code (2): bytes, log;  then the worker's memory: two u64
-// One answer to each request. A text is its length, u32, and its bytes; a list its length, u32, and its elements; a
-// header two texts, name and contents. Numbers are in the machine's order: both ends are one build on one machine.
+//                      code (2): bytes, log;  then the memory of the worker: two u64
+//
+// Each request gets one answer. A text is its length (u32) and its bytes. A list is its length (u32) and its elements.
+// A header is two texts: name and contents. Numbers have the byte order of the machine, because both sides are one
+// build on one machine.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +24,15 @@
 
 namespace cubinet::jit {
 
-// "cubinet 0.1.0, messages 1": a worker that says another text is refused. The number grows when a message's form does.
+// "cubinet 0.1.0, messages 1". A worker that sends another text is rejected. The number increases when the format of a
+// message changes.
 extern const std::string_view worker_build;
 
 struct OpenRequest {
   std::string file;  // see NvrtcLibrary::load
 };
 
-// A compilation with all that it reads. Owns the texts; input() borrows them.
+// A compilation with all its inputs. Owns the texts; input() borrows them.
 struct CompileRequest {
   NvrtcOutput output = NvrtcOutput::cubin;
   std::string source;
@@ -40,13 +43,13 @@ struct CompileRequest {
 std::string encode(const OpenRequest& request);
 std::string encode(const NvrtcInput& input, NvrtcOutput output);
 
-// nullopt for a text that is no request.
+// nullopt if the text is not a request.
 std::optional<std::variant<OpenRequest, CompileRequest>> decode_request(std::string_view text);
 
-// What a worker holds, in bytes.
+// Memory of a worker, in bytes.
 struct WorkerMemory {
-  std::int64_t peak = 0;    // most that was resident
-  std::int64_t shared = 0;  // pages of files that are resident now: all workers share NVRTC's
+  std::int64_t peak = 0;    // peak resident memory
+  std::int64_t shared = 0;  // resident pages of files now; all workers share those of NVRTC
 };
 
 struct WorkerAnswer {
@@ -56,7 +59,7 @@ struct WorkerAnswer {
 
 std::string encode(const WorkerAnswer& answer);
 
-// nullopt for a text that is no answer.
+// nullopt if the text is not an answer.
 std::optional<WorkerAnswer> decode_answer(std::string_view text);
 
 }  // namespace cubinet::jit

@@ -1,10 +1,10 @@
-// The worker's side of a compilation in a process of its own. See worker_pool.hpp.
+// The main loop of a compile worker. See worker_pool.hpp.
 #pragma once
 
 namespace cubinet::jit {
 
-// Answers requests (compile_messages.hpp) that come through `socket`, one after the other, until the other side closes
-// it. What NVRTC does to the process, it does to this one.
+// Answers the requests (compile_messages.hpp) that arrive through `socket`, one after the other, until the other side
+// closes it. A crash or a leak of NVRTC affects the calling process.
 void serve_compilations(int socket);
 
 }  // namespace cubinet::jit

@@ -1,4 +1,4 @@
-// The seam to the compiler, and its real implementation over NVRTC (opened at run time).
+// The interface of compilers, and the implementation with NVRTC, which is opened at run time.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace cubinet::jit {
 
-// What the compiler says of a kernel's use of the machine.
-// Of a program with several kernels: the largest figure, and the spills of all together.
+// Resources of a kernel as the compiler reports them. For a program with several kernels: the maximum of each figure,
+// and the sum of the spills.
 struct Resources {
   std::int32_t registers = 0;    // per thread
-  std::int32_t spill_bytes = 0;  // spill stores + spill loads, per thread
+  std::int32_t spill_bytes = 0;  // spill stores plus spill loads, per thread
   std::int32_t static_smem_bytes = 0;
   double compile_ms = 0;  // wall time of the whole compilation
 };
@@ -26,62 +26,64 @@ struct CompiledKernel {
   std::string cubin;  // ELF image
   Resources resources;
   std::vector<std::string> kernel_names;  // entry points, in the order in which ptxas reports them
-  std::string log;                        // everything that the compiler said, its warnings among it
+  std::string log;                        // the complete log of the compiler, with warnings
 };
 
 // Compiles specializations. Implementations are thread-safe: several threads may compile at once.
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // The compiler's build, "13.0.88".
+  // The version of the compiler with its build number: "13.0.88".
   [[nodiscard]] virtual std::string version() const = 0;
-  // Errors: compile_failed, out_of_memory, with the compiler's log in `detail`; compiler_missing.
+  // Errors: compile_failed or out_of_memory, with the log of the compiler in `detail`; compiler_missing.
   virtual Expected<CompiledKernel> compile(const KernelSpec& spec) = 0;
-  // Releases what is kept between compilations, such as worker processes. The next compilation acquires it again.
-  virtual void rest() {}
-  // What the user should know of how it compiles; empty when there is nothing.
+  // Releases resources that are kept between compilations, such as worker processes. The next compilation acquires them
+  // again.
+  virtual void release_resources() {}
+  // A remark for the user on how this compiler works; empty if there is none.
   [[nodiscard]] virtual std::string remark() const { return {}; }
-  // The most memory that was resident at once in processes beside this one, in bytes.
+  // The peak resident memory of other processes that compile for this one, in bytes. 0 if there are none.
   [[nodiscard]] virtual std::int64_t peak_bytes() const { return 0; }
 };
 
 // Where NVRTC was found.
 struct NvrtcLocation {
-  std::string path;        // of the library that was opened
-  std::string version;     // its build, "13.0.88"; "13.0" where the library does not tell it
-  std::string refused;     // why one that was found before it is not to be used; empty when there was none
-  std::string in_process;  // why this process compiles itself; empty where its workers do
+  std::string path;        // path of the library that was opened
+  std::string version;     // version with build number, "13.0.88"; "13.0" if the library does not tell the build
+  std::string refused;     // why a library that was found earlier was rejected; empty if none was
+  std::string in_process;  // why this process compiles itself; empty if compile workers do
 };
 
-// The stack that a compilation has, whatever the process gives its threads.
+// The stack size of a compilation. It does not depend on the default stack size of threads in this process.
 inline constexpr std::size_t compile_stack_bytes = std::size_t{8} << 20;
 
-// NVRTC, opened at run time. It is opened in worker processes and compiles there, so that it can neither end nor change
-// this one; where no worker can be started it is opened here, and stays open for the rest of the process. Thread-safe:
-// several threads compile at once. A child made by fork may use it, too.
+// NVRTC, opened at run time. Compile workers open it, so that it can neither end nor change this process. If no worker
+// can be started, it is opened in this process and stays loaded until the process ends. Thread-safe: several threads
+// may compile at once. A child process made by fork may use it, too.
 class NvrtcCompiler final : public Compiler {
  public:
-  // Opens the first libnvrtc of CUDA 13 or 12 found in: each of `folders` and its lib64/ and lib/ (so CUDA_HOME may be
-  // given as it is), /usr/local/cuda/lib64, the folder that was configured at build time, the loader's search path. One
-  // that is broken is passed over: cut short, without NVRTC's functions, or not able to compile an empty program.
-  // The error compiler_missing names every place that was tried, or the first library that is there and what is wrong
-  // with it (out_of_memory where there is no room for it), and what mends it.
-  // `worker` is the program that compiles, see shipped_worker(); empty: this process does.
+  // Opens the first usable libnvrtc of CUDA 13 or 12. It is searched in this order: each of `folders` with its lib64/
+  // and lib/ (so CUDA_HOME can be passed as it is), /usr/local/cuda/lib64, the folder that was configured at build
+  // time, the search path of the loader. A broken library is skipped: one that is truncated, lacks a function of NVRTC,
+  // or cannot compile an empty program.
+  // `worker` is the path of the compile worker, see shipped_worker(); empty: this process compiles.
+  // Error: compiler_missing. The message names all places that were searched; or the first library that was found, what
+  // is wrong with it, and how to fix that. If that library failed because memory ran out, the error is out_of_memory.
   static Expected<std::unique_ptr<NvrtcCompiler>> open(const std::vector<std::string>& folders,
                                                        const std::string& worker = shipped_worker());
   ~NvrtcCompiler() override;
   [[nodiscard]] std::string version() const override;
   [[nodiscard]] const NvrtcLocation& location() const;
-  // A library that ends its worker, or does not answer for ten minutes, is compile_failed, with the file and the
-  // signal.
+  // If NVRTC crashes the compile worker, or does not answer for ten minutes, the error is compile_failed (out_of_memory
+  // if memory seems to have run out), with the path of the library and the signal.
   Expected<CompiledKernel> compile(const KernelSpec& spec) override;
-  // Ends the workers.
-  void rest() override;
+  // Ends the idle compile workers.
+  void release_resources() override;
   [[nodiscard]] std::string remark() const override;
   [[nodiscard]] std::int64_t peak_bytes() const override;
-  // As compile(), with `files` in the place of the embedded templates.
+  // Like compile(), with `files` instead of the embedded templates.
   Expected<CompiledKernel> compile(const KernelSpec& spec, const std::vector<TemplateFile>& files);
-  // The PTX of a specialization, for inspection and for benchmarks of the compiler.
+  // Compiles a specialization to PTX, for inspection and for benchmarks of the compiler.
   Expected<std::string> compile_to_ptx(const KernelSpec& spec);
 
  private:
@@ -90,11 +92,11 @@ class NvrtcCompiler final : public Compiler {
   std::unique_ptr<State> state_;
 };
 
-// Stands in where there is no NVRTC: a machine that only serves finds what a warm cabinet holds, and hears why nothing
-// can be made when something is missing. Its version is empty.
+// Used where NVRTC is missing. A machine that only serves needs no compiler: it finds its kernels in a warm cabinet. If
+// a kernel is missing there, the error says why it cannot be compiled. version() is empty.
 class AbsentCompiler final : public Compiler {
  public:
-  // `reason` is what NvrtcCompiler::open answered, or why it was not asked; each compilation fails with its code.
+  // `reason`: the error of NvrtcCompiler::open, or why it was not called. Every compilation fails with its code.
   explicit AbsentCompiler(Error reason);
   [[nodiscard]] std::string version() const override;
   Expected<CompiledKernel> compile(const KernelSpec& spec) override;

@@ -6,7 +6,7 @@
 #include <array>
 #include <filesystem>
 
-// Expands a macro of cuda.h before it is turned into text: cuMemAlloc becomes "cuMemAlloc_v2".
+// Expands a macro of cuda.h before it becomes a string: cuMemAlloc gives "cuMemAlloc_v2".
 #define CUBINET_TEXT_OF(symbol) #symbol
 #define CUBINET_SYMBOL_OF(function) CUBINET_TEXT_OF(function)
 
@@ -21,7 +21,7 @@ struct Library {
 constexpr const char* kMend =
     "install the NVIDIA driver of this machine's GPU, or, in a container, start it with the GPU passed through";
 
-// Where the loader found the library that it opened by the name `asked`.
+// The path where the loader found the library that was opened as `asked`.
 std::string path_of(void* handle, const std::string& asked) {
   const link_map* map = nullptr;
   if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || map->l_name[0] == '\0') return asked;
@@ -32,11 +32,11 @@ std::string path_of(void* handle, const std::string& asked) {
 }
 
 struct Refusals {
-  std::string all;    // a line for each
-  std::string first;  // of a file that is there: it is no library, say, as an empty file in a container
+  std::string all;    // one line for each candidate
+  std::string first;  // reason for the first file that exists, such as an empty file in a container
 };
 
-// The first of the candidates that the loader accepts.
+// Opens the first of the candidates that the loader accepts.
 Library open_first(const std::vector<std::string>& candidates, Refusals& refusals) {
   for (const std::string& candidate : candidates) {
     if (void* handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL)) return {handle, path_of(handle, candidate)};
@@ -55,7 +55,7 @@ bool resolve(const Library& library, const char* symbol, Function& function) {
   return function != nullptr;
 }
 
-// Fills the table. Returns the name of the first symbol that the library lacks, nullptr when it has all of them.
+// Fills the table. Returns the name of the first symbol that the library lacks, nullptr if it has all of them.
 const char* fill(const Library& library, Driver& driver) {
 #define CUBINET_RESOLVE(function)                                                                             \
   if (!resolve(library, CUBINET_SYMBOL_OF(function), driver.function)) {                                      \
@@ -69,7 +69,8 @@ const char* fill(const Library& library, Driver& driver) {
   return nullptr;
 }
 
-// A toolkit's libcuda, there to be linked against on machines without a driver: its functions answer with one error.
+// Whether this is the stub libcuda of a toolkit, which exists only to link on machines without a driver. All its
+// functions return the same error.
 bool is_stub(const Library& library) {
   decltype(&::cuInit) initialize = nullptr;
   return resolve(library, "cuInit", initialize) && initialize(0) == CUDA_ERROR_STUB_LIBRARY;

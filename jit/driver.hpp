@@ -1,4 +1,4 @@
-// The CUDA driver, opened at run time: one binary serves machines with and without a GPU. The only
+// The CUDA driver, opened at run time, so that one binary runs on machines with and without a GPU. This is the only
 // module that includes cuda.h.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 #include "util/expected.hpp"
 
-// The functions of the driver that Cubinet calls, as cuda.h spells them. cuda.h turns some of the names into
-// versioned ones by macros; since they are expanded alike here, at the declaration of the members and at their use,
-// the spelling of the manual works everywhere.
+// The functions of the driver that Cubinet calls, with their names in the manual. cuda.h maps some of them to versioned
+// names by macros. The macros expand in the same way where the members are declared and where they are used, so the
+// names of the manual work everywhere.
 #define CUBINET_DRIVER_FUNCTIONS(X)              \
   X(cuInit)                                      \
   X(cuDriverGetVersion)                          \
@@ -75,8 +75,8 @@
 
 namespace cubinet::jit {
 
-// A table of the driver's functions. Immutable once it is open, hence thread-safe; libcuda stays loaded for the
-// rest of the process. A test may fill a table of its own.
+// A table of the functions of the driver. Immutable once it is open, hence thread-safe. libcuda stays loaded until the
+// process ends. A test may fill a table of its own.
 struct Driver {
 #define CUBINET_DRIVER_MEMBER(function) decltype(&::function) function = nullptr;
   CUBINET_DRIVER_FUNCTIONS(CUBINET_DRIVER_MEMBER)
@@ -85,18 +85,18 @@ struct Driver {
   // Loads a function into the device's memory ahead of its first launch; null with drivers before 12.4.
   decltype(&::cuFuncLoad) cuFuncLoad = nullptr;
 
-  // Of the library as the loader found it; where that is a link, the file it leads to follows: "A (a link to B)".
+  // The path of the library as the loader found it. If that is a link, its target follows: "A (a link to B)".
   std::string path;
 
   // Opens libcuda.so.1, else libcuda.so, through the loader's search path and initializes it. Error: driver_missing,
   // which says what was tried and what to do, or that the library is a toolkit's stub, or that there is no device.
   static Expected<std::shared_ptr<const Driver>> open();
 
-  // The CUDA version that it is for, as cuDriverGetVersion tells it: 12040 for 12.4; 0 where it does not.
+  // The CUDA version of the driver as cuDriverGetVersion returns it: 12040 for 12.4. 0 if that call fails.
   [[nodiscard]] int version() const noexcept;
 
-  // Success, or driver_failed with the driver's name and text for `result`. `what` names the call and its object,
-  // as in "cuMemAlloc of 4096 bytes".
+  // Converts `result` to success or to driver_failed with the name and the text that the driver has for it. `what` is
+  // the call and its object, such as "cuMemAlloc of 4096 bytes".
   Expected<void> check(CUresult result, std::string_view what) const {
     if (result == CUDA_SUCCESS) [[likely]]
       return {};
@@ -108,11 +108,11 @@ struct Driver {
 };
 
 // Whether work that is put on `stream` now would be recorded into a CUDA graph. Also true for the default stream while
-// the capture of another stream forbids its use (the driver answers CUDA_ERROR_STREAM_CAPTURE_IMPLICIT then). Needs no
-// context that is current. Errors: driver_failed.
+// another stream is being captured and the driver therefore forbids its use (CUDA_ERROR_STREAM_CAPTURE_IMPLICIT). Needs
+// no current context. Errors: driver_failed.
 Expected<bool> is_capturing(const Driver& driver, CUstream stream);
 
-// What Cubinet wants to know of a device.
+// Properties of a device.
 struct DeviceInfo {
   int ordinal = 0;
   std::string name;
@@ -122,14 +122,15 @@ struct DeviceInfo {
   std::size_t total_bytes = 0;
 };
 
-// What the device is, without a context on it. Errors: driver_missing when the ordinal names none, driver_failed.
+// Reads the properties of a device without creating a context on it. Errors: driver_missing if no device has this
+// ordinal, driver_failed.
 Expected<DeviceInfo> describe_device(const Driver& driver, int ordinal);
 
-// A retained primary context: the context that the CUDA runtime, and so PyTorch, uses on that device. Owning and
-// movable; releases the context when it goes. Its const members are thread-safe.
+// A retained primary context, which the CUDA runtime and therefore PyTorch use, too. Owning and movable; the destructor
+// releases the context. Const members are thread-safe.
 class DeviceContext {
  public:
-  // Errors: driver_missing when the ordinal names no device, driver_failed.
+  // Errors: driver_missing if no device has this ordinal, driver_failed.
   static Expected<DeviceContext> retain(std::shared_ptr<const Driver> driver, int ordinal);
   DeviceContext(DeviceContext&& other) noexcept;
   DeviceContext& operator=(DeviceContext&& other) noexcept;
@@ -148,12 +149,12 @@ class DeviceContext {
   DeviceInfo info_;
 };
 
-// The driver of this machine with a device's primary context, to be shared. Errors as of Driver::open and
-// DeviceContext::retain.
+// Opens the driver of this machine and retains the primary context of a device, for shared use. Errors: those of
+// Driver::open and DeviceContext::retain.
 Expected<std::shared_ptr<const DeviceContext>> open_device(int ordinal);
 
-// Makes a device's context current on this thread for a scope, and what was current before current again afterwards.
-// Costs one cheap driver call when the context is current already. `status` tells whether it worked.
+// Makes the context of a device current on this thread for a scope, and then restores the previous one. Costs one cheap
+// driver call if the context is already current. `status` tells whether it succeeded.
 class CurrentContext {
  public:
   explicit CurrentContext(const DeviceContext& device) : driver_(device.driver()), result_(enter(device.handle())) {}
@@ -181,8 +182,8 @@ class CurrentContext {
   CUresult result_;
 };
 
-// For a scope, lets this thread load code while another thread captures a stream into a graph: what the driver calls
-// unsafe during a capture is refused only for what is captured. See cuThreadExchangeStreamCaptureMode.
+// Lets this thread load code during a scope while another thread captures a stream into a graph. Calls that the driver
+// considers unsafe during a capture then fail only on the captured stream. See cuThreadExchangeStreamCaptureMode.
 class CaptureSafe {
  public:
   explicit CaptureSafe(const Driver& driver) : driver_(driver) { driver_.cuThreadExchangeStreamCaptureMode(&mode_); }

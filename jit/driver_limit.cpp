@@ -7,7 +7,7 @@
 namespace cubinet::jit {
 namespace {
 
-// 13 of "13.0.88"; 0 for what is no version.
+// The major version: 13 for "13.0.88"; 0 if the text is not a version.
 int major_of(std::string_view compiler) {
   int major = 0;
   std::from_chars(compiler.data(), compiler.data() + compiler.size(), major);
@@ -46,7 +46,7 @@ Expected<void> check_driver_limit(const Driver& driver, std::string_view compile
 }
 
 std::string compiler_of_cubin(std::string_view cubin) {
-  // As in "Cuda compilation tools, release 13.0, V13.0.88".
+  // The cubin contains the text "Cuda compilation tools, release 13.0, V13.0.88".
   constexpr std::string_view release = "Cuda compilation tools, release ";
   const std::size_t at = cubin.find(release);
   if (at == std::string_view::npos) return {};

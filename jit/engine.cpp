@@ -84,8 +84,8 @@ const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRa
   return *std::find_if(problems.begin(), problems.end(), asks);
 }
 
-void add(Makers& makers, const Makers& more) {
-  for (const auto& [compiler, kernels] : more) makers[compiler] += kernels;
+void add(CompilerCounts& compilers, const CompilerCounts& more) {
+  for (const auto& [compiler, kernels] : more) compilers[compiler] += kernels;
 }
 
 // Adds the result of a second load, of kernels that the first one missed. `specs` are sorted.
@@ -128,7 +128,7 @@ StartReport report_of(KernelStore::Loaded loaded, util::Moment start, const Driv
   report.compiled = loaded.compiled;
   report.milliseconds = util::milliseconds_since(start);
   report.warning = with_remarks(std::move(loaded.warning), loaded, driver);
-  report.compilers = makers_text(loaded.compilers);
+  report.compilers = compilers_text(loaded.compilers);
   return report;
 }
 

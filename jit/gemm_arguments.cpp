@@ -7,7 +7,7 @@
 namespace cubinet::jit {
 namespace {
 
-// What both layouts have.
+// The arguments that both layouts have.
 template <class Arguments>
 GemmArguments common_arguments(const Arguments& given) {
   GemmArguments arguments;

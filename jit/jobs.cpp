@@ -19,8 +19,8 @@ CompileMemory compile_memory(util::MemoryKind kind) {
       return {96 * mib, 64 * mib, 72 * mib};
     case util::MemoryKind::data:
       return {96 * mib, 64 * mib, 80 * mib};
-    case util::MemoryKind::mapped:  // far more than a job touches: the library, a thread's stack, and an arena of the
-                                    // allocator of 64 MiB
+    case util::MemoryKind::mapped:  // address space is far more than a job touches: the library, the
+                                    // stack of a thread, and a 64 MiB arena of the allocator
       return {320 * mib, 96 * mib, 192 * mib};
   }
   return {};

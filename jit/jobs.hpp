@@ -1,4 +1,4 @@
-// How many kernels are compiled at once.
+// The number of compile jobs: how many kernels are compiled at once.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace cubinet::jit {
 
-// What compiling takes of one kind of memory: `base` bytes with any number of jobs, and `per_job` for each. `least`: the
-// smallest that one job has succeeded in; with less NVRTC fails or crashes.
+// The need of compilations for one kind of memory, in bytes: `base` for any number of jobs, and `per_job` for each.
+// `least`: the smallest memory in which one job has succeeded; with less NVRTC fails or crashes.
 struct CompileMemory {
   std::int64_t base = 0;
   std::int64_t per_job = 1;  // > 0
   std::int64_t least = 0;
 };
 
-// What was measured (docs/design.md, "Memory of the host"), with room to spare. It holds with workers and without: of
-// address space and data a worker needs its own, a process that compiles itself as much for each job.
+// Measured needs (docs/design.md, "Memory of the host") with a margin. They hold with and without compile workers: a
+// worker needs as much address space and data of its own as one more job needs in a process that compiles itself.
 CompileMemory compile_memory(util::MemoryKind kind);
 
-// As many jobs as there are cores, or fewer where the available bytes hold fewer; never less than one, since one that
-// is slow for want of memory is worth more than none. Pure.
+// The number of jobs: one per core, or fewer if the available bytes suffice for fewer. At least one, because a job that
+// is slow for lack of memory is better than none. Pure.
 int compile_jobs(int cores, std::int64_t available, const CompileMemory& memory);
 
 enum class JobsReason { cores, memory, given };
@@ -31,17 +31,17 @@ enum class JobsReason { cores, memory, given };
 struct Jobs {
   int count = 1;
   JobsReason reason = JobsReason::cores;
-  util::MemoryRoom tightest;  // the limit that lowered the count, with `memory` alone
+  util::MemoryRoom tightest;  // the limit that lowered the count; set only if the reason is `memory`
 };
 
-// The jobs for so many cores within every limit; reason: `cores` or `memory`. Pure.
+// The number of jobs for `cores` within all memory limits. The reason is `cores` or `memory`. Pure.
 Jobs choose_jobs(int cores, const std::vector<util::MemoryRoom>& rooms);
 
-// Whether every limit leaves what one job takes; out_of_memory names the one that does not, needed and left. Asked
-// before NVRTC is opened, which takes its part of that. Pure.
+// Fails with out_of_memory if a limit leaves too little memory for one job. The message names that limit, the memory
+// needed and the memory left. Called before NVRTC is opened, because the library takes part of that memory. Pure.
 Expected<void> check_memory(const std::vector<util::MemoryRoom>& rooms);
 
-// What mends a compilation that found no memory, with the figures.
+// Advice, with figures, for a compilation that ran out of memory.
 std::string memory_mend();
 
 // "cores", "memory" or "given".

@@ -14,7 +14,7 @@
 namespace cubinet::jit {
 namespace {
 
-constexpr int kMostReaders = 4;  // threads that read and verify; more cost more to start than they save
+constexpr int kMostReaders = 4;  // threads that read and verify entries; further threads cost more than they save
 
 }  // namespace
 
@@ -44,8 +44,8 @@ KernelStore::KernelStore(EngineParts parts) : parts_(std::move(parts)), usage_(c
 
 KernelStore::~KernelStore() { usage_.flush(); }
 
-// A compiler that could not be opened is asked for again next time: it may have been installed meanwhile, or memory be
-// free.
+// Opens the compiler at the first call. If that fails, the next call tries again: a compiler may have been installed or
+// memory freed in between.
 std::shared_ptr<Compiler> KernelStore::compiler() {
   const std::lock_guard lock(mutex_);
   if (compiler_ != nullptr) return compiler_;
@@ -56,14 +56,14 @@ std::shared_ptr<Compiler> KernelStore::compiler() {
   return compiler_;
 }
 
-// An engine compiles at its start and at a miss, and keeps nothing for that in between.
-void KernelStore::rest() {
+// Releases the resources of the compiler. An engine compiles at its start and at a miss, and keeps none in between.
+void KernelStore::release_resources() {
   std::shared_ptr<Compiler> compiler;
   {
     const std::lock_guard lock(mutex_);
     compiler = compiler_;
   }
-  if (compiler != nullptr) compiler->rest();
+  if (compiler != nullptr) compiler->release_resources();
 }
 
 std::shared_ptr<const Kernel> KernelStore::find_kernel(const KernelSpec& spec) const {
@@ -90,14 +90,14 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
   return {};
 }
 
-// Adds the kernels that the cabinet has to `found`, and returns the others.
+// Adds kernels that the cabinet has to `found`, and returns the others.
 std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& specs, FoundKernels& found) const {
   if (!parts_.cabinet) return specs;
   std::vector<std::optional<Provided>> provided(specs.size());
   util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
     try {
       provided[i] = find(specs[i], *parts_.cabinet);
-    } catch (const std::exception&) {  // out of memory: a miss
+    } catch (const std::exception&) {  // out of memory counts as a miss
     }
   });
   std::vector<KernelSpec> others;
@@ -111,24 +111,24 @@ std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& spe
   return others;
 }
 
-// The compilers of missing kernels that the cabinet has all the same, made by a compiler too new for the driver.
-Makers KernelStore::unusable_of(const std::vector<KernelSpec>& missing) const {
-  Makers makers;
-  if (!parts_.cabinet) return makers;
+// The compilers of missing kernels that the cabinet does have, but from a compiler that is too new for the driver.
+CompilerCounts KernelStore::unusable_of(const std::vector<KernelSpec>& missing) const {
+  CompilerCounts compilers;
+  if (!parts_.cabinet) return compilers;
   for (const KernelSpec& spec : missing) {
     const std::string record = record_of(spec);
-    if (const auto object = parts_.cabinet->find_any(key_of(record), record)) ++makers[object->facts.compiler];
+    if (const auto object = parts_.cabinet->find_any(key_of(record), record)) ++compilers[object->facts.compiler];
   }
-  return makers;
+  return compilers;
 }
 
-Makers KernelStore::compilers_of(const std::vector<KernelSpec>& specs) const {
+CompilerCounts KernelStore::compilers_of(const std::vector<KernelSpec>& specs) const {
   const std::lock_guard lock(mutex_);
-  Makers makers;
+  CompilerCounts compilers;
   for (const KernelSpec& spec : specs) {
-    if (const auto found = loaded_.find(spec); found != loaded_.end()) ++makers[found->second.compiler];
+    if (const auto found = loaded_.find(spec); found != loaded_.end()) ++compilers[found->second.compiler];
   }
-  return makers;
+  return compilers;
 }
 
 Expected<void> KernelStore::load_all(const FoundKernels& found, Uses& uses) {
@@ -142,7 +142,7 @@ Expected<void> KernelStore::load_all(const FoundKernels& found, Uses& uses) {
 Expected<KernelStore::Made> KernelStore::make_one(const KernelSpec& spec) noexcept {
   return without_exceptions(ErrorCode::compile_failed, [&]() -> Expected<Made> {
     const MakeLock lock(*this, spec);
-    if (not_loaded({spec}).empty()) return Made{};  // by the thread that held the lock before
+    if (not_loaded({spec}).empty()) return Made{};  // another thread loaded it while this one waited
     auto provided = provide(spec, *compiler(), cabinet());
     if (!provided) return propagate(provided);
     if (auto loaded = load_one(spec, provided->object); !loaded) return propagate(loaded);
@@ -167,7 +167,7 @@ Expected<void> KernelStore::make_all(const std::vector<KernelSpec>& specs, Loade
 Expected<KernelStore::Loaded> KernelStore::load(const std::vector<KernelSpec>& specs, MissPolicy miss) {
   Uses uses;
   auto loaded = load(specs, miss, uses);
-  rest();
+  release_resources();
   if (loaded && parts_.miss == MissPolicy::error) {
     for (const KernelSpec& spec : loaded->missing) uses.refused.push_back(key_of(spec));
   }
@@ -255,7 +255,7 @@ void KernelStore::make_for_waiting(const KernelSpec& spec) noexcept {
     }
   }
   settled_.notify_all();
-  if (over) rest();
+  if (over) release_resources();
 }
 
 BackgroundReport KernelStore::background() const {

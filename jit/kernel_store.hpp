@@ -1,4 +1,4 @@
-// The kernels that a process has on one device: each found or compiled, and loaded, once.
+// The kernels of a process on one device. Each kernel is found or compiled once, and loaded once.
 #pragma once
 
 #include <chrono>
@@ -31,20 +31,20 @@
 
 namespace cubinet::jit {
 
-// What an engine works with.
+// The parts of an engine.
 struct EngineParts {
   std::shared_ptr<const DeviceContext> device;
   std::optional<cache::Cabinet> cabinet;
-  std::string cache_root;       // the first root as it was asked for, for commands in messages; may be empty
-  std::string cabinet_problem;  // why there is no cabinet, or not every layer, though it was asked for
-  std::function<Expected<std::unique_ptr<Compiler>>()> open_compiler;  // called when something must be compiled
+  std::string cache_root;       // the root as the caller named it, for commands in messages; may be empty
+  std::string cabinet_problem;  // why there is no cabinet, or not every requested layer
+  std::function<Expected<std::unique_ptr<Compiler>>()> open_compiler;  // called before the first compilation
   int jobs = 0;                                                        // compile threads; 0: see jobs.hpp
   MissPolicy miss = MissPolicy::compile;
   const Registry* families = &jit::families();  // outlives the engine
   std::function<std::vector<util::MemoryRoom>()> memory_rooms = [] { return util::memory_rooms(); };
 };
 
-// The policy where nothing can stand in for what is missing.
+// The miss policy for a kernel that no other kernel can stand in for.
 constexpr MissPolicy without_spares(MissPolicy miss) {
   return miss == MissPolicy::error ? MissPolicy::error : MissPolicy::compile;
 }
@@ -53,7 +53,7 @@ constexpr MissPolicy without_spares(MissPolicy miss) {
 class KernelStore final : public MissHandler {
  public:
   explicit KernelStore(EngineParts parts);
-  // Writes what has been noted for the cabinet and is not written yet.
+  // Writes pending usage records.
   ~KernelStore() override;
 
   // See UsageRecorder.
@@ -65,38 +65,39 @@ class KernelStore final : public MissHandler {
   struct Loaded {
     std::int64_t found = 0;  // in the cabinet, or loaded before
     std::int64_t compiled = 0;
-    std::vector<KernelSpec> missing;  // only where nothing may be compiled; they are not loaded
-    Makers compilers;                 // of the loaded kernels
-    Makers unusable;                  // of kernels that the cabinet has and this driver does not load
-    std::string warning;              // why the cabinet was not used, or new kernels were not stored
+    std::vector<KernelSpec> missing;  // neither found nor compiled; empty unless the policy forbids compiling
+    CompilerCounts compilers;         // the compilers of the loaded kernels
+    CompilerCounts unusable;          // the compilers of stored kernels that this driver does not load
+    std::string warning;              // why the cabinet was not used, or why new kernels were not stored
   };
 
-  // Loads those of `specs` that are not loaded yet. A kernel that the cabinet lacks is compiled (policy `compile`), or
-  // reported as missing; under `error` nothing is loaded when a kernel is missing. A kernel that another thread is
-  // making is waited for. On an error the kernels that could be loaded stay loaded. Precondition: `specs` are distinct.
+  // Loads those of `specs` that are not loaded yet. A kernel that the cabinet lacks is compiled under the policy
+  // `compile`, and otherwise reported as missing. Under `error` nothing is loaded if any kernel is missing. If another
+  // thread is making one of the kernels, this call waits for it. On an error, the kernels that were loaded stay loaded.
+  // Precondition: `specs` are distinct.
   Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss);
 
-  // The loaded kernel of `spec`, null when it is not loaded. K is the kind of kernel that the family makes.
+  // The loaded kernel of `spec`; null if it is not loaded. K is the class of the kernels of the family.
   template <class K>
   [[nodiscard]] std::shared_ptr<const K> find_loaded(const KernelSpec& spec) const {
     return std::dynamic_pointer_cast<const K>(find_kernel(spec));
   }
   [[nodiscard]] bool is_loaded(const KernelSpec& spec) const { return find_kernel(spec) != nullptr; }
 
-  // Puts the loaded kernels into a table that no other thread uses yet; `generic` too, where it is loaded.
+  // Puts loaded kernels into a table that no other thread uses yet; also `generic`, if it is loaded.
   void fill(KernelTable& table, const KernelSpec& generic) const;
 
-  // Has the row's kernel made by a background thread and put into the table. A kernel that several rows wait for is
-  // made once. A kernel that failed is not tried again.
+  // Makes the kernel of the row on a background thread and puts it into the table. If several rows wait for the same
+  // kernel, it is made once. A kernel that failed is not tried again.
   void make_in_background(const std::shared_ptr<KernelTable>& table, std::size_t row);
   [[nodiscard]] BackgroundReport background() const;
-  // Waits until no kernel is being made in the background, at most `patience`. False when one still is.
+  // Waits up to `patience` until no kernel is being made in the background. False if one still is.
   [[nodiscard]] bool wait_for_background(std::chrono::milliseconds patience) const;
 
   Expected<const GemmKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row, std::int64_t m,
                                       CUstream stream) override;
 
-  // not_prepared, for a kernel that a problem selects over a range of M.
+  // The error not_prepared, for a kernel that a problem selects over a range of M.
   [[nodiscard]] Error refusal(const KernelSpec& spec, const Problem& problem, MRange range) const;
 
   [[nodiscard]] const std::shared_ptr<const DeviceContext>& device() const { return parts_.device; }
@@ -123,16 +124,16 @@ class KernelStore final : public MissHandler {
     std::size_t row;
   };
 
-  // How many damaged entries look-ups have set aside.
+  // The number of damaged entries that look-ups have moved to the quarantine.
   [[nodiscard]] std::int64_t damaged() const { return parts_.cabinet ? parts_.cabinet->set_aside() : 0; }
   [[nodiscard]] cache::Cabinet* cabinet() { return parts_.cabinet ? &*parts_.cabinet : nullptr; }
   std::shared_ptr<Compiler> compiler();
-  void rest();
+  void release_resources();
   [[nodiscard]] std::shared_ptr<const Kernel> find_kernel(const KernelSpec& spec) const;
   [[nodiscard]] std::vector<KernelSpec> not_loaded(const std::vector<KernelSpec>& specs) const;
   std::vector<KernelSpec> find_all(const std::vector<KernelSpec>& specs, FoundKernels& found) const;
-  [[nodiscard]] Makers unusable_of(const std::vector<KernelSpec>& missing) const;
-  [[nodiscard]] Makers compilers_of(const std::vector<KernelSpec>& specs) const;
+  [[nodiscard]] CompilerCounts unusable_of(const std::vector<KernelSpec>& missing) const;
+  [[nodiscard]] CompilerCounts compilers_of(const std::vector<KernelSpec>& specs) const;
   Expected<Loaded> load(const std::vector<KernelSpec>& specs, MissPolicy miss, Uses& uses);
   Expected<void> load_all(const FoundKernels& found, Uses& uses);
   Expected<void> make_all(const std::vector<KernelSpec>& specs, Loaded& loaded, Uses& uses);

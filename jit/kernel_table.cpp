@@ -28,7 +28,7 @@ void KernelTable::keep_spare(std::shared_ptr<const GemmKernel> kernel) {
 
 const GemmKernel* KernelTable::find_stand_in(std::size_t index) noexcept {
   const GemmKernel* found = spare_.load(std::memory_order_acquire);
-  // One made for this N and K, rather than the generic one.
+  // Prefer a kernel that was made for this N and K to the generic one.
   for (const Slot& slot : rows_) {
     if (const GemmKernel* other = slot.selected.load(std::memory_order_acquire)) found = other;
   }

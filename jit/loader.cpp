@@ -15,7 +15,7 @@ Expected<LoadedModule> LoadedModule::load(std::shared_ptr<const DeviceContext> d
   CUlibrary library = nullptr;
   const CUresult result = driver.cuLibraryLoadData(&library, cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
   if (auto loaded = driver.check(result, "cuLibraryLoadData of a kernel"); !loaded) {
-    // Each driver has a code of its own for code that is newer than it is.
+    // Drivers report cubins that are too new for them with different error codes, so compare the versions instead.
     if (auto takes = check_driver_limit(driver, compiler_of_cubin(cubin)); !takes) {
       takes.error().detail = std::move(loaded.error().message);
       return propagate(takes);
@@ -53,7 +53,7 @@ Expected<CUfunction> LoadedModule::function(const std::string& name) const {
   CUfunction function = nullptr;
   done = driver.check(driver.cuKernelGetFunction(&function, kernel), "cuKernelGetFunction of " + name);
   if (!done) return propagate(done);
-  // With lazy loading the driver would copy the code to the device at the first launch.
+  // Load now: with lazy loading the driver would copy the code to the device at the first launch.
   if (driver.cuFuncLoad != nullptr) {
     done = driver.check(driver.cuFuncLoad(function), "cuFuncLoad of " + name);
     if (!done) return propagate(done);

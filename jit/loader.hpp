@@ -1,4 +1,4 @@
-// A cubin in a device's memory, and its entry points.
+// Loads a cubin onto a device and finds its entry points.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,18 @@
 
 namespace cubinet::jit {
 
-// An entry point to be looked up, and where to put it.
+// The name of an entry point, and where to store its function.
 struct EntryPoint {
   CUfunction* function;
   const char* name;
 };
 
-// A cubin in a device's memory. Owning and movable; unloads it, so nothing of it may be running by then.
+// A cubin in device memory. Owning and movable. The destructor unloads it; none of its kernels may be running then.
 class LoadedModule {
  public:
-  // Refuses a cubin for another architecture before the driver sees it. `cubin` is not needed afterwards. One that the
-  // driver does not take since a newer CUDA made it is wrong_device, too, with the driver's own words as the detail.
+  // Loads a cubin. `cubin` is not needed after the call. Error: wrong_device if the cubin is for another architecture,
+  // which is checked before the driver is called, or if the driver rejects it because it comes from a newer CUDA
+  // version; the detail then holds the message of the driver.
   static Expected<LoadedModule> load(std::shared_ptr<const DeviceContext> device, std::string_view cubin,
                                      const std::string& architecture);
   LoadedModule(LoadedModule&& other) noexcept;
@@ -30,11 +31,11 @@ class LoadedModule {
 
   [[nodiscard]] const DeviceContext& device() const noexcept { return *device_; }
 
-  // The entry point `name`, resident on the device, so that its first launch loads nothing (and may be captured into a
-  // graph). Lives as long as the module.
+  // The entry point `name`, already resident on the device, so that its first launch loads nothing and may be captured
+  // into a graph. Valid as long as the module.
   [[nodiscard]] Expected<CUfunction> function(const std::string& name) const;
 
-  // The same for several. The first that is missing ends it.
+  // The same for several entry points. Stops with an error at the first that is missing.
   [[nodiscard]] Expected<void> functions(std::span<const EntryPoint> entries) const;
 
  private:

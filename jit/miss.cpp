@@ -9,7 +9,7 @@
 namespace cubinet::jit {
 namespace {
 
-// As a shell takes it for one word.
+// Quotes a text so that a shell reads it as one word.
 std::string quoted(const std::string& word) {
   constexpr const char* plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+:@%,=";
   if (word.find_first_not_of(plain) == std::string::npos) return word;

@@ -15,7 +15,7 @@
 namespace cubinet::jit {
 namespace {
 
-// Makes ptxas report registers and spills. It shapes no code, so it is no part of the record.
+// Makes ptxas report registers and spills. The option does not change the code, so it is not part of the record.
 constexpr const char* kReportResources = "--ptxas-options=-v";
 
 constexpr const char* kNoWorker = "cubinet-compile-worker is not installed beside this library";
@@ -24,7 +24,7 @@ constexpr const char* kNoWorker = "cubinet-compile-worker is not installed besid
 
 struct NvrtcCompiler::State {
   NvrtcLocation location;
-  std::unique_ptr<WorkerPool> workers;  // null where this process compiles
+  std::unique_ptr<WorkerPool> workers;  // null if this process compiles
   std::mutex mutex;                     // guards `library`
   std::optional<NvrtcLibrary> library;  // opened in this process
 
@@ -75,7 +75,7 @@ std::string NvrtcCompiler::version() const { return state_->location.version; }
 
 const NvrtcLocation& NvrtcCompiler::location() const { return state_->location; }
 
-void NvrtcCompiler::rest() {
+void NvrtcCompiler::release_resources() {
   if (state_->workers != nullptr) state_->workers->end_idle();
 }
 

@@ -16,13 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the loader says of the latest failure; it begins with a file's name.
+// The message of the loader about the latest failure. It begins with the name of a file.
 std::string loader_reason(const std::string& name) {
   const char* reason = dlerror();
   return reason != nullptr ? reason : name + ": refused";
 }
 
-// Loads a file once it is known to be whole. Null, and why in `reason`.
+// Loads a file after checking that it is complete. On failure returns null and sets `reason`.
 void* load_file(const std::string& path, std::string& reason) {
   if (auto whole = util::check_shared_library(path); !whole) return reason = whole.error().message, nullptr;
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -30,10 +30,11 @@ void* load_file(const std::string& path, std::string& reason) {
   return handle;
 }
 
-// NVRTC looks its builtins library up by name alone, through the loader. Loading it first, from NVRTC's own folder,
-// answers that look-up where the folder is on no search path, and keeps another CUDA's builtins out.
+// Loads the builtins library of NVRTC from the folder of NVRTC. NVRTC asks the loader for it by name alone; the loader
+// then uses the one that is already loaded. So it is found even if the folder is on no search path, and the builtins of
+// another CUDA version are not used.
 void load_builtins(const fs::path& folder) {
-  std::error_code trouble;  // ends the listing: check_builtins tells what is missing
+  std::error_code trouble;  // an error ends the listing; check_builtins reports missing builtins
   for (fs::directory_iterator file(folder, trouble); !trouble && file != fs::directory_iterator();
        file.increment(trouble)) {
     const bool wanted = file->path().filename().string().starts_with("libnvrtc-builtins.so.");
@@ -46,7 +47,7 @@ struct Opened {
   std::string path;
 };
 
-// The file that the loader chose for a library that was opened by its name alone.
+// The file that the loader chose for a library that was opened by name alone.
 std::string path_of(void* function, const std::string& name) {
   Dl_info info{};
   return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : name;
@@ -74,7 +75,7 @@ Expected<Opened> open_file(const std::string& file) {
   return Opened{handle, file};
 }
 
-// Name of the first function that the library lacks, nullptr when it has all.
+// Returns the name of the first function that the library lacks, nullptr if it has all.
 const char* fill(void* handle, NvrtcLibrary& library) {
 #define CUBINET_NVRTC_RESOLVE(function)                                                      \
   library.function = reinterpret_cast<decltype(library.function)>(dlsym(handle, #function)); \
@@ -84,7 +85,8 @@ const char* fill(void* handle, NvrtcLibrary& library) {
   return nullptr;
 }
 
-// Every compilation needs the builtins; without them NVRTC would fail at the first one, in words of its own.
+// Fails if the builtins library cannot be loaded. Every compilation needs it; this error is clearer than the one that
+// NVRTC gives at the first compilation.
 Expected<void> check_builtins(const std::string& path, const std::string& release) {
   const std::string name = "libnvrtc-builtins.so." + release;
   if (dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
@@ -108,8 +110,8 @@ Expected<std::string> release_of(const NvrtcLibrary& library, const std::string&
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
-// Compiles an empty program (12 ms), which shows that the library works, and reads the build from the head of its PTX,
-// since nvrtcVersion tells "13.0" alone.
+// The version with build number. Compiles an empty program (12 ms), which shows that the library works, and reads the
+// version from the head of its PTX; nvrtcVersion returns only "13.0".
 Expected<std::string> build_of(const NvrtcLibrary& library, const std::string& path, const std::string& release) {
   const SavedSignals saved;
   auto ptx = run_nvrtc(library, {}, NvrtcOutput::ptx);
@@ -139,7 +141,7 @@ Expected<NvrtcLibrary> NvrtcLibrary::load(const std::string& file) {
 
 namespace {
 
-// An NVRTC program, destroyed with its scope.
+// An NVRTC program. Owning; destroys the program.
 class Program {
  public:
   explicit Program(const NvrtcLibrary& nvrtc) : nvrtc_(nvrtc) {}
@@ -166,7 +168,7 @@ class Program {
     return nvrtc_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
   }
 
-  // The log, the cubin or the PTX; empty when there is none.
+  // Reads the log, the cubin or the PTX; empty if there is none.
   template <class Size, class Get>
   std::string read(Size get_size, Get get) const {
     std::size_t size = 0;

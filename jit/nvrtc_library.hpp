@@ -30,9 +30,9 @@ struct NvrtcLibrary {
 
   NvrtcLocation location;
 
-  // Loads the library of that path, or of that name, which the loader looks for (no slash in it), and compiles an empty
-  // program with it. It stays loaded for the rest of the process. Errors: not_found where the loader finds none of that
-  // name; compiler_missing or out_of_memory, with what is wrong, and the file in the message.
+  // Loads NVRTC and compiles an empty program with it. `file` is a path, or a name without a slash that the loader
+  // searches for. The library stays loaded until the process ends. Errors: not_found if the loader finds no library of
+  // that name; compiler_missing or out_of_memory, with the file and what is wrong with it in the message.
   static Expected<NvrtcLibrary> load(const std::string& file);
 };
 
@@ -43,7 +43,7 @@ struct NvrtcAnswer {
   std::string log;
 };
 
-// Compiles; compile_failed, or out_of_memory, carries the log. Thread-safe.
+// Compiles one program. Errors: compile_failed or out_of_memory, with the log. Thread-safe.
 Expected<NvrtcAnswer> run_nvrtc(const NvrtcLibrary& nvrtc, const NvrtcInput& input, NvrtcOutput output);
 
 }  // namespace cubinet::jit

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 
-// The number that stands right before `words`, as in "16 bytes spill loads".
+// The number right before `words`, as in "16 bytes spill loads".
 std::optional<std::int32_t> number_before(std::string_view line, std::string_view words) {
   const std::size_t end = line.find(words);
   if (end == std::string_view::npos || end == 0) return std::nullopt;
@@ -42,7 +42,7 @@ void read_line(std::string_view line, LogFacts& facts) {
 
 bool contains(std::string_view line, std::string_view words) { return line.find(words) != std::string_view::npos; }
 
-// What ptxas adds to every reason, and says alone where it got no memory.
+// ptxas writes this after every reason, and without any reason when memory ran out.
 constexpr std::string_view kAborted = "aborted due to errors";
 
 bool names_a_reason(std::string_view line) {

@@ -34,7 +34,8 @@ std::vector<std::string> folders_to_search(const std::vector<std::string>& given
   return folders;
 }
 
-// The files that are there, and the names for the loader. Absolute: who opens one again may be in another folder.
+// Paths of the files that exist, then the names for the loader. Paths are absolute, because a compile worker or a later
+// call may have another working folder.
 std::vector<std::string> files_to_try(const std::vector<std::string>& folders) {
   std::vector<std::string> files;
   for (const std::string& folder : folders) {
@@ -48,7 +49,8 @@ std::vector<std::string> files_to_try(const std::vector<std::string>& folders) {
   return files;
 }
 
-// A library is there and is not to be used: for want of memory, where there is too little for a compilation.
+// The error when libraries exist and none of them could be used. It is out_of_memory if the first one failed for that
+// reason, or if too little memory is left for a compilation.
 tl::unexpected<Error> refuse_all(const Error& first, std::string tried) {
   const std::string message = "NVRTC is there, but could not be loaded: " + first.message + "; ";
   if (first.code == ErrorCode::out_of_memory) return fail(first.code, message + memory_mend(), std::move(tried));

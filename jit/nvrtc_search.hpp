@@ -1,4 +1,4 @@
-// Where NVRTC is looked for.
+// The search for NVRTC.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,13 @@
 
 namespace cubinet::jit {
 
-// Opens the library of that path, or of that name, which the loader looks for (no slash in it): where it is, and its
-// build. not_found where there is none; any other error is why the one that is there is not to be used.
+// Opens NVRTC and returns its path and version. `file` is a path, or a name without a slash that the loader searches
+// for. Error: not_found if there is no such library. Any other error means that the library exists and cannot be used.
 using OpenNvrtc = std::function<Expected<NvrtcLocation>(const std::string& file)>;
 
-// The first that `open` takes of those that NvrtcCompiler::open searches, and in `refused` why the first one before it
-// was not taken. Errors: see there.
+// Calls `open` for the candidates in the order that NvrtcCompiler::open states, and returns the first that it opens. If
+// earlier candidates were rejected, `refused` of the result is the reason for the first of them. Errors: those of
+// NvrtcCompiler::open.
 Expected<NvrtcLocation> find_nvrtc(const std::vector<std::string>& folders, const OpenNvrtc& open);
 
 }  // namespace cubinet::jit

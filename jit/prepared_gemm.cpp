@@ -44,7 +44,8 @@ tl::unexpected<Error> refuse_rows(const char* what, std::int64_t rows) {
                                                " that TMA can address");
 }
 
-// The layout of the activation scales; column-major where the problem has none, for there is nothing to transpose.
+// The layout of the activation scales. Column-major if the problem has none, because then there is nothing to
+// transpose.
 Expected<ScaleLayout> check_scales(const Problem& problem, const GemmArguments& arguments) {
   if (operands_of(problem.data_type).a_scales == ScaleForm::none) {
     auto none = check_no_scales(arguments.a_scales, arguments.b_scales);
@@ -71,7 +72,7 @@ bool overlap(const ScaleWorkspace& workspace, std::int64_t bytes, const Extent& 
          second < first + static_cast<std::uintptr_t>(bytes);
 }
 
-// Every argument that a transposition into the workspace must leave alone.
+// All arguments that a transposition into the workspace must not overwrite.
 std::array<Extent, 6> extents_of(const Problem& problem, const GemmArguments& arguments) {
   const Operands& operands = operands_of(problem.data_type);
   const std::int64_t rows = arguments.total_rows, blocks = scale_blocks(problem.k);
@@ -83,8 +84,8 @@ std::array<Extent, 6> extents_of(const Problem& problem, const GemmArguments& ar
            {grouping_name(problem), arguments.grouping, 4 * (is_masked(problem) ? problem.groups : arguments.rows)}}};
 }
 
-// Whether row-major scales can be transposed into the workspace, which takes `needed` bytes, without harm to
-// `operands`.
+// Whether row-major scales can be transposed into the workspace without overwriting `operands`. `needed`: bytes that
+// the transposed scales take.
 Expected<void> check_workspace(const ScaleWorkspace& workspace, std::int64_t needed, std::span<const Extent> operands) {
   if (workspace.data == nullptr || workspace.bytes < needed) {
     const std::string given =

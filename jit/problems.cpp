@@ -26,7 +26,7 @@ constexpr std::array kLayouts{
     LayoutFacts{Layout::masked, "masked", "masked_m"},
 };
 
-// The row of `table` for which `is_it`; null where there is none.
+// The first row of `table` for which `is_it` is true; null if there is none.
 template <class Table, class Predicate>
 auto find_row(const Table& table, const Predicate& is_it) {
   const auto found = std::find_if(table.begin(), table.end(), is_it);

@@ -21,7 +21,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel, const Comp
                     .spill_bytes = kernel.resources.spill_bytes,
                     .smem_bytes = kernel.resources.static_smem_bytes + spec.family->dynamic_smem_bytes(spec),
                     .kernel_names = std::move(kernel.kernel_names)};
-  // The family knows them whatever the compiler's log looks like.
+  // If the log of the compiler lists no entry points, take those that the family declares.
   if (facts.kernel_names.empty()) facts.kernel_names = spec.family->entry_points();
   return {.arch = spec.architecture,
           .compiler = compiler_name(compiler.version()),
@@ -30,7 +30,7 @@ cache::Facts facts_of(const KernelSpec& spec, CompiledKernel& kernel, const Comp
           .details = to_details(facts)};
 }
 
-// A kernel that is to be had, under its name.
+// A requested kernel with its record and key.
 struct Wanted {
   explicit Wanted(const KernelSpec& kernel, Standard least = Standard::usable)
       : spec(kernel), standard(least), record(record_of(kernel)), key(key_of(record)) {}
@@ -66,7 +66,7 @@ Expected<Provided> make(const Wanted& wanted, Compiler& compiler, cache::Cabinet
 
 Expected<Attempt> attempt(const Wanted& wanted, Compiler& compiler, cache::Cabinet* cabinet) {
   cache::Claim claim;
-  bool replaces = false;  // what is there does not meet the standard
+  bool replaces = false;  // an entry exists that does not meet the standard
   const auto look = [&]() -> std::optional<Provided> {
     auto found = find(wanted, *cabinet);
     if (!found || meets(wanted.standard, found->object.facts, compiler)) return found;
@@ -77,7 +77,7 @@ Expected<Attempt> attempt(const Wanted& wanted, Compiler& compiler, cache::Cabin
     if (auto found = look()) return Attempt{std::move(found)};
     claim = cabinet->claim(wanted.key);
     if (claim.taken()) return Attempt{std::nullopt, claim.holder()};
-    // It may have been published, and the claim on it released, between the two looks.
+    // Look again: another process may have published the kernel and released its claim after the first look.
     if (claim.mine()) {
       if (auto found = look()) return Attempt{std::move(found)};
     }

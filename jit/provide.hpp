@@ -1,4 +1,4 @@
-// The middle of the chain: key -> find -> claim -> compile -> publish.
+// Provides one kernel: key -> find -> claim -> compile -> publish.
 #pragma once
 
 #include <chrono>
@@ -16,39 +16,42 @@ namespace cubinet::jit {
 struct Provided {
   cache::Key key;
   cache::Object object;
-  bool compiled = false;      // false: the cabinet held it
-  std::string store_problem;  // why the fresh kernel could not be stored; empty when it was, or was found
-  bool no_room = false;       // that is ErrorCode::no_room: no other could be stored now
-  bool replaced = false;      // stored in the place of one that no accepted compiler made
+  bool compiled = false;      // false: found in the cabinet
+  std::string store_problem;  // why the compiled kernel could not be stored; empty if it was stored or found
+  bool no_room = false;       // storing failed with ErrorCode::no_room; storing other kernels would fail, too
+  bool replaced = false;      // replaced an entry whose compiler is not accepted
 };
 
-// How long to wait for another process, or thread, that is making the same kernel: far above what any takes to compile.
+// How long to wait for another process or thread that compiles the same kernel. Far longer than any compilation takes.
 inline constexpr std::chrono::milliseconds claim_patience{20'000};
 
-// What came of an attempt that does not wait.
+// The result of an attempt that does not wait.
 struct Attempt {
-  std::optional<Provided> provided;  // nothing: another process, or thread, is making it
-  std::int64_t holder = 0;           // that process, 0: not known; see cache::Claim
+  std::optional<Provided> provided;  // nothing: another process or thread is compiling it
+  std::int64_t holder = 0;           // the ID of that process; 0: unknown. See cache::Claim
 };
 
-// The kernel of `spec`, if the cabinet holds it, of whatever compiler. Needs none.
+// The kernel of `spec` if the cabinet holds it, whatever compiler made it. Needs no compiler.
 std::optional<Provided> find(const KernelSpec& spec, const cache::Cabinet& cabinet);
 
-// Which entries are taken as they are. `usable`: every one that the cabinet's preference ranks. `accepted`: not those
-// of a compiler that is not accepted, where `compiler` is; they are made again, and replaced (accepted_compilers.hpp).
+// Which entries of the cabinet are good enough. `usable`: every entry that the preference of the cabinet ranks.
+// `accepted`: the same, except that an entry from a compiler that is not accepted is compiled again and replaced if
+// `compiler` is accepted (accepted_compilers.hpp).
 enum class Standard { usable, accepted };
 
-// Whether an entry of these facts is taken as it is by someone who has `compiler`.
+// Whether an entry with these facts meets the standard for a caller who compiles with `compiler`.
 bool meets(Standard standard, const cache::Facts& facts, const Compiler& compiler);
 
-// The kernel of `spec`: from the cabinet, else compiled and published. While somebody else is making it this waits, up
-// to `patience`, for it to appear or for its maker to end; then it makes the kernel on its own. `cabinet` may be null.
-// A cabinet that cannot store is no error; a compilation that fails stores nothing. Never throws: what the compiler
-// throws is out_of_memory or compile_failed. Thread-safe as far as its arguments are.
+// Takes the kernel of `spec` from the cabinet, or compiles and publishes it. While another process or thread compiles
+// it, this call waits up to `patience` until the kernel appears or the claim on it is released; then it compiles the
+// kernel itself. `cabinet` may be null. A cabinet that cannot store the kernel is not an error; see
+// Provided::store_problem. A failed compilation stores nothing. Never throws: exceptions become out_of_memory or
+// compile_failed. As thread-safe as its arguments.
 Expected<Provided> provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                            std::chrono::milliseconds patience = claim_patience, Standard standard = Standard::usable);
 
-// As provide(), but comes back at once when somebody else is making the kernel, for the caller to do other work first.
+// Like provide(), but returns at once if another process or thread compiles the kernel, so that the caller can do other
+// work first.
 Expected<Attempt> try_to_provide(const KernelSpec& spec, Compiler& compiler, cache::Cabinet* cabinet,
                                  Standard standard = Standard::usable);
 

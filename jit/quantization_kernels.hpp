@@ -14,8 +14,8 @@
 
 namespace cubinet::jit {
 
-// Where scales are written. The scale of row r and block c of K is element r / group_rows * group_stride +
-// r % group_rows * row_stride + c * block_stride of `data`.
+// Where scales are written. The scale of row r and block c of K is stored in the element r / group_rows * group_stride
+// + r % group_rows * row_stride + c * block_stride of `data`.
 struct ScalePlaces {
   CUdeviceptr data = 0;
   std::int64_t group_rows = 0;

@@ -12,7 +12,7 @@
 namespace cubinet::jit {
 namespace {
 
-// As for the operands of a GEMM: rows and K are coordinates of TMA there. Their products fit 64 bits.
+// The limit of a grouped GEMM, too, where rows and K are TMA coordinates. Products of two such sizes fit 64 bits.
 constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
 
 Expected<void> check_size(const char* name, std::int64_t size) {
@@ -32,7 +32,7 @@ Expected<void> check_operands(const char* name, const void* source, const void* 
   return check_pointer("q", q, kOperandAlignment);
 }
 
-// The places that `scales` describe: rank 2, or rank 3 with groups that share the rows evenly.
+// Where `scales` are written. `scales` have rank 2, or rank 3 with groups of equally many rows.
 Expected<ScalePlaces> places_of(const ScaleTensor& scales, std::int64_t rows, std::int64_t k) {
   const std::int64_t groups = scales.rank == 3 ? scales.shape[0] : 0;
   if (scales.rank == 3 && (groups < 1 || rows % groups != 0)) {
@@ -42,7 +42,8 @@ Expected<ScalePlaces> places_of(const ScaleTensor& scales, std::int64_t rows, st
   const std::int64_t group_rows = groups == 0 ? rows : rows / groups;
   const auto layout = check_row_scales("scales", scales, group_rows, k, groups);
   if (!layout) return propagate(layout);
-  // Not the caller's strides: those of a dimension of size 1 may say anything.
+  // The strides are computed rather than taken from the caller, whose strides of a dimension of size 1 may be
+  // arbitrary.
   const ScaleTensor laid = *layout == ScaleLayout::column_major ? column_major_scales(nullptr, group_rows, k, 1)
                                                                 : row_major_scales(nullptr, group_rows, k, 1);
   return ScalePlaces{device_address(scales.data), group_rows, laid.strides[0], laid.strides[1], laid.strides[2]};

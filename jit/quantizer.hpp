@@ -1,4 +1,4 @@
-// The quantiser behind cubinet::Quantizer: the checks before its launches.
+// The implementation of cubinet::Quantizer: checks the arguments and launches the kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace cubinet::jit {
 
-// Immutable, hence thread-safe; keeps its device and kernels alive. See Quantizer in cubinet/cubinet.hpp for what the
-// members promise. No rows, or an empty tensor of weights, launch nothing.
+// Immutable, hence thread-safe. Keeps its device and kernels alive. Quantizer in cubinet/cubinet.hpp states the
+// contracts of the members. With 0 rows, or an empty weight tensor, nothing is launched.
 class PreparedQuantizer {
  public:
   PreparedQuantizer(std::shared_ptr<const DeviceContext> device, std::shared_ptr<const QuantizationKernels> kernels);

@@ -13,7 +13,7 @@ using Fields = std::map<std::string, std::string>;
 
 std::string text_of(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// Each field of a record, and each member of those that are objects, by name.
+// All fields of a record by name. A field that is an object gives one entry for each of its members.
 Fields fields_of(const Json& record) {
   Fields fields;
   for (const auto& [name, value] : record.items()) {
@@ -58,7 +58,7 @@ std::vector<Difference> differences(const std::string& first, const std::string&
     Difference difference{name, value_in(left, name), value_in(right, name)};
     if (difference.first != difference.second) found.push_back(std::move(difference));
   }
-  // The same fields in another order or with other blanks: the texts, which keys are made of, differ all the same.
+  // Equal fields in another order or with other white space: keys are made from the texts, so the records differ.
   if (found.empty()) found.push_back({"record", first, second});
   return found;
 }

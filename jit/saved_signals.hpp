@@ -1,4 +1,4 @@
-// The process's signal handlers while NVRTC compiles in it for the first time.
+// Protects signal handlers while NVRTC compiles in this process for the first time.
 #pragma once
 
 #include <signal.h>
@@ -7,10 +7,10 @@
 
 namespace cubinet::jit {
 
-// Puts back, at the end of its scope, the handlers that NVRTC's front end changes: at a process's first compilation it
-// takes SIGINT, SIGTERM and SIGXFSZ for some 15 ms, and then restores them without SA_SIGINFO and with another mask.
-// Within those milliseconds a signal is lost, or ends the process with exit code 4. Only a process that has no compile
-// worker compiles itself (worker_pool.hpp).
+// Restores, at the end of its scope, the signal handlers that NVRTC changes. At the first compilation of a process
+// NVRTC replaces the handlers of SIGINT, SIGTERM and SIGXFSZ for about 15 ms. It then restores them without SA_SIGINFO
+// and with another mask. A signal within those 15 ms is lost, or ends the process with exit code 4. This matters only
+// in a process that compiles without compile workers (worker_pool.hpp).
 class SavedSignals {
  public:
   SavedSignals() {

@@ -14,7 +14,7 @@ namespace {
 
 using Extents = std::array<std::int64_t, 3>;
 
-// "(64, 2)".
+// The extents as text: "(64, 2)".
 std::string text(const Extents& extents, std::int32_t rank) {
   return fmt::format("({})", fmt::join(extents.begin(), extents.begin() + rank, ", "));
 }
@@ -30,7 +30,7 @@ bool same_shape(const ScaleTensor& scales, const ScaleTensor& wanted) {
   return true;
 }
 
-// Whether the strides reach the same elements as those of `wanted`, whose shape they share.
+// Whether the strides address the same elements as those of `wanted`, which has the same shape.
 bool same_strides(const ScaleTensor& scales, const ScaleTensor& wanted) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(wanted.rank); ++i) {
     if (wanted.shape[i] != 1 && scales.strides[i] != wanted.strides[i]) return false;
@@ -38,7 +38,8 @@ bool same_strides(const ScaleTensor& scales, const ScaleTensor& wanted) {
   return true;
 }
 
-// Everything but the strides and the alignment, which depend on the layout. `meaning` says the shape in symbols.
+// Checks everything except the strides and the alignment, which depend on the layout. `meaning` is the shape in
+// symbols.
 Expected<void> check_form(const char* name, const ScaleTensor& scales, const ScaleTensor& wanted, const char* meaning) {
   const auto expected = [&] {
     return fmt::format("expected FP32 scales {} = {}", meaning, text(wanted.shape, wanted.rank));
@@ -60,9 +61,9 @@ tl::unexpected<Error> refuse_alignment(const char* name, const char* layout, std
   return refuse(name, fmt::format(" is not aligned to {} bytes, as {} scales are", alignment, layout));
 }
 
-// Of scales that both layouts describe: their elements lie alike, a single column or a single number. The stride of
-// that column tells whether it is padded to a multiple of 4 rows, as the kernels read it; where the rows are such a
-// multiple there is nothing to pad.
+// The layout of scales that both layouts describe: a single column or a single number. They count as column-major if
+// the stride of the last dimension shows padding to a multiple of 4 rows, which the kernels read. If the number of rows
+// is such a multiple, no padding is needed.
 ScaleLayout layout_of_either(const ScaleTensor& scales, std::int64_t rows) {
   const auto last = static_cast<std::size_t>(scales.rank - 1);
   const std::int64_t column = aligned_scale_rows(rows);
@@ -77,8 +78,7 @@ Expected<ScaleLayout> check_row_scales(const char* name, const ScaleTensor& scal
   const ScaleTensor column_major = column_major_scales(nullptr, rows, k, groups);
   const ScaleTensor row_major = row_major_scales(nullptr, rows, k, groups);
   const char* meaning = groups == 0 ? "(rows, K / 128)" : "(groups, rows, K / 128)";
-  if (auto formed = check_form(name, scales, row_major, meaning); !formed)
-    return propagate(formed);
+  if (auto formed = check_form(name, scales, row_major, meaning); !formed) return propagate(formed);
   const bool by_columns = same_strides(scales, column_major), by_rows = same_strides(scales, row_major);
   if (!by_columns && !by_rows) {
     return refuse(name, fmt::format(" has strides {}: expected {} (column-major, aligned) or {} (row-major)",

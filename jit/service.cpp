@@ -13,7 +13,7 @@
 namespace cubinet {
 namespace {
 
-// Of `work`, which answers with an Expected<void>, on the device.
+// The Status of `work`, which returns an Expected<void> and works on the device.
 template <class Work>
 Status status_of(Work&& work) noexcept {
   return without_exceptions(ErrorCode::driver_failed, [&]() -> Status {
@@ -66,7 +66,7 @@ Status Quantizer::quantize_weights(const void* w, std::int64_t groups, std::int6
 
 struct Service::State {
   jit::Engine engine;
-  double context_milliseconds;  // what it took to get the device's context
+  double context_milliseconds;  // time to retain the context of the device
 };
 
 Service::Service(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -108,7 +108,7 @@ Result<std::vector<GroupedGemm>> Service::prepare(const std::vector<ProblemRange
 BackgroundReport Service::background() const { return state_->engine.kernels().background(); }
 
 bool Service::wait_for_background(double seconds) const {
-  constexpr double kMost = 3600.0 * 24 * 365;  // what is not a number waits not at all
+  constexpr double kMost = 3600.0 * 24 * 365;  // one year; NaN counts as 0
   const std::chrono::duration<double> patience(seconds > 0 ? std::min(seconds, kMost) : 0.0);
   return state_->engine.kernels().wait_for_background(std::chrono::duration_cast<std::chrono::milliseconds>(patience));
 }

@@ -10,7 +10,7 @@
 namespace cubinet {
 namespace {
 
-// The variable's value; empty when it is unset.
+// The value of an environment variable; empty if it is unset.
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -18,14 +18,14 @@ std::string variable(const char* name) {
 
 std::string default_cache_root() {
   if (std::string own = variable("CUBINET_CACHE_DIR"); !own.empty()) return own;
-  // One that is empty or relative counts as unset, as the XDG base directory specification has it: the cabinet would
-  // move with the current folder.
+  // An empty or relative path counts as unset, as the XDG base directory specification requires: otherwise the cabinet
+  // would move with the current folder.
   if (const std::string xdg = variable("XDG_CACHE_HOME"); xdg.starts_with('/')) return xdg + "/cubinet";
   if (const std::string home = variable("HOME"); home.starts_with('/')) return home + "/.cache/cubinet";
   return {};
 }
 
-// The parts of a list with colons between them; empty ones name nothing.
+// The parts of a list that are separated by colons. Empty parts are skipped.
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;
   std::istringstream in(list);

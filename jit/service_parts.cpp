@@ -15,7 +15,7 @@ void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
   const auto tell = [&parts](const std::string& problem) {
     parts.cabinet_problem += (parts.cabinet_problem.empty() ? "" : "; ") + problem;
   };
-  // Who refuses what is missing makes nothing that could be stored.
+  // With the policy `error` nothing is compiled, so nothing could be stored.
   if (options.cache_root.empty() && options.miss != MissPolicy::error) {
     tell(
         "no cache folder is named (CUBINET_CACHE_DIR, XDG_CACHE_HOME and HOME give none): what is compiled is not "
@@ -29,7 +29,7 @@ void open_cabinet(const ServiceOptions& options, EngineParts& parts) {
   opening.promote = options.promote;
   opening.bundle_key = options.bundle_key;
   opening.preference = preference_for(parts.device->driver().version());
-  // A cabinet that cannot be used is no error, whatever went wrong with it.
+  // A cabinet that cannot be used is not an error, whatever the reason.
   auto stack = without_exceptions(
       ErrorCode::cache_unusable, [&] { return cache::Cabinet::open_stack(options.cache_root, true, layers, opening); });
   if (!stack) return tell(stack.error().message);

@@ -1,4 +1,4 @@
-// From what the user of a service asks for to what its engine works with.
+// Builds the parts of an engine from the options of a service.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace cubinet::jit {
 
-// Opens the cabinet and its layers, if any are named. What cannot be opened is told in cabinet_problem and done
-// without.
+// Opens the cabinet and its layers, if the options name any. If one cannot be opened, cabinet_problem says why, and the
+// engine works without it.
 EngineParts parts_of(const ServiceOptions& options, std::shared_ptr<const DeviceContext> device);
 
 }  // namespace cubinet::jit

@@ -8,7 +8,8 @@
 namespace cubinet::jit {
 namespace {
 
-// Of an executable the loader knows only the words by which it was started.
+// The path of the binary that holds this function. For an executable the loader knows only the command by which it was
+// started, so /proc/self/exe is used.
 std::filesystem::path own_binary() {
   static const int here = 0;
   Dl_info info{};
@@ -21,7 +22,7 @@ std::filesystem::path own_binary() {
 }  // namespace
 
 std::string shipped_kernels(const std::filesystem::path& binary) {
-  std::error_code ignored;  // what cannot be looked at is not there
+  std::error_code ignored;  // a path that cannot be read counts as absent
   std::filesystem::path folder = std::filesystem::canonical(binary, ignored).parent_path();
   for (int up = 0; up < 2 && folder.has_relative_path(); ++up) {
     folder = folder.parent_path();

@@ -16,7 +16,7 @@ struct Architecture {
   int compute_minor;
 };
 
-// A device of this compute capability, and no other, runs the architecture.
+// The architecture runs on devices of this compute capability and on no others.
 constexpr std::array kArchitectures{Architecture{"sm_90a", 9, 0}};
 
 std::string title_of(const DeviceInfo& device) {
@@ -24,7 +24,7 @@ std::string title_of(const DeviceInfo& device) {
                      device.compute_minor);
 }
 
-// What `text` gives for each architecture, separated by commas.
+// The result of `text` for each architecture, separated by commas.
 template <class Text>
 std::string listed(const Text& text) {
   std::string list;

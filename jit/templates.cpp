@@ -14,7 +14,7 @@ namespace cubinet::jit {
 
 namespace {
 
-// "sm90/" at the front of a path, which is an architecture's folder; empty for a file that all architectures share.
+// The folder of an architecture at the front of a path, such as "sm90/"; empty for a file that all architectures share.
 std::string_view architecture_folder(std::string_view path) {
   if (!path.starts_with("sm")) return {};
   const std::size_t end = path.find_first_not_of("0123456789", 2);
@@ -40,7 +40,7 @@ std::string_view without_leading_blanks(std::string_view text) {
   return first == std::string_view::npos ? std::string_view() : text.substr(first);
 }
 
-// Takes `prefix` and the blanks after it off the front of `text`; false when it does not start so.
+// Removes `prefix` and the blanks after it from the front of `text`. False if `text` does not start with `prefix`.
 bool consume(std::string_view& text, std::string_view prefix) {
   if (text.substr(0, prefix.size()) != prefix) return false;
   text = without_leading_blanks(text.substr(prefix.size()));

@@ -9,7 +9,7 @@ namespace cubinet::jit {
 
 struct TemplateFile {
   std::string name;       // as an #include names it: relative to templates/ or templates/<architecture>/
-  std::string_view text;  // static storage; a NUL follows the text
+  std::string_view text;  // static storage, followed by a NUL
   std::string digest;     // SHA-256, lower-case hexadecimal
 };
 

@@ -6,7 +6,7 @@
 namespace cubinet::jit {
 namespace {
 
-// Records are lost rather than the caller's work: `work` throws when memory runs out.
+// If memory runs out, `work` throws and the records are lost, so that the call of the user succeeds.
 template <class Work>
 void drop_exceptions(const Work& work) noexcept {
   try {

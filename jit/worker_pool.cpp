@@ -24,7 +24,7 @@ void append_line(std::string& log, const std::string& output) {
 struct WorkerPool::Worker {
   explicit Worker(std::unique_ptr<util::ChildProcess> started) : process(std::move(started)) {}
 
-  // The answer to a request about the NVRTC in `file`. An error is how the worker ended instead.
+  // Sends a request about the NVRTC in `file` and returns the answer. The error says how the worker ended instead.
   Expected<WorkerAnswer> ask(const std::string& request, const std::string& file, const char* doing,
                              std::chrono::milliseconds patience) {
     std::string text;
@@ -119,7 +119,7 @@ std::optional<Expected<NvrtcAnswer>> WorkerPool::run(const NvrtcInput& input, Nv
   return fail(std::get<Error>(std::move(answer->result)));
 }
 
-// Waits for another's worker where the system starts no more of them.
+// If no further worker can be started, waits until another thread releases one.
 Expected<WorkerPool::Held> WorkerPool::acquire() {
   for (;;) {
     if (Held worker = take_idle()) return worker;
@@ -132,14 +132,14 @@ Expected<WorkerPool::Held> WorkerPool::acquire() {
   }
 }
 
-// Null where none is idle. One that was ended meanwhile is none.
+// Null if no worker is idle. Discards idle workers that have ended meanwhile.
 WorkerPool::Held WorkerPool::take_idle() {
   for (;;) {
     Held worker;
     {
       const std::lock_guard lock(mutex_);
       forget_inherited();
-      resting_ = false;
+      end_when_idle_ = false;
       if (idle_.empty()) return nullptr;
       worker = std::move(idle_.back());
       idle_.pop_back();
@@ -149,7 +149,7 @@ WorkerPool::Held WorkerPool::take_idle() {
   }
 }
 
-// With the NVRTC that the others have.
+// Starts a worker that opens the same NVRTC as the other workers.
 Expected<WorkerPool::Held> WorkerPool::start_for_work() {
   auto worker = start_worker();
   if (!worker || file_.empty()) return worker;
@@ -172,7 +172,7 @@ void WorkerPool::add(const Held& worker) {
 void WorkerPool::release(Held worker) {
   {
     const std::lock_guard lock(mutex_);
-    if (!resting_) idle_.push_back(std::move(worker));
+    if (!end_when_idle_) idle_.push_back(std::move(worker));
   }
   if (worker) return discard(std::move(worker));
   changed_.notify_one();
@@ -191,13 +191,13 @@ void WorkerPool::end_idle() {
   std::vector<Held> ended;
   {
     const std::lock_guard lock(mutex_);
-    resting_ = true;
+    end_when_idle_ = true;
     ended.swap(idle_);
   }
   for (Held& worker : ended) discard(std::move(worker));
 }
 
-// Precondition: mutex_ is held. In a child made by fork the workers are its parent's.
+// Precondition: mutex_ is held. In a child process made by fork, the workers belong to the parent.
 void WorkerPool::forget_inherited() {
   if (owner_ == getpid()) return;
   owner_ = getpid();

@@ -1,5 +1,5 @@
-// Compilation in processes of their own, so that nothing that NVRTC does or fails at can end or change the process that
-// asks: a crash, signal handlers, the size of a stack, memory that is not given back.
+// Compilation in compile workers. NVRTC can crash, change signal handlers, overflow a small stack, and leak memory. In
+// a process of its own it cannot harm the process that asks.
 #pragma once
 
 #include <chrono>
@@ -17,39 +17,39 @@
 
 namespace cubinet::jit {
 
-// How long a worker may take before it counts as one that hangs and is ended. Loading NVRTC's 105 MB from a network
-// disk, or compiling on a machine that swaps, takes a part of that.
+// How long a worker may take before it counts as hung and is ended. Loading the 105 MB of NVRTC from a network disk, or
+// compiling on a machine that swaps, takes only part of these times.
 struct WorkerPatience {
   std::chrono::milliseconds start = std::chrono::seconds(30);
   std::chrono::milliseconds open = std::chrono::seconds(120);
   std::chrono::milliseconds compile = std::chrono::seconds(600);
 };
 
-// As many workers as there are compilations at once, each a process that runs `program` (tools/compile_worker.cpp) and
-// compiles one kernel at a time. They end with the pool, with end_idle(), and when this process dies. Thread-safe. A
-// child made by fork has none, and starts its own.
+// A pool with as many workers as there are concurrent compilations. Each worker is a process that runs `program`
+// (tools/compile_worker.cpp) and compiles one kernel at a time. Workers end with the pool, with end_idle(), and when
+// this process dies. Thread-safe. A child process made by fork has no workers at first and starts its own.
 class WorkerPool {
  public:
-  // Starts the first worker. The error says why there can be none: no such program, one of another build, or a system
-  // that starts none.
+  // Starts the first worker. The error says why that is impossible: there is no such program, the program is of another
+  // build, or the system cannot start a process.
   static Expected<std::unique_ptr<WorkerPool>> start(const std::string& program, const WorkerPatience& patience = {});
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // Opens NVRTC in a worker: see NvrtcLibrary::load. An NVRTC that ends its process is compiler_missing. All workers
-  // use the last one that was opened. Before the first run(), by one thread.
+  // Opens NVRTC in a worker, see NvrtcLibrary::load. If NVRTC crashes the worker, the error is compiler_missing. All
+  // workers use the library that was opened last. Call it before the first run(), from one thread.
   Expected<NvrtcLocation> open(const std::string& file);
 
-  // Compiles: see run_nvrtc. What NVRTC wrote to its process's standard error is in the log, too. An NVRTC that ends
-  // its process, or does not answer, is compile_failed or out_of_memory, with the file and the signal. nullopt where no
-  // worker can be started.
+  // Compiles, see run_nvrtc. The log includes what NVRTC wrote to standard error of the worker. If NVRTC crashes the
+  // worker or does not answer, the error is compile_failed or out_of_memory, with the path of the library and the
+  // signal. Returns nullopt if no worker can be started.
   std::optional<Expected<NvrtcAnswer>> run(const NvrtcInput& input, NvrtcOutput output);
 
-  // Ends the workers that have nothing to do, and, until the next run(), those that become so.
+  // Ends idle workers. Until the next run(), workers that become idle are ended, too.
   void end_idle();
 
-  // The most memory that the workers held at once, with what they share counted once.
+  // The peak memory of all workers together, in bytes. Memory that they share is counted once.
   [[nodiscard]] std::int64_t peak_bytes() const;
 
  private:
@@ -69,14 +69,14 @@ class WorkerPool {
 
   const std::string program_;
   const WorkerPatience patience_;
-  std::string file_;          // of the NVRTC that was opened
-  std::string version_;       // and its build
-  mutable std::mutex mutex_;  // guards the rest; never held while a worker is waited for
+  std::string file_;          // path of the NVRTC that was opened
+  std::string version_;       // version of that NVRTC
+  mutable std::mutex mutex_;  // guards the members below; never held while waiting for a worker
   std::condition_variable changed_;
   std::vector<Held> idle_;
-  std::vector<const Worker*> live_;  // idle or at work
-  bool resting_ = false;
-  int owner_ = 0;  // the process whose workers these are
+  std::vector<const Worker*> live_;  // idle and busy workers
+  bool end_when_idle_ = false;
+  int owner_ = 0;  // ID of the process that started these workers
   std::int64_t peak_bytes_ = 0;
 };
 

@@ -223,7 +223,7 @@ std::string coverage_section(const std::vector<warmup::CoverageRecord>& records)
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
     table.add({day_of(one.recorded), problems_text(subject.problems), range_text(subject.problems),
-               target_text(one, records), jit::makers_text(one.compilers),
+               target_text(one, records), jit::compilers_text(one.compilers),
                one.current ? "this build's" : "another build's", subject.executed ? subject.executed->device : "-",
                std::to_string(one.kernels)});
   }

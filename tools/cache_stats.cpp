@@ -54,9 +54,9 @@ using util::format_byte_size;
 using Records = std::vector<warmup::CoverageRecord>;
 
 // "13.0.88", or "13.0.88, 13.4.92".
-std::string versions_text(const jit::Makers& makers) {
+std::string versions_text(const jit::CompilerCounts& compilers) {
   std::vector<std::string_view> versions;
-  for (const auto& [compiler, kernels] : makers) versions.push_back(jit::compiler_version(compiler));
+  for (const auto& [compiler, kernels] : compilers) versions.push_back(jit::compiler_version(compiler));
   return fmt::format("{}", fmt::join(versions, ", "));
 }
 
@@ -100,9 +100,9 @@ std::string compilers_text(const cache::Stats& stats) {
 void print_coverage(const Records& records) {
   for (const warmup::CoverageRecord& one : records) {
     const warmup::Subject& subject = one.subject;
-    const std::string makers = one.compilers.empty() ? "" : ", " + jit::makers_text(one.compilers);
+    const std::string compilers = one.compilers.empty() ? "" : ", " + jit::compilers_text(one.compilers);
     std::string text = fmt::format("complete     for {}; M {}, {}{}: {}; {} ago", problems_text(subject.problems),
-                                   range_text(subject.problems), target_text(one, records), makers,
+                                   range_text(subject.problems), target_text(one, records), compilers,
                                    count_text(static_cast<std::int64_t>(one.kernels), "kernel"), age_of(one.recorded));
     if (subject.executed) text += "; executed on " + subject.executed->device;
     if (!one.current) text += "; from the templates of another build";

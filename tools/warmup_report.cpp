@@ -86,9 +86,9 @@ std::string warmup_text(const warmup::CampaignReport& outcome) {
   if (report.shared > 0) text += fmt::format(" ({} of them compiled by another process meanwhile)", report.shared);
   text += fmt::format(", {} failed", report.failed.size());
   if (!report.remaining.empty()) text += fmt::format(", {} not begun", report.remaining.size());
-  const std::string makers = jit::makers_text(report.compilers);
+  const std::string compilers = jit::compilers_text(report.compilers);
   return fmt::format("{}; {}\n{}cache: {} (persistence {})\n{}", text, milliseconds_text(outcome.seconds * 1000),
-                     makers.empty() ? "" : "made by " + one_line(makers) + "\n", one_line(outcome.root),
+                     compilers.empty() ? "" : "made by " + one_line(compilers) + "\n", one_line(outcome.root),
                      cache::persistence_name(report.persist), execution_line(outcome));
 }
 

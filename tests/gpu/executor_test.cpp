@@ -1,4 +1,5 @@
-// Executors and budgets on a device. Memory is measured on the whole device, so nothing else may work on it meanwhile.
+// Tests of executors and memory budgets on a device. They measure the memory of the whole device, so nothing else may
+// use it meanwhile.
 #include "warmup/execution/executor.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ T must(Expected<T> value) {
   return std::move(*value);
 }
 
-// What executors need, on the device of the tests.
+// An ExecutorContext on the device under test.
 class Fixture {
  public:
   explicit Fixture(Gpu& gpu) : gpu_(gpu) { context_.seed = gpu.seed(); }
@@ -36,7 +37,7 @@ class Fixture {
     return must(warmup::GroupedExecutor::open(context_, problem, largest_m));
   }
 
-  // The kernel that m selects.
+  // Loads the kernel that m selects.
   std::shared_ptr<const jit::GemmKernel> load(const Problem& problem, std::int64_t m) {
     const auto spec = jit::families().select(problem, m);
     return must(jit::load_kernel<jit::GemmKernel>(session().device, spec, cubin(spec)));
@@ -200,7 +201,7 @@ TEST_CASE("a budget of 1 MiB executes nothing, says why, and leaves no memory be
 TEST_CASE("executing again and again takes no more memory", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = planned({small(type, Layout::contiguous), small(type, Layout::masked)}, 16384);
-  execute(gpu, plan, 512 * kMib);  // the driver may keep what it took for the first one
+  execute(gpu, plan, 512 * kMib);  // the driver may keep memory from the first execution
   const std::size_t after_one = gpu.free_bytes();
   for (int i = 0; i < 5; ++i) check_all_executed(execute(gpu, plan, 512 * kMib), plan);
   CHECK(gpu.free_bytes() == after_one);

@@ -87,7 +87,7 @@ std::unique_ptr<Gpu> Gpu::open(std::string& reason) {
 
 Gpu* Gpu::find(std::string& reason) {
   static std::string why;
-  // Never destroyed: a device with a hung or faulty kernel would make the process wait at its end.
+  // Never destroyed: if a kernel hung or faulted, destruction would block the end of the process.
   static Gpu* const gpu = open(why).release();
   reason = why;
   return gpu;
@@ -125,7 +125,7 @@ void Gpu::compile_ahead(const std::vector<Problem>& problems) {
 
 Quantizer Gpu::prepare_quantizer() {
   auto quantizer = service_.prepare_quantizer();
-  if (!quantizer) give_up("preparing the quantiser", quantizer.error());
+  if (!quantizer) give_up("preparing the quantizer", quantizer.error());
   return std::move(quantizer).value();
 }
 
@@ -144,7 +144,8 @@ Expected<std::string> Gpu::judge(const GroupedGemm& gemm, const warmup::RowPlan&
       .map([](const warmup::Verdict& verdict) { return verdict.complaint; });
 }
 
-// Row-major scales against the output just judged. Of the reference a few rows are enough here; all writes count.
+// Runs the plan with row-major scales and compares the output with the one just judged. Only a few rows are compared
+// with the reference, but all writes are counted.
 Expected<std::string> Gpu::compare_orders(const GroupedGemm& gemm, const warmup::RowPlan& plan,
                                           std::int64_t expected_m) {
   const auto run = [&](CUstream stream) { return launch(gemm, verifier_, expected_m, stream, ScaleOrder::row_major); };

@@ -1,4 +1,4 @@
-// What the tests on a device share: the service under test, and a verifier beside it.
+// The service under test, a verifier, and helpers that all GPU tests share.
 #pragma once
 
 #include <cstdint>
@@ -21,39 +21,42 @@ using warmup::contiguous_plan;
 using warmup::masked_plan;
 using warmup::ScaleOrder;
 
-// The device of this process, opened by the first test that asks. Read from the environment: CUBINET_TEST_CACHE (the
-// cabinet; by default a folder of temporary files), CUBINET_TEST_SEED, CUBINET_TEST_DEADLINE_S (of one launch, 20),
-// CUBINET_TEST_DTYPE (bf16 or fp8: leave the tests of the other type out).
+// The device under test, opened by the first test that asks for it. Environment variables:
+//   CUBINET_TEST_CACHE       root of the cabinet; default: a temporary folder
+//   CUBINET_TEST_SEED        seed of random numbers
+//   CUBINET_TEST_DEADLINE_S  time limit of one launch in seconds; default: 20
+//   CUBINET_TEST_DTYPE       bf16 or fp8: run only the tests of this type
 class Gpu {
  public:
-  // Null with the reason when there is no driver, or no device that these kernels run on. Any other trouble throws.
+  // Returns null and sets `reason` if there is no driver, or no device that runs these kernels. Throws on any other
+  // error.
   static Gpu* find(std::string& reason);
 
   [[nodiscard]] Service& service() { return service_; }
   [[nodiscard]] test::Verifier& verifier() { return verifier_; }
   [[nodiscard]] const jit::Driver& driver() const { return session_.device->driver(); }
-  // Device, compiler and cabinet.
+  // The device, the compiler and the cabinet.
   [[nodiscard]] test::GpuSession& session() { return session_; }
-  // Fresh for every process unless the environment gives it; printed once.
+  // The seed. New for every process unless the environment sets it; printed once.
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  // Whether tests of this type are wanted.
+  // Whether tests of this type are to run.
   [[nodiscard]] bool wants(DataType type) const;
-  // Another verifier, with buffers and a stream of its own.
+  // A second verifier, with its own buffers and stream.
   test::Verifier make_verifier();
-  // Bytes of device memory that can still be had.
+  // Free device memory in bytes.
   [[nodiscard]] std::size_t free_bytes() const;
 
-  // The problem prepared for the range. Throws, with the compiler's log, when it cannot be had.
+  // Prepares the problem for the range. Throws on failure, with the log of the compiler.
   GroupedGemm prepare(const Problem& problem, MRange range);
 
-  // Compiles, with all cores, every kernel that the problems can select up to kLargestM, so that prepare() finds them.
+  // Compiles, on all cores, every kernel that the problems can select up to kLargestM, so that prepare() finds them.
   void compile_ahead(const std::vector<Problem>& problems);
 
-  // The quantiser. Throws likewise.
+  // Prepares the quantizer. Throws on failure, too.
   Quantizer prepare_quantizer();
 
-  // Runs the plan on fresh operands and returns what is wrong; empty when nothing is. FP8 is run with scales in either
-  // order, and the outputs must agree to the bit.
+  // Runs the plan on new random operands. Returns a description of the error, empty if the result is right. FP8 runs
+  // with both layouts of scales, and the two outputs must be bit-identical.
   std::string complaint(const GroupedGemm& gemm, const warmup::RowPlan& plan, std::int64_t expected_m = 1);
 
  private:
@@ -72,40 +75,40 @@ class Gpu {
 // The largest M for which the tests prepare problems, unless they say otherwise.
 constexpr std::int64_t kLargestM = 32768;
 
-// Puts a launch of the verifier's plan on a stream.
+// Launches the plan of the verifier on a stream.
 Expected<void> launch(const GroupedGemm& gemm, const test::Verifier& verifier, std::int64_t expected_m, CUstream stream,
                       ScaleOrder order = ScaleOrder::column_major);
 
-// An outcome of the public interface as one of the library's own.
+// Converts a Status of the public interface to an Expected.
 Expected<void> outcome(const Status& status);
 
 const char* name(ScaleOrder order);
 
-// What K is a multiple of: 64 for bf16, 128 for fp8.
+// The number that K must be a multiple of: 64 for bf16, 128 for fp8.
 std::int64_t depth(DataType type);
 
-// The orders of scales that a type's tests go through; bf16, which has none, is run once.
+// The layouts of scales that the tests of a type try. bf16 has no scales; its list has one element.
 std::vector<ScaleOrder> orders(DataType type);
 
-// One M of each configuration that the selector has for the problem up to kLargestM.
+// One M for each configuration that the selection has for the problem up to kLargestM.
 std::vector<std::int64_t> selecting_ms(const Problem& problem);
 
 // "fp8 masked n=.. k=.. groups=.. rows=.. valid=..".
 std::string describe(const warmup::RowPlan& plan);
 
-// The root of the source tree: where this was built, else the present folder.
+// The root of the source tree: the path from the build, or the current folder if that does not exist.
 std::string source_root();
 
 }  // namespace cubinet::tests
 
-// `gpu_name` becomes the device, as below, and the test case is run once with `type` standing for each data type.
+// Defines `gpu_name` as the device, like CUBINET_GPU, and runs the test case once for each data type `type`.
 #define CUBINET_GPU_AND_TYPE(gpu_name, type)                     \
   CUBINET_GPU(gpu_name);                                         \
   const DataType type = GENERATE(DataType::bf16, DataType::fp8); \
   if (!(gpu_name).wants(type)) return;                           \
   INFO(cubinet::jit::data_type_name(type))
 
-// `name` becomes the device; where there is none, the test case ends as skipped.
+// Defines `name` as the device. Without a device, the test case ends as skipped.
 #define CUBINET_GPU(name)                                                             \
   std::string cubinet_no_gpu;                                                         \
   cubinet::tests::Gpu* const cubinet_gpu = cubinet::tests::Gpu::find(cubinet_no_gpu); \

@@ -1,4 +1,4 @@
-// Capture into a CUDA graph, and replay.
+// Tests of capture into a CUDA graph and of replay.
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
@@ -9,7 +9,7 @@ namespace {
 using Graph = warmup::DeviceHandle<CUgraph, &jit::Driver::cuGraphDestroy>;
 using GraphExec = warmup::DeviceHandle<CUgraphExec, &jit::Driver::cuGraphExecDestroy>;
 
-// One launch of the verifier's plan, captured.
+// A captured launch of the plan of the verifier.
 GraphExec capture(Gpu& gpu, const GroupedGemm& gemm, std::int64_t expected_m, ScaleOrder order) {
   const auto& driver = gpu.driver();
   const CUstream stream = gpu.verifier().stream();

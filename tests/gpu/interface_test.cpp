@@ -1,4 +1,4 @@
-// What the public interface answers on a device.
+// Tests of the results and errors of the public interface on a device.
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {

@@ -1,4 +1,4 @@
-// The judge of the other tests notices what it is there for.
+// Tests that the verifier detects the errors that the other tests rely on it to detect.
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {
@@ -6,14 +6,14 @@ namespace {
 
 constexpr std::int64_t kN = 264;
 constexpr std::int64_t kCapacity = 40;
-constexpr std::uint16_t kWrong = 0x7149;  // 1e30 as bf16: far from the sums of either type
+constexpr std::uint16_t kWrong = 0x7149;  // 1e30 as bf16: far from any sum of either type
 constexpr std::uint16_t kNan = 0x7fff;
 
 Problem problem_of(DataType type, std::int64_t k = 512) { return {type, Layout::masked, kN, k, 3}; }
 
 warmup::RowPlan plan_of(const Problem& problem) { return masked_plan(problem, {40, 0, 7}, kCapacity); }
 
-// What the judge says when, after a right launch, `value` is written to the element of D at `offset`.
+// The complaint after a correct launch if `value` is then written to the element of D at `offset`.
 std::string complaint_after(Gpu& gpu, DataType type, std::int64_t offset, std::uint16_t value) {
   auto& verifier = gpu.verifier();
   const auto gemm = gpu.prepare(problem_of(type), {8, 8});
@@ -29,15 +29,15 @@ std::string complaint_after(Gpu& gpu, DataType type, std::int64_t offset, std::u
   return verdict ? verdict->complaint : verdict.error().message;
 }
 
-// What it says when, after a right FP8 launch, the scale at `place` of A or of B is another one.
+// The complaint after a correct FP8 launch if the scale of A or of B at `place` is then changed.
 std::string complaint_after_scale(Gpu& gpu, bool of_a, std::int64_t place) {
-  constexpr unsigned eight = 0x41000000;  // at least twice any scale of the verifier's
+  constexpr unsigned eight = 0x41000000;  // at least twice any scale of the verifier
   auto& verifier = gpu.verifier();
   const Problem problem = problem_of(DataType::fp8, 128);
   const auto gemm = gpu.prepare(problem, {8, 8});
   const auto verdict = verifier.load(plan_of(problem)).and_then([&] {
     return verifier.run("a launch and another scale", [&](CUstream stream) {
-      const auto arguments = verifier.masked_arguments(8, ScaleOrder::row_major);  // the order that the judge reads
+      const auto arguments = verifier.masked_arguments(8, ScaleOrder::row_major);  // the layout that the judge reads
       const auto base = reinterpret_cast<CUdeviceptr>(of_a ? arguments.a_scales.data : arguments.b_scales.data);
       const CUdeviceptr at = base + static_cast<CUdeviceptr>(4 * place);
       return launch(gemm, verifier, 8, stream).and_then([&] {
@@ -87,7 +87,7 @@ TEST_CASE("one scale that is not the one of its row or block is noticed", "[judg
   if (!gpu.wants(DataType::fp8)) return;
   CHECK(mentions(complaint_after_scale(gpu, true, 2 * kCapacity + 6), "group 2"));
   CHECK(mentions(complaint_after_scale(gpu, true, 0), "group 0"));
-  CHECK(mentions(complaint_after_scale(gpu, false, 2), "group 0"));  // of the last 8 columns
+  CHECK(mentions(complaint_after_scale(gpu, false, 2), "group 0"));  // the block of the last 8 columns
   CHECK(mentions(complaint_after_scale(gpu, false, 2 * 3 + 1), "group 2"));
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("one bit that differs between two outputs is noticed", "[judge]") {
     REQUIRE(gpu.driver().cuMemcpyHtoD(at, &bits, sizeof bits) == CUDA_SUCCESS);
     REQUIRE(gpu.driver().cuCtxSynchronize() == CUDA_SUCCESS);
   };
-  change((2 * kCapacity + 7) * kN);  // in a row that is not valid
+  change((2 * kCapacity + 7) * kN);  // in a padding row
   CHECK(verifier.count_differences().value_or(1) == 0u);
   change((2 * kCapacity + 6) * kN + kN - 1);
   CHECK(verifier.count_differences().value_or(0) == 1u);

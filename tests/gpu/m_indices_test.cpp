@@ -1,4 +1,4 @@
-// What m_indices may look like.
+// Tests of all forms of m_indices that are allowed.
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
@@ -9,8 +9,8 @@ namespace {
 
 using MIndices = std::vector<std::int32_t>;
 
-// Runs the m_indices as they are, and again with each other configuration of the selector: a tail of -1 makes M large
-// enough for it. N and K fit no tile.
+// Runs a problem with these m_indices, and again with each other configuration of the selection: -1 is appended until M
+// is large enough for it. N and K are no multiples of any tile size.
 std::string complaint_for(Gpu& gpu, DataType type, const MIndices& m_indices, std::int32_t groups = 5) {
   const Problem problem{type, Layout::contiguous, 520, 7 * depth(type), groups};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});

@@ -1,4 +1,4 @@
-// What a kernel that is not there does to an engine, on a device.
+// Tests of an engine whose kernels are missing, on a device.
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 namespace cubinet::tests {
 namespace {
 
-// A root that is empty at first and goes with the object.
+// A root, empty at first. The destructor removes it.
 class FreshRoot {
  public:
   FreshRoot() : path_(std::filesystem::temp_directory_path() / fmt::format("cubinet-miss-{}-{}", getpid(), ++made_)) {
@@ -39,7 +39,7 @@ ServiceOptions options_with(const FreshRoot& root, MissPolicy miss) {
   return options;
 }
 
-// The kernels of the request in the root, as a warmup leaves it.
+// Warms the root for the request.
 void warm_root(const FreshRoot& root, const warmup::PlanRequest& request) {
   auto session = test::GpuSession::open(root.path(), {});
   REQUIRE(session);
@@ -61,7 +61,7 @@ std::string complaint_of_started(Gpu& gpu, const Started& started, const warmup:
   return gpu.complaint(started.gemms.front(), plan, m);
 }
 
-// Rows for a problem of 3 groups.
+// Rows for a problem of 3 groups, in its layout.
 warmup::RowPlan some_rows(const Problem& problem) {
   if (problem.layout == Layout::contiguous) return contiguous_plan(problem, padded_m_indices({200, 0, 1300}));
   return masked_plan(problem, {10, 0, 333}, 333);
@@ -175,7 +175,7 @@ TEST_CASE("a launch that would have to load is refused inside a capture, and the
   auto& verifier = gpu.verifier();
   const auto many = contiguous_plan(problem, padded_m_indices({9000}));
   for (const auto mode : {CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL}) {
-    // A problem of its own, so that its kernel for many rows is not loaded yet.
+    // A separate problem, so that its kernel for many rows is not loaded yet.
     const auto again = start(options_with(root, MissPolicy::compile), {{problem, {1, 1024}}});
     REQUIRE(again);
     REQUIRE(verifier.load(many));

@@ -1,4 +1,4 @@
-// The shapes that the models in examples/ ask for.
+// Tests of the shapes of the models in examples/.
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -11,19 +11,19 @@
 namespace cubinet::tests {
 namespace {
 
-// The distinct problems of all models with operands of this type, as far as the type's kernels take them. Their kernels
-// are compiled.
+// The distinct problems of all models with operands of this type that the kernels of the type can run. Compiles their
+// kernels.
 std::vector<Problem> problems_of_models(Gpu& gpu, DataType type, Layout layout) {
   std::vector<Problem> problems;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int32_t>> seen;
   for (const auto& folder : std::filesystem::directory_iterator(source_root() + "/examples/models")) {
     const auto shape = warmup::read_model(folder.path() / "config.json");
-    if (!shape) continue;  // the dense one has no experts
+    if (!shape) continue;  // a dense model has no experts
     const auto found = warmup::problems_of(*shape, {8, 1}, {layout});
     REQUIRE(found);
     for (Problem p : *found) {
       p.data_type = type;
-      if (!jit::families().can_run(p)) continue;  // FP8 with a K that is no multiple of 128
+      if (!jit::families().can_run(p)) continue;  // FP8, and K is not a multiple of 128
       if (seen.emplace(p.n, p.k, p.groups).second) problems.push_back(p);
     }
   }

@@ -1,4 +1,4 @@
-// A family that only tests register, on the device.
+// Tests a kernel family that only tests register, on the device.
 #include "support/naive_family.hpp"
 
 #include "gpu/gpu.hpp"

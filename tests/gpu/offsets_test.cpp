@@ -1,4 +1,4 @@
-// Operands of more than 2^31 elements.
+// Tests of operands with more than 2^31 elements.
 #include "gpu/gpu.hpp"
 #include "jit/families/registry.hpp"
 
@@ -10,8 +10,9 @@ constexpr std::int64_t kLimit = std::int64_t{1} << 31;
 std::size_t bytes_of(const warmup::RowPlan& plan) {
   const Problem& p = plan.problem;
   constexpr std::int64_t for_bands_and_lists = std::int64_t{256} << 20;
-  const std::int64_t operands = jit::element_bytes(jit::operands_of(p.data_type).a) * p.k * (plan.rows + p.groups * p.n);
-  const std::int64_t outputs = p.data_type == DataType::fp8 ? 2 : 1;  // one for either order of scales
+  const std::int64_t operands =
+      jit::element_bytes(jit::operands_of(p.data_type).a) * p.k * (plan.rows + p.groups * p.n);
+  const std::int64_t outputs = p.data_type == DataType::fp8 ? 2 : 1;  // one for each layout of scales
   const std::int64_t scales = p.data_type == DataType::fp8 ? operands / 8 : 0;
   return static_cast<std::size_t>(operands + scales + outputs * 2 * plan.rows * p.n + for_bands_and_lists);
 }
@@ -30,7 +31,7 @@ warmup::RowPlan masked_of(DataType type, std::int64_t n, std::int64_t k, std::in
 
 }  // namespace
 
-// Ends the test case as skipped where the device's memory is short.
+// Skips the test case if the device has too little free memory.
 #define CUBINET_CHECK_LARGE(gpu, plan, elements)                                                          \
   do {                                                                                                    \
     REQUIRE((elements) > kLimit);                                                                         \

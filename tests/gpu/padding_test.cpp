@@ -1,11 +1,11 @@
-// Values in rows that are not valid, and their scales, stay where they are.
+// Tests that the values of padding rows and of their scales do not affect valid rows.
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {
 namespace {
 
-// Computes with spoiled padding and with zeros there; the valid rows must agree to the bit. That nothing else is
-// written is what the verdict says.
+// Runs the plan with NaN and huge values in padding rows and again with zeros there. The valid rows must be
+// bit-identical. The verdict tells whether anything outside them is written.
 void check_padding(Gpu& gpu, const warmup::RowPlan& plan, ScaleOrder order) {
   auto& verifier = gpu.verifier();
   const auto gemm = gpu.prepare(plan.problem, {1, 8192});
@@ -29,7 +29,7 @@ void check_padding(Gpu& gpu, const warmup::RowPlan& plan, ScaleOrder order) {
 TEST_CASE("NaN and huge values in padding rows change no bit of a valid row", "[padding]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   auto m_indices = padded_m_indices({1, 0, 100, 129, 64, 300});
-  m_indices.resize(m_indices.size() - 1);  // an M that leaves scales which only align
+  m_indices.resize(m_indices.size() - 1);  // an M for which columns of scales are padded
   const Problem problem{type, Layout::contiguous, 264, 5 * depth(type), 6};
   for (const ScaleOrder order : orders(type)) {
     INFO(name(order) << " scales");

@@ -1,4 +1,4 @@
-// Tensors to be quantised, beside the quantisation on the host.
+// Random tensors to quantize, and the quantization on the host.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ using warmup::bits_of;
 using warmup::quantize_rows_on_host;
 using warmup::quantize_weights_on_host;
 
-// BF16 numbers of widely varying size: the size of a row and block of 128 columns is drawn, some are zero, some too
-// small for a scale of their own.
+// BF16 numbers with widely varying exponents: each row and block of 128 columns has a random size; some blocks are
+// zero, and some are too small for a scale of their own.
 std::vector<std::uint16_t> draw_tensor(Random& random, std::int64_t rows, std::int64_t k);
 
 }  // namespace cubinet::tests

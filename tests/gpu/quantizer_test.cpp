@@ -1,4 +1,4 @@
-// BF16 to FP8 on the device, against the same arithmetic on the host, bit for bit.
+// Tests that the quantization of BF16 to FP8 on the device is bit-identical to that on the host.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ warmup::DeviceBuffer upload(Gpu& gpu, const std::vector<T>& values) {
   warmup::DeviceBuffer buffer;
   REQUIRE(buffer.reserve(gpu.driver(), values.size() * sizeof(T)));
   REQUIRE(gpu.driver().cuMemcpyHtoD(buffer.address(), values.data(), values.size() * sizeof(T)) == CUDA_SUCCESS);
-  // The copy may still be on its way, and the verifier's stream waits for no other.
+  // Wait for the copy: the stream of the verifier does not wait for other streams.
   REQUIRE(gpu.driver().cuCtxSynchronize() == CUDA_SUCCESS);
   return buffer;
 }
@@ -37,7 +37,8 @@ float* floats(const warmup::DeviceBuffer& buffer) { return reinterpret_cast<floa
 
 void* pointer(const warmup::DeviceBuffer& buffer) { return reinterpret_cast<void*>(buffer.address()); }
 
-// Places in `scales` that a tensor does not reach, and so must not be written.
+// The expected contents of the memory of `scales`: the scales at the addresses of `tensor`, and elsewhere the bytes
+// that must not be written.
 std::vector<float> expected_scales(const ScaleTensor& tensor, const std::vector<float>& scales, std::size_t stored) {
   std::vector<float> expected(stored);
   std::vector<std::uint8_t> bytes(stored * sizeof(float), kUntouched);
@@ -61,7 +62,7 @@ bool same_bits(const std::vector<float>& one, const std::vector<float>& other) {
          std::equal(one.begin(), one.end(), other.begin(), [](float x, float y) { return bits_of(x) == bits_of(y); });
 }
 
-// Quantises rows of a random tensor, `groups` 0 for scales of rank 2.
+// Quantizes rows of a random tensor. `groups` is 0 for scales of rank 2.
 void check_rows(Gpu& gpu, std::int64_t rows, std::int64_t k, std::int64_t groups, ScaleOrder order) {
   const auto quantizer = gpu.prepare_quantizer();
   Random random(gpu.seed());
@@ -78,7 +79,7 @@ void check_rows(Gpu& gpu, std::int64_t rows, std::int64_t k, std::int64_t groups
                                  : column_major_scales(floats(scales), group_rows, k, groups);
   auto& verifier = gpu.verifier();
   REQUIRE(outcome(quantizer.quantize_rows(pointer(input), rows, k, pointer(q), tensor, verifier.stream())));
-  REQUIRE(verifier.wait("quantising rows"));
+  REQUIRE(verifier.wait("quantizing rows"));
   CHECK(download<std::uint8_t>(gpu, q, x.size()) == host.q);
   CHECK(same_bits(download<float>(gpu, scales, stored), expected_scales(tensor, host.scales, stored)));
 }
@@ -94,12 +95,12 @@ void check_weights(Gpu& gpu, std::int64_t groups, std::int64_t n, std::int64_t k
   auto& verifier = gpu.verifier();
   REQUIRE(outcome(quantizer.quantize_weights(pointer(input), groups, n, k, pointer(q),
                                              weight_scales(floats(scales), groups, n, k), verifier.stream())));
-  REQUIRE(verifier.wait("quantising weights"));
+  REQUIRE(verifier.wait("quantizing weights"));
   CHECK(download<std::uint8_t>(gpu, q, w.size()) == host.q);
   CHECK(same_bits(download<float>(gpu, scales, host.scales.size()), host.scales));
 }
 
-// An FP8 problem whose operands are quantised from the verifier's BF16 ones.
+// An FP8 problem whose operands are quantized from the BF16 operands of the verifier.
 class Quantized {
  public:
   Quantized(Gpu& gpu, const warmup::RowPlan& bf16) : quantizer_(gpu.prepare_quantizer()), plan_(bf16) {
@@ -118,7 +119,7 @@ class Quantized {
     reserve(workspace_, workspace_bytes_);
   }
 
-  // Quantises `a` and `b` and multiplies them.
+  // Quantizes `a` and `b` and multiplies them.
   template <class Arguments>
   Expected<void> launch(const GroupedGemm& gemm, Arguments arguments, ScaleOrder order, CUstream stream) const {
     const Problem& p = plan_.problem;
@@ -147,8 +148,8 @@ class Quantized {
   warmup::DeviceBuffer a_, b_, a_scales_, b_scales_, workspace_;
 };
 
-// The whole way from BF16 tensors, judged by their BF16 product. `bf16` has at least 64 rows in each group that has
-// any.
+// Quantizes BF16 tensors, multiplies them, and compares the result with their BF16 product. In `bf16` every group that
+// is not empty has at least 64 rows.
 void check_product(Gpu& gpu, const warmup::RowPlan& bf16) {
   Problem problem = bf16.problem;
   problem.data_type = DataType::fp8;
@@ -158,7 +159,7 @@ void check_product(Gpu& gpu, const warmup::RowPlan& bf16) {
   for (const ScaleOrder order : orders(DataType::fp8)) {
     INFO(describe(bf16) << ", " << name(order) << " scales");
     REQUIRE(verifier.load(bf16));
-    const auto verdict = verifier.run("quantised operands", [&](CUstream stream) {
+    const auto verdict = verifier.run("quantized operands", [&](CUstream stream) {
       return bf16.problem.layout == Layout::masked
                  ? quantized.launch(gemm, verifier.masked_arguments(100), order, stream)
                  : quantized.launch(gemm, verifier.contiguous_arguments(), order, stream);
@@ -174,7 +175,7 @@ void check_product(Gpu& gpu, const warmup::RowPlan& bf16) {
 
 }  // namespace
 
-TEST_CASE("rows are quantised as on the host, with scales in either order", "[quantizer][small]") {
+TEST_CASE("rows are quantized as on the host, with scales in either order", "[quantizer][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   for (const ScaleOrder order : orders(DataType::fp8)) {
@@ -189,7 +190,7 @@ TEST_CASE("rows are quantised as on the host, with scales in either order", "[qu
   }
 }
 
-TEST_CASE("weights are quantised as on the host, whatever N leaves over", "[quantizer][small]") {
+TEST_CASE("weights are quantized as on the host, whatever N leaves over", "[quantizer][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   for (const std::int64_t n : {8, 24, 128, 192, 576}) {
@@ -199,7 +200,7 @@ TEST_CASE("weights are quantised as on the host, whatever N leaves over", "[quan
   check_weights(gpu, 1, 136, 7168);
 }
 
-TEST_CASE("no rows and no weights to quantise are no error", "[quantizer]") {
+TEST_CASE("no rows and no weights to quantize are no error", "[quantizer]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   const auto quantizer = gpu.prepare_quantizer();
@@ -211,7 +212,7 @@ TEST_CASE("no rows and no weights to quantise are no error", "[quantizer]") {
   CHECK(download<std::uint8_t>(gpu, memory, 1024) == std::vector<std::uint8_t>(1024, kUntouched));
 }
 
-TEST_CASE("quantised operands give the BF16 product within FP8's error", "[quantizer]") {
+TEST_CASE("quantized operands give the BF16 product within FP8's error", "[quantizer]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   check_product(gpu,

@@ -1,4 +1,4 @@
-// Many legal problems, drawn anew on every run.
+// Tests of many random valid problems, which are new in every run.
 #include <algorithm>
 #include <array>
 
@@ -16,10 +16,10 @@ struct Shape {
   std::int64_t k;
 };
 
-// N of which some tile straddles two blocks of weight scales.
+// Values of N for which some tile overlaps two blocks of weight scales.
 constexpr std::array<std::int64_t, 5> kStraddling{576, 2112, 1600, 192, 24};
 
-// Some small, some at the edges of tiles, some large.
+// Small values, values at the edges of tiles, and large values.
 Shape draw_shape(Random& random, DataType type) {
   const std::int64_t step = depth(type);
   const std::int64_t k = step * random.between(1, 4096 / step);
@@ -28,7 +28,7 @@ Shape draw_shape(Random& random, DataType type) {
   return {8 * random.between(1, 640), k};
 }
 
-// The shapes of a run, their kernels compiled.
+// The shapes of a run. Compiles their kernels.
 std::vector<Shape> draw_shapes(Gpu& gpu, Random& random, DataType type, Layout layout) {
   std::vector<Shape> shapes;
   std::vector<Problem> problems;
@@ -46,7 +46,7 @@ std::int32_t draw_groups(Random& random) {
   return static_cast<std::int32_t>(random.once_in(3) ? random.between(1, 3) : random.between(1, 80));
 }
 
-// Shares of at most `rows` for the groups; about one group in four is empty.
+// Random group sizes of at most 2 * `rows` / `groups`. About one group in four is empty.
 std::vector<std::int64_t> draw_sizes(Random& random, std::int32_t groups, std::int64_t rows) {
   std::vector<std::int64_t> sizes;
   for (std::int32_t g = 0; g < groups; ++g) {
@@ -55,8 +55,8 @@ std::vector<std::int64_t> draw_sizes(Random& random, std::int32_t groups, std::i
   return sizes;
 }
 
-// Segments as engines make them, sometimes with -1 sprinkled over them, whole blocks of -1, an M that is no multiple of
-// the alignment, or a long tail of -1 (which also brings the configurations for many rows into play).
+// m_indices with one segment per group, as engines make them. Some also have scattered -1, whole blocks of -1, an M
+// that is no multiple of the alignment, or a long tail of -1, which selects the configurations for many rows.
 std::vector<std::int32_t> draw_m_indices(Random& random, std::int32_t groups) {
   auto m_indices = padded_m_indices(draw_sizes(random, groups, random.between(0, 6000)));
   if (random.once_in(3)) {

@@ -1,4 +1,4 @@
-// The scales of FP8 operands.
+// Tests of the scales of FP8 operands.
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {
@@ -9,7 +9,7 @@ constexpr Problem kMasked{DataType::fp8, Layout::masked, 264, 384, 3};
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-// Makes row `row` of the contiguous plan that is loaded zeros with scales of 0, in both orders.
+// Sets row `row` of the loaded contiguous plan and its scales, in both layouts, to zero.
 void clear_row(Gpu& gpu, std::int64_t row) {
   const auto& driver = gpu.driver();
   const CUstream stream = gpu.verifier().stream();
@@ -28,7 +28,7 @@ void clear_row(Gpu& gpu, std::int64_t row) {
   REQUIRE(driver.cuMemsetD8Async(bytes, 0, static_cast<std::size_t>(kContiguous.k), stream) == CUDA_SUCCESS);
 }
 
-// How many elements of a row of the output are anything but zero.
+// The number of elements of an output row that are not zero.
 int nonzeros(Gpu& gpu, std::int64_t row) {
   std::vector<std::uint16_t> bits(static_cast<std::size_t>(kContiguous.n));
   const CUdeviceptr at =
@@ -44,7 +44,7 @@ struct Refusal {
   std::string message;
 };
 
-// The answer to a launch that must be refused.
+// The error of a launch that must be refused.
 template <class Arguments>
 Refusal refusal(Gpu& gpu, const GroupedGemm& gemm, const Arguments& arguments) {
   const auto status = gemm.launch(arguments, gpu.verifier().stream());

@@ -1,4 +1,4 @@
-// A few small problems that meet every configuration of the selector, for runs under compute-sanitizer.
+// Small problems that select every configuration, for runs under compute-sanitizer.
 #include <algorithm>
 
 #include "gpu/gpu.hpp"
@@ -10,8 +10,8 @@ namespace cubinet::tests {
 
 namespace {
 
-// Where the device's SMs outnumber a small problem's tiles, no CTA takes a second one. Few CTAs use stages and slots of
-// tiles many times over.
+// With only 2 CTAs each CTA computes many tiles and reuses its pipeline stages and tile slots. On all SMs a small
+// problem gives each CTA at most one tile.
 constexpr int kFewCtas = 2;
 
 std::shared_ptr<const jit::GemmKernel> load(Gpu& gpu, const Problem& problem, std::int64_t m) {
@@ -46,7 +46,7 @@ TEST_CASE("small contiguous problems are computed right by every configuration",
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
   for (const std::int64_t m : selecting_ms(problem)) {
     auto m_indices = padded_m_indices({65, 130});
-    // Rows of -1 count for the selection and are no work.
+    // Padding rows raise M, which selects the configuration, but need no computation.
     m_indices.resize(std::max(m_indices.size(), static_cast<std::size_t>(m)), -1);
     INFO("M " << m_indices.size());
     CHECK(gpu.complaint(gemm, contiguous_plan(problem, m_indices)) == "");

@@ -1,11 +1,11 @@
-// Launches that run at the same time.
+// Tests of concurrent launches.
 #include "gpu/gpu.hpp"
 
 namespace cubinet::tests {
 namespace {
 
-// Poisons both outputs, puts `launches` launches on each stream in turn, waits once, judges both. The second stream's
-// scales, if there are any, are row-major.
+// Poisons both outputs, puts `launches` launches on each stream in turn, waits for both streams, and judges both
+// outputs. If there are scales, those of the second stream are row-major.
 void check_together(test::Verifier& one, const GroupedGemm& gemm_one, test::Verifier& two, const GroupedGemm& gemm_two,
                     int launches) {
   REQUIRE(one.poison());

@@ -1,4 +1,4 @@
-// Compiler, cabinet and device: what the GPU tests and the benchmarks start from.
+// Opens the compiler, the cabinet and the device for GPU tests and benchmarks.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace cubinet::test {
 
 struct GpuSession {
   std::shared_ptr<const jit::DeviceContext> device;  // never null
-  std::unique_ptr<jit::Compiler> compiler;           // never null; compiles nothing if there is no NVRTC
+  std::unique_ptr<jit::Compiler> compiler;           // never null; fails every compilation if NVRTC is missing
   std::optional<cache::Cabinet> cabinet;
 
   [[nodiscard]] cache::Cabinet* cabinet_or_null() { return cabinet ? &*cabinet : nullptr; }

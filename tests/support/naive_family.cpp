@@ -8,7 +8,7 @@
 namespace cubinet::test {
 namespace {
 
-// The template. Its one constant is the number of threads of a CTA; N and K are arguments of the launch.
+// The template. Its only constant is the number of threads per CTA. N and K are arguments of the launch.
 constexpr const char* kTemplate = R"(
 namespace {
 

@@ -1,15 +1,15 @@
-// A kernel family that exists in tests alone: a masked grouped GEMM of bf16 operands, one thread for each element of D.
-// It proves that a family needs nothing outside its own files to go from a plan to a launch.
+// A kernel family that only tests have: a masked grouped GEMM of BF16 operands with one thread per element of D. It
+// proves that a new family works from plan to launch without changes outside its own files.
 #pragma once
 
 #include "jit/families/registry.hpp"
 
 namespace cubinet::test {
 
-// Launched with 128 threads a CTA, on every SM or on as many as the launch may occupy.
+// Its kernels are launched with 128 threads per CTA on all SMs, or on as many as the launch may occupy.
 const jit::GemmFamily& naive_family();
 
-// The naive family alone, for sm_90a.
+// A registry of this family alone, for sm_90a.
 const jit::Registry& naive_registry();
 
 }  // namespace cubinet::test

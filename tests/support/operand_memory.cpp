@@ -9,7 +9,7 @@ namespace {
 using warmup::DeviceBuffer;
 using warmup::RowPlan;
 
-// Two NaN of either operand type: as bf16, and as two bytes of e4m3.
+// A pattern that is NaN for both operand types: two NaN of bf16, or four of e4m3.
 constexpr std::uint32_t kNanOperands = 0x7fff7fff;
 constexpr std::uint32_t kHugeScale = 0x7f61b1e6;  // 3e38
 constexpr std::uint32_t kNanScale = 0x7fc00000;
@@ -30,7 +30,7 @@ std::int64_t b_scale_bytes(const RowPlan& plan) {
   return 4 * p.groups * scale_blocks(p.n) * scale_blocks(p.k);
 }
 
-// Every operand's size is a multiple of 4 bytes.
+// The size of every operand is a multiple of 4 bytes.
 Expected<void> fill_band(const jit::Driver& driver, CUstream stream, CUdeviceptr address, std::uint32_t word) {
   return driver.check(driver.cuMemsetD32Async(address, word, kBandBytes / 4, stream), "filling a band");
 }

@@ -11,8 +11,8 @@
 
 namespace cubinet::test {
 
-// Bytes of each guard band. The band after the output holds a whole tile of 256 rows written past the end at N up to
-// 8192.
+// Size of each guard band in bytes. The band after the output has room for a whole tile of 256 rows written past the
+// end, for N up to 8192.
 inline constexpr std::int64_t kBandBytes = std::int64_t{4} << 20;
 
 // Grows the buffer to hold `bytes` between two guard bands.
@@ -21,17 +21,17 @@ Expected<void> reserve_with_bands(warmup::DeviceBuffer& buffer, const jit::Drive
 // The address after the first guard band.
 inline CUdeviceptr after_band(const warmup::DeviceBuffer& buffer) { return buffer.address() + kBandBytes; }
 
-// A, B and, for FP8, their scales; those of A in both orders. Serves one data type, and one plan at a time.
+// Memory for A, B and, for FP8, their scales; scales of A in both layouts. Serves one data type and one plan at a time.
 class OperandMemory {
  public:
-  // Makes room for the plan's operands. A buffer that has to grow loses its contents.
+  // Allocates memory for the operands of the plan. A buffer that grows loses its contents.
   Expected<void> reserve(const jit::Driver& driver, const warmup::RowPlan& plan);
 
-  // Fills the guard bands of A and B with NaN; those of scales with 3e38 before and NaN after them. A kernel that reads
-  // a band and uses it computes a wrong result. Precondition: reserve(plan).
+  // Fills the guard bands of A and B with NaN, and those of scales with 3e38 before and NaN after the scales. A kernel
+  // that uses a value from a band computes a wrong result. Precondition: reserve(plan).
   Expected<void> fill_bands(const jit::Driver& driver, CUstream stream, const warmup::RowPlan& plan) const;
 
-  // Sets the operands' addresses in `tensors`.
+  // Sets the addresses of the operands in `tensors`.
   void place_in(warmup::GemmTensors& tensors) const;
 
  private:

@@ -1,4 +1,4 @@
-// Helpers of the GPU tests and the benchmarks that make up problems.
+// Generates problems for GPU tests and benchmarks.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace cubinet::test {
 
-// Seeded random numbers. The same seed gives the same sequence.
+// A seeded random number generator. The same seed gives the same sequence.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
-  // A number in [low, high].
+  // A random number in [low, high].
   std::int64_t between(std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
   }
@@ -24,11 +24,12 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// m_indices for groups of `sizes` rows, group 0 first; each group is padded with -1 to contiguous_alignment() rows.
+// m_indices for groups with `sizes` rows in ascending order of groups. Each group is padded with -1 to a multiple of
+// contiguous_alignment() rows.
 std::vector<std::int32_t> padded_m_indices(const std::vector<std::int64_t>& sizes);
 
-// Bytes that have to cross the memory bus at least once: the weights of every group, the valid rows of A and of D, and
-// the scales of both operands where there are any.
+// The minimal memory traffic in bytes: the weights of all groups, the valid rows of A and D, and the scales of both
+// operands if there are any.
 double least_bytes_moved(const warmup::RowPlan& plan);
 
 }  // namespace cubinet::test

@@ -58,7 +58,7 @@ Expected<void> Verifier::reserve_for(const RowPlan& plan) {
   const std::int64_t rows = plan.rows;
   const std::int64_t groups = plan.problem.groups;
   const auto reserve = [&](DeviceBuffer& buffer, std::int64_t bytes) {
-    // Never empty: a kernel may be passed the address even if there is nothing to read.
+    // Never empty: a kernel may receive the address even if there is nothing to read.
     return buffer.reserve(*driver_, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 256)));
   };
   return operands()
@@ -80,7 +80,7 @@ Expected<void> Verifier::reserve(const std::vector<RowPlan>& plans) {
   for (const RowPlan& plan : plans) {
     if (const auto status = reserve_for(plan); !status) return status;
   }
-  // Filled once there is room for all: a buffer that grows loses its contents.
+  // Fill only after all plans are reserved: a buffer that grows loses its contents.
   for (const RowPlan& plan : plans) {
     plan_ = plan;
     if (const auto status = check().fill_operands(tensors(), plan_, options_.seed); !status) return status;
@@ -96,7 +96,7 @@ Expected<void> Verifier::load(const RowPlan& plan, Operands kind) {
 
 Expected<void> Verifier::change_rows(const RowPlan& plan) {
   if (plan.problem != plan_.problem || plan.rows != plan_.rows) throw std::logic_error("change_rows: another problem");
-  // Nothing is allocated: a captured graph holds the addresses.
+  // Do not allocate: a captured graph holds the addresses.
   plan_ = plan;
   return check().upload_rows(tensors(), plan_).and_then([&] { return fill_operands(); });
 }

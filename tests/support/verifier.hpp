@@ -1,4 +1,4 @@
-// Runs a grouped GEMM of the public interface on a device and judges it, with guard bands around every tensor.
+// Runs a grouped GEMM of the public interface on a device and verifies the result. Guard bands surround every tensor.
 //
 //   auto verifier = Verifier::open(device, compiler, cabinet, options);
 //   verifier->load(contiguous_plan(problem, padded_m_indices({100, 0, 300})));
@@ -6,8 +6,8 @@
 //   auto verdict = verifier->run("some kernel", launch_it);
 //   if (!verdict->right()) ... verdict->complaint
 //
-// What an execution of a plan does too (fill, poison, judge) is warmup::GemmCheck. This adds what only tests and
-// benchmarks need: memory that grows from plan to plan, guard bands, and comparisons of two outputs.
+// warmup::GemmCheck fills, poisons and judges tensors for the execution of a plan, too. This class adds what only tests
+// and benchmarks need: memory that grows from plan to plan, guard bands, and comparison of two outputs.
 #pragma once
 
 #include <chrono>
@@ -30,55 +30,57 @@ using warmup::ScaleOrder;
 
 struct VerifierOptions {
   std::uint64_t seed = 1;
-  // How long a launch may take. After that `on_hang` is called with the name of the launch. It must not return: memory
-  // cannot be freed on a device that hangs, and every further call would wait as well.
+  // The time limit of a launch. When it is exceeded, `on_hang` is called with the name of the launch. It must not
+  // return: on a device that hangs, memory cannot be freed and every further call would block.
   std::chrono::milliseconds deadline{20000};
   std::function<void(const std::string& what)> on_hang;
 };
 
-// Holds the operands of one problem at a time. Movable. The device's context is current on every thread that uses it;
-// one thread at a time. Errors of all functions: driver_failed.
+// Holds the operands of one problem at a time. Movable. Use it from one thread at a time, on which the context of the
+// device is current. Errors of all functions: driver_failed.
 class Verifier {
  public:
   using Launch = warmup::GemmCheck::Launch;
-  // fresh: new random operands; NaN, infinity and huge numbers in every row that is not valid and in the guard bands.
-  // keep: operands stay as they are in the buffers, to time one case after another; scales are filled again.
+  // fresh: new random operands, with NaN, infinity and huge numbers in all padding rows and guard bands.
+  // keep: operands keep their values, to time one case after another; scales are filled again.
   enum class Operands { fresh, keep };
 
   // Precondition: options.on_hang is set.
   static Expected<Verifier> open(const std::shared_ptr<const jit::DeviceContext>& device, jit::Compiler& compiler,
                                  cache::Cabinet* cabinet, VerifierOptions options);
 
-  // Makes room for each of the plans, with separate memory for each data type, and fills it with random numbers.
+  // Allocates memory for all these plans, separately for each data type, and fills it with random numbers.
   Expected<void> reserve(const std::vector<warmup::RowPlan>& plans);
 
-  // Loads a plan: room, operands, and m_indices or masked_m. Arguments of earlier plans become invalid.
+  // Loads a plan: allocates memory, and fills the operands and m_indices or masked_m. Arguments of earlier plans become
+  // invalid.
   Expected<void> load(const warmup::RowPlan& plan, Operands operands = Operands::fresh);
 
-  // Arguments of the loaded plan, FP8 ones with scales in the order asked for; row-major ones come with a workspace.
-  // Precondition: the plan has this layout.
+  // The arguments of the loaded plan. FP8 problems get scales in the given layout; row-major ones come with a
+  // workspace. Precondition: the plan has the layout of the function.
   [[nodiscard]] ContiguousArguments contiguous_arguments(ScaleOrder order = ScaleOrder::column_major) const;
   [[nodiscard]] MaskedArguments masked_arguments(std::int64_t expected_m,
                                                  ScaleOrder order = ScaleOrder::column_major) const;
 
-  // Replaces m_indices or masked_m of the loaded plan by those of another plan of the same problem and rows, as between
-  // two replays of a graph: addresses stay. Operands are filled again.
+  // Replaces m_indices or masked_m by those of another plan with the same problem and number of rows. Addresses do not
+  // change, as between two replays of a graph. Operands are filled again.
   Expected<void> change_rows(const warmup::RowPlan& plan);
 
-  // Replaces the contents of rows that are not valid, and their scales. Valid rows stay as they are.
+  // Replaces the values of padding rows and their scales. Valid rows do not change.
   Expected<void> change_padding(warmup::Garbage garbage);
 
-  // Poisons the output, launches on stream(), waits, and judges every valid row (or every step-th of a group).
+  // Poisons the output, launches on stream(), waits, and judges every valid row, or every step-th row of a group.
   Expected<warmup::Verdict> run(const std::string& what, const Launch& launch, std::int64_t step = 1);
 
-  // Keeps the output for count_differences(). The next output gets other memory, so arguments must be asked for again.
+  // Keeps the output for count_differences(). The next output gets other memory, so the caller must ask for the
+  // arguments again.
   Expected<void> set_output_aside();
-  // The number of elements of valid rows that differ, in any bit, from the output that was set aside.
+  // The number of elements in valid rows that differ in any bit from the output that was set aside.
   Expected<std::uint64_t> count_differences();
 
   // The steps of run().
   Expected<void> poison();
-  Expected<void> wait(const std::string& what);  // for the end of all work on stream()
+  Expected<void> wait(const std::string& what);  // for all work on stream()
   Expected<void> wait(const std::string& what, CUstream stream);
   Expected<warmup::Verdict> judge(std::int64_t step = 1);
 
@@ -101,7 +103,7 @@ class Verifier {
   warmup::DeviceStream stream_;
   warmup::DeviceWatch watch_;
   VerifierOptions options_;
-  std::uint64_t loads_ = 0;  // gives each load operands of its own
+  std::uint64_t loads_ = 0;  // number of loads; each gets its own random operands
   std::uint64_t scale_seed_ = 0;
   warmup::RowPlan plan_;
   OperandMemory bf16_, fp8_;

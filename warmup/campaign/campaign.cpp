@@ -186,7 +186,7 @@ class CampaignRun {
     observer_.begin(Phase::compiling, static_cast<std::int64_t>(report_.kernels));
     report_.report = warm(campaign_.plan, compiler, &*cabinet_, jobs, progress, &stop_, sharing);
     observer_.end(Phase::compiling);
-    nvrtc.rest();
+    nvrtc.release_resources();
     report_.memory = host_memory(before, nvrtc, report_.report, jobs);
   }
 

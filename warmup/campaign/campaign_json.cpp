@@ -45,9 +45,9 @@ std::string failures_json(const Report& report) {
   return json_array(failures);
 }
 
-std::string compilers_json(const jit::Makers& makers) {
+std::string compilers_json(const jit::CompilerCounts& counts) {
   std::vector<std::string> compilers;
-  for (const auto& [compiler, kernels] : makers) {
+  for (const auto& [compiler, kernels] : counts) {
     compilers.push_back(json_object({{"compiler", json_string(compiler)},
                                      {"kernels", std::to_string(kernels)},
                                      {"accepted", jit::is_accepted(compiler) ? "true" : "false"}}));

@@ -77,16 +77,16 @@ bool includes(const std::vector<cache::Key>& all, const std::vector<cache::Key>&
 }
 
 // The compilers of the plan's kernels; none if one of them or of the entries `others` is missing or damaged.
-std::optional<jit::Makers> makers_of(const cache::Cabinet& cabinet, const Plan& plan,
-                                     const std::vector<cache::Key>& others) {
-  jit::Makers makers;
+std::optional<jit::CompilerCounts> compiler_counts_of(const cache::Cabinet& cabinet, const Plan& plan,
+                                                      const std::vector<cache::Key>& others) {
+  jit::CompilerCounts counts;
   for (const PlannedKernel& kernel : plan.kernels) {
     const auto found = jit::find(kernel.spec, cabinet);
     if (!found) return std::nullopt;
-    ++makers[found->object.facts.compiler];
+    ++counts[found->object.facts.compiler];
   }
   const auto holds = [&](const cache::Key& key) { return cabinet.holds(key); };
-  return std::all_of(others.begin(), others.end(), holds) ? std::optional(std::move(makers)) : std::nullopt;
+  return std::all_of(others.begin(), others.end(), holds) ? std::optional(std::move(counts)) : std::nullopt;
 }
 
 std::vector<cache::Key> without(const std::vector<cache::Key>& all, const std::vector<cache::Key>& some) {
@@ -158,11 +158,11 @@ std::vector<CoverageRecord> read_records(const std::vector<cache::Coverage>& cov
     auto subject = subject_from_json(one.subject);
     if (!subject) continue;
     const bool current = subject->templates == templates;
-    jit::Makers makers;
+    jit::CompilerCounts counts;
     for (const cache::Key& key : one.keys) {
-      if (const auto found = compilers.find(key); found != compilers.end()) ++makers[found->second];
+      if (const auto found = compilers.find(key); found != compilers.end()) ++counts[found->second];
     }
-    records.push_back({std::move(*subject), current, one.keys.size(), std::move(makers), one.recorded});
+    records.push_back({std::move(*subject), current, one.keys.size(), std::move(counts), one.recorded});
   }
   return records;
 }
@@ -181,18 +181,18 @@ std::vector<cache::Key> keys_of(const Plan& plan) {
   return keys;
 }
 
-std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
+std::optional<jit::CompilerCounts> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
   cache::Maintenance maintenance(cabinet);
   const auto recorded = maintenance.coverage();
   if (!recorded || recorded->empty()) return std::nullopt;
   const std::vector<cache::Key> keys = ascending(keys_of(plan));
   std::vector<cache::Coverage> untrue;
-  std::optional<jit::Makers> found;
+  std::optional<jit::CompilerCounts> found;
   for (const cache::Coverage& one : *recorded) {
     const auto subject = subject_from_json(one.subject);
     // A build with other selection rules has other kernels for the same subject; includes() excludes its records.
     if (!subject || !covers(*subject, wanted) || !includes(one.keys, keys)) continue;
-    if (found = makers_of(cabinet, plan, without(one.keys, keys)); found) break;
+    if (found = compiler_counts_of(cabinet, plan, without(one.keys, keys)); found) break;
     untrue.push_back(one);
   }
   maintenance.drop_coverage(untrue);
@@ -201,10 +201,10 @@ std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& pl
 
 std::optional<Report> warm_from_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted) {
   const util::Moment begin = util::now();
-  auto makers = find_coverage(cabinet, plan, wanted);
-  if (!makers || jit::unaccepted_of(*makers) > 0) return std::nullopt;
+  auto counts = find_coverage(cabinet, plan, wanted);
+  if (!counts || jit::unaccepted_of(*counts) > 0) return std::nullopt;
   Report report;
-  report.compilers = std::move(*makers);
+  report.compilers = std::move(*counts);
   report.hits = static_cast<std::int64_t>(plan.kernels.size());
   report.hit_keys = keys_of(plan);
   cabinet.record_hits(report.hit_keys);

@@ -55,8 +55,8 @@ struct CoverageRecord {
   Subject subject;
   bool current = false;  // its kernels have the templates of this build
   std::size_t kernels = 0;
-  jit::Makers compilers;      // the compilers of those kernels that are among the entries
-  std::int64_t recorded = 0;  // seconds since 1970
+  jit::CompilerCounts compilers;  // the compilers of those kernels that are among the entries
+  std::int64_t recorded = 0;      // seconds since 1970
 };
 
 // The records whose subject this build can read, in the same order. `entries` are the cabinet's.
@@ -75,7 +75,7 @@ std::vector<cache::Key> keys_of(const Plan& plan);
 // recorded subject covers `wanted`, every kernel of `plan` is among the record's entries, and all of these entries are
 // present and undamaged now. A record with a missing or damaged entry is deleted if the cabinet can be written.
 // Precondition: `plan` is the plan of `wanted`.
-std::optional<jit::Makers> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
+std::optional<jit::CompilerCounts> find_coverage(cache::Cabinet& cabinet, const Plan& plan, const Subject& wanted);
 
 // The report of warm() if find_coverage() has a result and accepted compilers made all of the plan's kernels: every
 // kernel is a hit, and the hits are recorded. Else none. Opens no compiler.

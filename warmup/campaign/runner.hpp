@@ -31,7 +31,7 @@ struct Report {
   std::vector<cache::Key> stored_keys;  // `stored` keys
   std::vector<cache::Key> hit_keys;     // `hits` keys
   std::int64_t shared = 0;              // those of `hits` that another process or thread compiled during this run
-  jit::Makers compilers;                // the compilers of all kernels that were compiled or hit
+  jit::CompilerCounts compilers;        // the compilers of all kernels that were compiled or hit
   std::vector<Failure> failed;          // in the order of the plan
   // Keys of the kernels that were not started, or not waited for, because `stop` was set or there was no room, and of
   // those whose result could not be recorded because memory was short; in the order of the plan.

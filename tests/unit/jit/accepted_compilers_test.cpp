@@ -65,8 +65,8 @@ TEST_CASE("An accepted compiler replaces what another made, and nothing else rep
 }
 
 TEST_CASE("What made a number of kernels is named, and what is wrong with it is said") {
-  CHECK(jit::makers_text({{"NVRTC 13.0.88", 8}}) == "NVRTC 13.0.88");
-  CHECK(jit::makers_text({{"NVRTC 13.0.88", 8}, {"NVRTC 13.5.37", 2}}) == "NVRTC 13.0.88 (8), NVRTC 13.5.37 (2)");
+  CHECK(jit::compilers_text({{"NVRTC 13.0.88", 8}}) == "NVRTC 13.0.88");
+  CHECK(jit::compilers_text({{"NVRTC 13.0.88", 8}, {"NVRTC 13.5.37", 2}}) == "NVRTC 13.0.88 (8), NVRTC 13.5.37 (2)");
   CHECK(jit::unaccepted_text({{"NVRTC 13.0.88", 8}}).empty());
   const std::string text = jit::unaccepted_text({{"NVRTC 13.0.88", 8}, {"NVRTC 13.5.37", 2}});
   CHECK(text.starts_with("2 kernels were made by NVRTC 13.5.37, which this build of Cubinet was not tested with"));

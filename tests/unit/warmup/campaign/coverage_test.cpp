@@ -201,7 +201,7 @@ TEST_CASE("Of a cabinet's records those are read that this build can read, and t
   CHECK((records[0].subject == other));
   CHECK_FALSE(records[0].current);
   CHECK(records[0].kernels == 2);
-  CHECK((records[0].compilers == jit::Makers{{"NVRTC 13.0.88", 1}}));
+  CHECK((records[0].compilers == jit::CompilerCounts{{"NVRTC 13.0.88", 1}}));
   CHECK(records[0].recorded == 30);
   CHECK((records[1].subject == own));
   CHECK(records[1].current);
@@ -318,8 +318,8 @@ TEST_CASE("What lies in a layer counts, and stops to count with it") {
   Warmed root;
   const PlanRequest request = request_of({a, b});
   layer.warm(request);
-  auto layered = cache::Cabinet::open_stack(root.layout.root, true, {layer.layout.root},
-                                            {.preference = jit::preference_for(0)});
+  auto layered =
+      cache::Cabinet::open_stack(root.layout.root, true, {layer.layout.root}, {.preference = jit::preference_for(0)});
   REQUIRE(layered);
   REQUIRE(layered->problems.empty());
   root.cabinet = std::move(layered->cabinet);
@@ -364,7 +364,7 @@ TEST_CASE("A root that a compiler made which is not accepted is covered by no re
   test::FakeCompiler unaccepted("13.5.37");
   const Report first = warmup::warm(plan, unaccepted, &root.cabinet, 1, {});
   CHECK(first.compiled == kernels);
-  CHECK((first.compilers == jit::Makers{{"NVRTC 13.5.37", kernels}}));
+  CHECK((first.compilers == jit::CompilerCounts{{"NVRTC 13.5.37", kernels}}));
   REQUIRE(root.record(request, first));
   CHECK_FALSE(warmup::warm_from_coverage(root.cabinet, plan, subject_of(request)));
   const Report again = warmup::warm(plan, unaccepted, &root.cabinet, 1, {});
@@ -374,7 +374,7 @@ TEST_CASE("A root that a compiler made which is not accepted is covered by no re
   const Report replaced = root.warm(request);
   CHECK(replaced.compiled == kernels);
   CHECK(replaced.replaced == kernels);
-  CHECK((replaced.compilers == jit::Makers{{"NVRTC 13.0.88", kernels}}));
+  CHECK((replaced.compilers == jit::CompilerCounts{{"NVRTC 13.0.88", kernels}}));
   REQUIRE(root.record(request, replaced));
   const auto found = warmup::warm_from_coverage(root.cabinet, plan, subject_of(request));
   REQUIRE(found);
