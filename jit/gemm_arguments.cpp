@@ -22,7 +22,7 @@ GemmArguments common_arguments(const Arguments& given) {
 }
 
 std::string row_text(std::size_t row, std::int32_t group) {
-  return fmt::format("m_indices: row {} is labelled {}", row, group);
+  return fmt::format("m_indices: row {} has group {}", row, group);
 }
 
 }  // namespace

@@ -36,15 +36,15 @@ TEST_CASE("m_indices that keep the rule are accepted, with padding anywhere") {
 
 TEST_CASE("A label that is no group is named with its row") {
   MIndices m_indices = good_m_indices();
-  CHECK(complaint(m_indices, 2).find("row 128 is labelled 2") != std::string::npos);
+  CHECK(complaint(m_indices, 2).find("row 128 has group 2") != std::string::npos);
   m_indices[130] = -2;
-  CHECK(complaint(m_indices, 3).find("row 130 is labelled -2") != std::string::npos);
+  CHECK(complaint(m_indices, 3).find("row 130 has group -2") != std::string::npos);
 }
 
 TEST_CASE("A segment boundary inside a block is named with its first row") {
   MIndices m_indices = good_m_indices();
   m_indices[127] = 1;
-  CHECK(complaint(m_indices, 3).find("row 127 is labelled 1") != std::string::npos);
+  CHECK(complaint(m_indices, 3).find("row 127 has group 1") != std::string::npos);
   m_indices = good_m_indices();
   m_indices[255] = 1;
   const std::string message = complaint(m_indices, 3);
