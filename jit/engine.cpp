@@ -147,8 +147,9 @@ Expected<KernelStore::Loaded> Engine::load(const std::vector<ProblemRange>& prob
   return loaded;
 }
 
-// Loads the generic kernels that the cabinet has; they stand in for missing ones. A problem without any kernel then,
-// and a companion, for which nothing can stand in, are compiled after all.
+// Loads the generic kernels that the cabinet has; they stand in for missing kernels. If a problem then has no kernel at
+// all, its kernels are compiled. A missing companion kernel is compiled, too, because no other kernel can stand in for
+// it.
 Expected<void> Engine::load_stand_ins(const std::vector<ProblemRange>& problems, const Target& target,
                                       KernelStore::Loaded& loaded) {
   std::vector<KernelSpec> generic;

@@ -1,4 +1,4 @@
-// A kernel to be made: its source, its canonical record and its key.
+// The specification of a kernel: its source, its canonical record and its key.
 #pragma once
 
 #include <compare>
@@ -29,7 +29,7 @@ struct KernelSpec {
 
   // What listings show of the constants. Derived from them by the family, and no part of the kernel's identity.
   std::int64_t n = 0;  // 0: N is an argument of the launch, or the kernel has none
-  std::int64_t k = 0;  // likewise
+  std::int64_t k = 0;  // 0: K is an argument of the launch, or the kernel has none
   std::string config;  // a short name of the other constants, such as "t256x128u64s4c2b8"; empty where there are none
 
   // The family's name; empty where there is no family.

@@ -44,26 +44,26 @@ struct DataTypeFacts {
   Operands operands;
 };
 
-// A layout of the public interface, likewise.
+// A layout of the public interface. A new one is a row of the table in problems.cpp.
 struct LayoutFacts {
   Layout layout;
   const char* name;      // "contiguous"
-  const char* grouping;  // the array that assigns rows to groups, as its argument is called: "m_indices"
+  const char* grouping;  // name of the argument that assigns rows to groups: "m_indices"
 };
 
 std::span<const DataTypeFacts> data_types();
 std::span<const LayoutFacts> layouts();
 
-// Null for a number that is none of the enumeration.
+// Null if the value is not an enumerator.
 const DataTypeFacts* find_data_type(DataType type);
 const LayoutFacts* find_layout(Layout layout);
 
-// These throw std::logic_error for a number that is none of the enumeration. can_run() refuses such a problem.
+// These throw std::logic_error if the value is not an enumerator. can_run() refuses such a problem.
 const char* data_type_name(DataType type);
 const char* layout_name(Layout layout);
 const Operands& operands_of(DataType type);
 
-// Nothing for a text that names none.
+// The type or layout with this name; nullopt if there is none.
 std::optional<DataType> data_type_named(std::string_view name);
 std::optional<Layout> layout_named(std::string_view name);
 
@@ -85,7 +85,7 @@ struct ProblemSubject {
 // equal texts.
 std::string to_json(const ProblemSubject& subject);
 
-// Nothing for a text that to_json() does not write, such as one of another version. Does not check can_run().
+// Parses the text of to_json(). nullopt for any other text, such as one of another version. Does not check can_run().
 std::optional<ProblemSubject> problem_subject_from(std::string_view json);
 
 }  // namespace cubinet::jit
