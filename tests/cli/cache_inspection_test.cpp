@@ -126,7 +126,7 @@ TEST_CASE("explain says for a key what this build looks up instead, and for two 
   CHECK(stale.at("wanted") == key);
   CHECK(stale.at("wanted_state") == "hit");
   const Outcome text = sandbox.run({"cache", "explain", old_key});
-  CHECK(holds(text.out, "made by an earlier build, for NVRTC 12.1 alone"));
+  CHECK(holds(text.out, "compiled by an earlier build, for NVRTC 12.1 only"));
   const auto both = object_of(sandbox.run({"cache", "explain", old_key, key, "--json"}));
   REQUIRE(both.at("differences").size() == 1);
   CHECK(both.at("differences").at(0).at("field") == "nvrtc");
@@ -269,8 +269,7 @@ TEST_CASE("Keys do not depend on the environment, the folder, the user, or the o
   other.environment = {{"HOME", other.path("elsewhere")},  {"LC_ALL", "de_DE.UTF-8"},      {"TZ", "Asia/Kathmandu"},
                        {"TMPDIR", other.path("")},         {"CUDA_LAUNCH_BLOCKING", "1"},  {"NVCC_APPEND_FLAGS", "-G"},
                        {"CUBINET_CACHE_PATH", "/nowhere"}, {"CUBINET_CACHE_DIR", "/none"}, {"CUDA_CACHE_DISABLE", "1"}};
-  CHECK(planned_keys(other, {"--layout", "masked,contiguous", "--dtype", "fp8,bf16", "--model",
-                             moved}) == keys);
+  CHECK(planned_keys(other, {"--layout", "masked,contiguous", "--dtype", "fp8,bf16", "--model", moved}) == keys);
 }
 
 TEST_CASE("Keys do not depend on the number of jobs") {
@@ -319,11 +318,8 @@ TEST_CASE("explain refuses an option of a problem with a key, and names it") {
   const Sandbox sandbox;
   fill_synthetic(sandbox, 1);
   const std::string key = cubinet::test::key_of(0).hex();
-  for (const Arguments& option : std::vector<Arguments>{{"--m", "5"},
-                                                        {"--dtype", "fp8"},
-                                                        {"--ep", "1"},
-                                                        {"--no-generic"},
-                                                        {"--shape", "128,128,2"}}) {
+  for (const Arguments& option : std::vector<Arguments>{
+           {"--m", "5"}, {"--dtype", "fp8"}, {"--ep", "1"}, {"--no-generic"}, {"--shape", "128,128,2"}}) {
     const Outcome outcome = sandbox.run(with({"cache", "explain", key}, option));
     INFO(outcome.err);
     CHECK(outcome.exit_code == 2);

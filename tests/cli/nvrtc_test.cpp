@@ -206,7 +206,7 @@ TEST_CASE("A root with keys of an earlier build misses once, says why, and keeps
   const Arguments explain{"cache",    "explain", "--shape", "128,128,2", "256,128,2",   "384,128,2",
                           "--layout", "masked",  "--m-max", "8",         "--no-generic"};
   const std::string told = sandbox.run(explain).out;
-  CHECK(told.find("stale: made by an earlier build, for NVRTC 13.0 alone; a warmup makes it again") !=
+  CHECK(told.find("stale: compiled by an earlier build, for NVRTC 13.0 only; a warmup compiles it again") !=
         std::string::npos);
   CHECK(told.find("0 hits, 3 misses") != std::string::npos);
   CHECK(warm(sandbox).at("compiled") == 3);

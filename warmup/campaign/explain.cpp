@@ -40,11 +40,12 @@ std::string without_quotes(const std::string& json) {
   return quoted ? json.substr(1, json.size() - 2) : json;
 }
 
-// For records of earlier builds, which contained NVRTC's version, so that a kernel was for that version only.
+// For records of earlier builds, which contained NVRTC's version: such a kernel was for that version only.
 std::string nvrtc_text(const std::string& first, const std::string& second) {
-  if (first.empty()) return fmt::format("without a version of NVRTC, not for {} alone", second);
-  if (!second.empty()) return fmt::format("made for NVRTC {}, not {}", first, second);
-  return fmt::format("made by an earlier build, for NVRTC {} alone; a warmup makes it again, for every engine", first);
+  if (first.empty()) return fmt::format("no NVRTC version in the record, not {}", second);
+  if (!second.empty()) return fmt::format("compiled for NVRTC {}, not {}", first, second);
+  return fmt::format("compiled by an earlier build, for NVRTC {} only; a warmup compiles it again, for every engine",
+                     first);
 }
 
 // "a, b and 3 more".
@@ -59,7 +60,7 @@ std::string list_of(const std::vector<std::string>& names) {
 struct Finding {
   Presence presence = Presence::absent;
   std::string why;       // empty for a hit
-  std::string compiler;  // of a hit, or of what is unusable
+  std::string compiler;  // of a hit or an unusable entry
   int rank = 0;          // of a hit
 };
 
@@ -80,13 +81,14 @@ Finding look_in(const cache::Maintenance& cabinet, const std::vector<cache::Key>
   }
   if (std::binary_search(evicted.begin(), evicted.end(), key)) {
     return {Presence::evicted,
-            fmt::format("it was made, and evicted from {} since, to keep it within limits", cabinet.root().native()),
+            fmt::format("it was compiled, and evicted from {} later to keep that root within its limits",
+                        cabinet.root().native()),
             {},
             0};
   }
   if (cache::was_set_aside(cache::Layout{cabinet.root()}, key)) {
     return {Presence::set_aside,
-            fmt::format("it was damaged and is set aside in {}; it was not made again, or was removed since",
+            fmt::format("it was damaged and was moved to {}; it has not been compiled again, or was removed later",
                         (cabinet.root() / "quarantine").native()),
             {},
             0};
@@ -139,10 +141,10 @@ std::string describe(const std::vector<jit::Difference>& differences) {
       parts.push_back(fmt::format("{} {}, not {}", one.field.substr(one.field.find('.') + 1),
                                   first.empty() ? "none" : first, second.empty() ? "any" : second));
     } else if (one.field == "record") {
-      parts.emplace_back("a record of another form");
+      parts.emplace_back("a record in another format");
     } else if (one.field == "options") {
-      parts.push_back(fmt::format("made with {}, this build with {}", first, second));
-    } else if (one.field != "source") {  // which follows from the constants and the family
+      parts.push_back(fmt::format("compiled with {}, this build uses {}", first, second));
+    } else if (one.field != "source") {  // the source follows from the constants and the family
       parts.push_back(one.field + " differs");
     }
   }
@@ -190,13 +192,13 @@ Explanation Explainer::explain(const jit::KernelSpec& spec) const {
   if (result.presence != Presence::absent) return result;
   result.nearest = nearest(spec, record);
   if (!result.nearest) {
-    result.why = "never made: there is no entry of this family";
+    result.why = "never compiled: there is no entry of this family";
     return result;
   }
   const std::string differ = describe(result.nearest->differences);
   const bool stale = same_kernel(result.nearest->differences);
   if (stale) result.presence = Presence::stale;
-  result.why = stale ? differ : "never made: the nearest has " + differ;
+  result.why = stale ? differ : "never compiled; nearest entry: " + differ;
   return result;
 }
 

@@ -70,16 +70,14 @@ struct Sharing {
 
 // Looks up every kernel of the plan and compiles the missing ones, `jobs` (>= 1) at once, longest compilations first.
 //   - A kernel that fails is reported; the others continue.
-//   - A kernel that is present counts as a hit, and the hit is recorded. If an unaccepted compiler made it, `compiler`
-//   is
-//     accepted and the cabinet can be written, it is compiled again and replaced.
+//   - A kernel that is present counts as a hit, and the hit is recorded. If an unaccepted compiler compiled it, and
+//     `compiler` is accepted and the cabinet can be written, it is compiled again and replaced.
 //   - A kernel that another process is compiling is looked up again at the end. So processes that warm one cabinet at
 //     the same time share the work.
 //   - `cabinet` may be null: then nothing is looked up or stored (persist = off).
-//   - After `*stop` is set (a signal handler may do that; `stop` may be null), kernels in work are finished and no
-//   other
-//     kernel is started or waited for. The same happens when the cabinet has no room (ErrorCode::no_room), because the
-//     kernels that follow could not be stored either.
+//   - After `*stop` is set (a signal handler may do that; `stop` may be null), running compilations are finished and no
+//     other kernel is started or waited for. The same happens when the cabinet has no room (ErrorCode::no_room),
+//     because the remaining kernels could not be stored either.
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
 

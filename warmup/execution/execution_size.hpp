@@ -41,8 +41,8 @@ struct ExecutionSize {
 //      not depend on the capacity, so only the capacity is reduced;
 //   2. fewer groups, as many as fit, and the largest M that selects the configuration for that number of groups;
 //   3. a configuration that the selector would not choose: as many groups as fit with one row, then as many rows.
-// `config` is KernelSpec::config of the kernel. None if one row of one group does not fit. The search is a bisection, since the size grows with M and with the number
-// of groups. Precondition: the use has a range of M.
+// `config` is KernelSpec::config of the kernel. None if one row of one group does not fit. The search is a bisection,
+// because the size grows with M and with the number of groups. Precondition: the use has a range of M.
 std::optional<ExecutionSize> choose_size(const PlannedUse& use, const std::string& config, std::int64_t available,
                                          const jit::Target& target = {});
 

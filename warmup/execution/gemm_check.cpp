@@ -94,7 +94,7 @@ Expected<void> GemmCheck::compare(const GemmTensors& tensors, const RowPlan& pla
   product.a = tensors.a;
   product.b = tensors.b;
   product.d = tensors.d.data;
-  // Row-major, as they were filled: a transposition of them to the workspace is part of what is under test.
+  // The row-major scales, as they were filled. Their transposition to the workspace is part of the launch under test.
   product.a_scales = a_scale_view(tensors, plan, ScaleOrder::row_major);
   product.b_scales = b_scale_view(tensors, plan);
   product.rows = tensors.row_list;
@@ -115,7 +115,7 @@ Expected<void> GemmCheck::count_writes(const GemmTensors& tensors, const RowPlan
       .and_then([&] { return count_in_bands(tensors.workspace, in_bands); });
 }
 
-// Adds the elements of both bands that no longer hold the poison.
+// Counts the elements of both guard bands that no longer hold the poison.
 Expected<void> GemmCheck::count_in_bands(const GuardedTensor& tensor, CUdeviceptr counts) const {
   if (tensor.band == 0) return {};
   constexpr std::int64_t rows = 2048;  // the kernel takes a matrix; its shape does not matter

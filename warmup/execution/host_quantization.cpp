@@ -18,7 +18,7 @@ struct Block {
   std::int64_t first_column;
 };
 
-// Quantises it into `q`; the result is its scale.
+// Quantizes the block into `q`. The result is its scale.
 float quantize(const std::vector<std::uint16_t>& x, std::int64_t k, const Block& block, std::vector<std::uint8_t>& q) {
   const auto for_each = [&](const auto& body) {
     for (std::int64_t row = block.first_row; row < block.first_row + block.rows; ++row) {
@@ -39,7 +39,8 @@ std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value);
 std::uint8_t e4m3_of(float value) {
   const auto sign = std::signbit(value) ? 0x80u : 0u;
   const double magnitude = std::min(std::abs(static_cast<double>(value)), 448.0);
-  // The numbers with one exponent are 2^(exponent - 3) apart; those below 2^-6 as if their exponent were -6.
+  // Numbers with the same exponent are 2^(exponent - 3) apart; those below 2^-6 are spaced as if their exponent were
+  // -6.
   int exponent = magnitude == 0 ? -6 : std::max(std::ilogb(magnitude), -6);
   auto steps = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, 3 - exponent)));
   if (steps == 16) {

@@ -20,7 +20,7 @@ ScaleTensor a_scale_tensor(const GemmTensors& tensors, const RowPlan& plan, Scal
   return column_major_scales(floats(tensors.a_scales_columns), scale_rows(plan), plan.problem.k, groups);
 }
 
-// What both layouts have.
+// The members that the operands of both layouts have.
 template <class Arguments>
 Arguments common_arguments(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order) {
   const Problem& p = plan.problem;
@@ -39,9 +39,7 @@ Arguments common_arguments(const GemmTensors& tensors, const RowPlan& plan, Scal
 
 }  // namespace
 
-bool has_scales(const Problem& problem) {
-  return jit::operands_of(problem.data_type).a_scales != jit::ScaleForm::none;
-}
+bool has_scales(const Problem& problem) { return jit::operands_of(problem.data_type).a_scales != jit::ScaleForm::none; }
 
 std::int64_t scale_groups(const RowPlan& plan) { return masked(plan) ? plan.problem.groups : 1; }
 

@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 using Members = std::set<std::string, std::less<>>;
 
-// The start of a text for an error message; it may come from a file of megabytes. No UTF-8 sequence is cut.
+// The first 160 bytes of a text, for an error message: the file may have megabytes. Cuts no UTF-8 sequence.
 std::string clipped(std::string_view text) {
   constexpr std::size_t longest = 160;
   if (text.size() <= longest) return std::string(text);
@@ -24,7 +24,7 @@ std::string clipped(std::string_view text) {
   return std::string(text.substr(0, end)) + "...";
 }
 
-// Where the byte at `offset` (counted from 1, as the parser counts) lies, as "line:column".
+// The position of a byte as "line:column". `offset` counts from 1, as the parser does.
 std::string position(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, std::min(offset == 0 ? 0 : offset - 1, text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -42,15 +42,15 @@ std::string reason(const json::exception& error) {
   return clipped(what);
 }
 
-// A text whose words of Python are JSON, and where it has become longer by it.
+// A text in which NaN, Infinity and -Infinity are replaced by null, and the places where it became longer.
 struct Plain {
   std::string text;
-  std::vector<std::size_t> grown;  // offsets in `text`, each by one byte
+  std::vector<std::size_t> grown;  // offsets in `text` behind each "null" that is one byte longer than the word
 };
 
 bool belongs_to_a_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
-// The word of Python that begins there, or nothing.
+// The word NaN, Infinity or -Infinity that begins at `at`; empty if there is none.
 std::string_view word_at(std::string_view text, std::size_t at) {
   if (at > 0 && belongs_to_a_word(text[at - 1])) return {};
   for (const std::string_view word : {"NaN", "Infinity", "-Infinity"}) {
@@ -60,7 +60,7 @@ std::string_view word_at(std::string_view text, std::size_t at) {
   return {};
 }
 
-// With "null" in the place of each such word outside of texts, blanks behind it up to the word's length.
+// Replaces each such word outside of strings by "null", and pads it with blanks to the length of the word.
 Plain without_words_of_python(std::string_view text) {
   Plain plain;
   plain.text.reserve(text.size());
@@ -83,11 +83,11 @@ Plain without_words_of_python(std::string_view text) {
   return plain;
 }
 
-// Goes over a text without building a value, and keeps the first thing that is wrong with it. (The parser's callback
-// could see keys too, but then the parser looks through the enclosing array at the end of each object in it.)
+// Checks a text without building a value, and keeps the first error. The parser's callback could see keys too, but with
+// a callback the parser searches the enclosing array at the end of each object in it.
 class Examiner final : public json::json_sax_t {
  public:
-  // `text` is what the parser's was made of, for positions.
+  // `text` is the original text, for positions; the parser reads plain.text.
   Examiner(std::string_view text, const Plain& plain, const std::string& origin, const Members& once)
       : text_(text), plain_(plain), origin_(origin), once_(once) {}
 
@@ -107,8 +107,8 @@ class Examiner final : public json::json_sax_t {
 
   bool key(std::string& name) override {
     if (depth_ > path_.size()) return true;
-    // What has an empty name, itself or above it, is no member of `once_`: a key that would be mistaken for two, and
-    // whatever lies in an array.
+    // A path with an empty key matches no member of `once_`. A key that contains a dot, which would read as two keys,
+    // and the level of an array have the empty key.
     path_[depth_ - 1] = name.find('.') == std::string::npos ? name : std::string();
     std::fill(path_.begin() + static_cast<std::ptrdiff_t>(depth_), path_.end(), std::string());
     std::string member = path_[0];
@@ -147,8 +147,8 @@ class Examiner final : public json::json_sax_t {
   const std::string& origin_;
   const Members& once_;
   Members seen_;
-  std::array<std::string, 5> path_;  // the keys that lead to where the parser is, as deep as `once_` goes
-  std::size_t depth_ = 0;            // objects and arrays around it
+  std::array<std::string, 5> path_;  // the keys on the path to the current value; `once_` has at most five levels
+  std::size_t depth_ = 0;            // number of objects and arrays that enclose the current value
   std::string complaint_;
 };
 
@@ -158,7 +158,7 @@ Expected<json> parse_config(std::string_view text, const std::string& origin, co
   const Plain plain = without_words_of_python(text);
   Examiner examiner(text, plain, origin, once);
   if (!json::sax_parse(plain.text, &examiner)) return fail(ErrorCode::invalid_argument, examiner.complaint());
-  // The parser takes a NUL for the end of its input; nothing of what JSON allows holds one.
+  // A NUL byte is an error here, because the parser would take it for the end of its input. Valid JSON contains none.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}:{}: not JSON: a NUL byte, expected end of input", origin, position(text, nul + 1)));

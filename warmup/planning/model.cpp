@@ -24,14 +24,14 @@ namespace {
 
 using nlohmann::json;
 
-// A configuration is a few KiB; a larger file was named by mistake.
+// A config.json has a few KiB. A file above this bound was named by mistake.
 constexpr std::uint64_t largest_file = std::uint64_t{16} << 20;
 
-// What tells of dense MLPs beside the experts, and the largest value that does not.
+// Keys that indicate dense MLPs beside the experts if their value is above the number given here.
 constexpr std::array<std::pair<const char*, std::int64_t>, 3> dense_layer_keys{
     {{"first_k_dense_replace", 0}, {"decoder_sparse_step", 1}, {"moe_layer_freq", 1}}};
 
-// Every member that is read below, as parse_config names them.
+// The paths of all members that are read below, in the form that parse_config takes.
 std::set<std::string, std::less<>> fields() {
   std::vector<std::string> keys{"mlp_only_layers", "model_type", "expert_dtype", std::string(shared_width_key)};
   for (const Keys& some :
@@ -74,8 +74,8 @@ Expected<Numbers> read_experts(const json& top, const Places& places, const std:
   return fail(ErrorCode::unsupported, message);
 }
 
-// What tells that intermediate_size may be the width of dense MLPs beside the experts; empty when nothing does. A value
-// that says neither (a list, a text) may tell of some.
+// The reason why intermediate_size may be the width of dense MLPs beside the experts; empty if there is none. A value
+// of one of these keys that is not a whole number (a list, a string) counts as a reason.
 std::string sign_of_dense_layers(const Place& place) {
   const json& object = *place.object;
   const auto sign = [&](const char* name) {
@@ -112,7 +112,7 @@ Expected<Numbers> read_width(const Places& places, const std::string& model_type
   return **shared;
 }
 
-// The hidden size on which the experts work.
+// The size of the experts' input and output.
 Expected<KeyedNumber> read_hidden(const Places& places, const std::string& origin) {
   for (const Keys keys : {expert_hidden_keys(), hidden_keys()}) {
     const auto hidden = read_agreed(places, keys, 1, Lists::refused, origin);
@@ -122,7 +122,7 @@ Expected<KeyedNumber> read_hidden(const Places& places, const std::string& origi
   return refuse(origin, "hidden_size is missing");
 }
 
-// The number of a layer. Where all have the same it goes by its key alone.
+// The number of one layer. If all layers have the same number, its key has no index.
 KeyedNumber at_layer(const Numbers& numbers, std::size_t layer) {
   const auto& values = numbers.values;
   const bool alike = std::all_of(values.begin(), values.end(), [&](std::int64_t one) { return one == values.front(); });
@@ -150,7 +150,7 @@ Expected<std::vector<ExpertShape>> layers_of(const Numbers& experts, const Numbe
                                                   origin, experts.key, widths.key));
 }
 
-// The type of the innermost object that has one.
+// The model_type of the innermost object that has one.
 std::string type_of_model(const json& top, const Places& places) {
   for (auto place = places.rbegin(); place != places.rend(); ++place) {
     std::string type = text_at(*place->object, "model_type");
@@ -184,7 +184,7 @@ void add_notes(const json& top, const Places& places, MoeShape& shape) {
         fmt::format("model_type {} is not known here; compare the shapes with the engine's log", shape.model_type));
   }
   if (auto keys = unknown_expert_keys(places); !keys.empty()) {
-    constexpr std::size_t most = 12;  // more says that the file is none of a model
+    constexpr std::size_t most = 12;  // a file with more unknown keys is not a model's
     if (keys.size() > most) {
       keys[most] = fmt::format("and {} more", keys.size() - most);
       keys.resize(most + 1);
@@ -194,7 +194,7 @@ void add_notes(const json& top, const Places& places, MoeShape& shape) {
   }
 }
 
-// A count that no shape depends on: one that is missing or makes no sense is 0.
+// A count on which no shape depends. It is 0 if it is missing or not a valid count.
 std::int64_t count_or_0(const Places& places, std::initializer_list<const char*> keys) {
   for (const Place& place : places) {
     for (const char* key : keys) {
@@ -205,7 +205,7 @@ std::int64_t count_or_0(const Places& places, std::initializer_list<const char*>
   return 0;
 }
 
-// What engines decide by.
+// Reads the members that engines decide by; see MoeShape.
 void read_traits(const json& top, Places places, bool has_other_quantization, MoeShape& shape) {
   const json* list = member(top, "architectures");
   const bool named = list != nullptr && list->is_array() && !list->empty() && list->front().is_string();
@@ -268,7 +268,7 @@ Expected<MoeShape> parse_model(const ModelText& config, const ModelText& quantiz
 }
 
 std::filesystem::path model_file(const std::filesystem::path& path) {
-  std::error_code ignored;  // what cannot be examined cannot be opened either, and that error is the better one
+  std::error_code ignored;  // a path that cannot be examined cannot be opened either; the error of opening is reported
   return std::filesystem::is_directory(path, ignored) ? path / "config.json" : path;
 }
 

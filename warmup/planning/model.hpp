@@ -41,10 +41,9 @@ struct ExpertWeights {
 // objects that can describe the language model. If several objects name experts, or several keys give one number, they
 // must agree.
 //   width   If no key is for the experts alone, intermediate_size is their width, provided that the experts are the
-//   only
-//           MLP: the model's type is known to be like that, or num_local_experts alone gives the number of experts and
-//           none of first_k_dense_replace, mlp_only_layers, decoder_sparse_step and moe_layer_freq indicates dense
-//           layers. Otherwise it is an error.
+//           only MLP: the model's type is known to be like that, or num_local_experts alone gives the number of
+//           experts and none of first_k_dense_replace, mlp_only_layers, decoder_sparse_step and moe_layer_freq
+//           indicates dense layers. Otherwise it is an error.
 //   gate    There is none for activations without a gate (relu2); GEMM1 is then the up projection alone.
 //   lists   One value per layer. Layers with 0 experts or width 0 have no experts; equal layers count once.
 // A key with the value null counts as absent. A key that appears twice in one object is an error, and so is a value of

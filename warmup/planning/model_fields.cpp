@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// Far above the layers of any model.
+// A bound far above the number of layers of any model.
 constexpr std::size_t most_layers = 4096;
 
 bool is_list(const json& value) {
@@ -53,8 +53,8 @@ std::string text_at(const json& object, std::string_view path) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-// What is nested is named by its type alone: writing it out takes stack for each level, and a hostile file has
-// millions.
+// A nested value is shown by its type only: writing it out takes stack for each level, and a hostile file can have
+// millions of levels.
 std::string shown(const json& value) {
   const auto nested = [](const json& item) { return item.is_structured() && !item.empty(); };
   if (std::any_of(value.begin(), value.end(), nested)) return fmt::format("a nested {}", value.type_name());

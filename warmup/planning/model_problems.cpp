@@ -11,10 +11,10 @@
 namespace cubinet::warmup {
 namespace {
 
-// A size that kernels always take as N and as K.
+// A size that every kernel takes as N and as K.
 constexpr std::int64_t sound_size = 4096;
 
-// No rule of the kernels demands a multiple of more than this.
+// No kernel requires its sizes to be a multiple of more than this.
 constexpr std::int64_t largest_padding = 1024;
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
@@ -46,7 +46,7 @@ std::string share_text(const KeyedNumber& experts, const Parallelism& ranks, con
   return ranks.fused_shared > 0 ? fmt::format("{} + fused shared {}", all, ranks.fused_shared) : all;
 }
 
-// The numbers of groups of ranks: one, or if the experts are not a multiple of the ranks two, the larger one first.
+// The numbers of groups per rank: one number, or two, the larger one first, if the ranks do not divide the experts.
 Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Parallelism& ranks) {
   const std::int64_t all = experts.value + ranks.redundant;
   const std::int64_t fewest = all / ranks.expert;
@@ -61,8 +61,8 @@ Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Pa
   return std::vector{groups(fewest + 1, ", rounded up"), groups(fewest, ", rounded down")};
 }
 
-// N of GEMM1, and K of GEMM2: the part of an expert's width on a rank, once for the up projection and once for the
-// gate.
+// N of GEMM1 and K of GEMM2. K is the part of an expert's width on one rank. N is twice that, for the up projection and
+// the gate, or once if there is no gate.
 Expected<std::pair<Derivation, Derivation>> widths_of(const MoeShape& shape, const KeyedNumber& width,
                                                       const Parallelism& ranks) {
   if (width.value % ranks.tensor != 0) {
@@ -86,12 +86,12 @@ Expected<KeyedNumber> hidden_of(const KeyedNumber& hidden, const Parallelism& ra
   return KeyedNumber{ranks.padded_hidden, fmt::format("{} {}, padded", hidden.key, hidden.value)};
 }
 
-// Whether the kernels of `type` take the size as N, or as K.
+// Whether the kernels of `type` take the size, as N if `as_n` is set, else as K.
 Expected<void> check_size(DataType type, std::int64_t size, bool as_n) {
   return jit::families().can_run({type, Layout::masked, as_n ? size : sound_size, as_n ? sound_size : size, 1});
 }
 
-// Whether they take what a rank's part of an expert's width comes to as N and as K. The error says what to pad it to.
+// Whether the kernels take the rank's part of an expert's width as N and as K. The error says to which size to pad it.
 Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std::int64_t tensor, DataType type,
                            const OptionNames& names) {
   const std::int64_t part = rank.k2.value;
@@ -113,8 +113,8 @@ Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std:
   return {};
 }
 
-// Whether they take the hidden size as K and as N. can_run speaks of N and K; the user gave a file, so the error names
-// the key that leads there.
+// Whether the kernels take the hidden size as K and as N. The error names the key in the model's file, because the user
+// gave a file; the error of can_run names N and K.
 Expected<void> check_hidden(const KeyedNumber& hidden, const RankShape& rank, DataType type) {
   const std::int64_t size = rank.k1.value;
   const auto taken = jit::families().can_run({type, Layout::masked, size, size, 1});
@@ -143,7 +143,7 @@ Expected<std::vector<RankShape>> rank_shapes_of(const MoeShape& shape, const Exp
   return shapes;
 }
 
-// Every kernel takes the sizes of `rank`; but for its groups, with which a problem may be too large.
+// Whether the kernels take the sizes of `rank`. The number of groups is not checked; it can make a problem too large.
 Expected<void> check_sizes(const ExpertShape& layer, const RankShape& rank, const Parallelism& ranks, DataType type,
                            const OptionNames& names) {
   return check_hidden(layer.hidden, rank, type).and_then([&] {
@@ -202,7 +202,7 @@ std::vector<Derivation> derivation_of(const MoeShape& shape, const Parallelism& 
   for (const ExpertShape& layer : shape.layers) {
     const auto of_ranks = rank_shapes_of(shape, layer, parallelism).value();
     for (const RankShape& rank : of_ranks) add_once(rank.groups);
-    const RankShape& any = of_ranks.front();  // ranks differ in their groups alone
+    const RankShape& any = of_ranks.front();  // ranks differ only in their number of groups
     for (const Derivation& line : {any.n1, any.k1, any.n2, any.k2}) add_once(line);
   }
   return lines;

@@ -25,7 +25,8 @@ ExpertWeights of_fp8(const json& config, const std::string& reason) {
   const json* block = member(config, "weight_block_size");
   if (block == nullptr) return weights_of_type("fp8", reason + " without weight_block_size");
   const std::string with_block = fmt::format("{}, weight_block_size {}", reason, shown(*block));
-  return is_served_block(*block) ? fp8_in_blocks(with_block) : unserved("FP8 in blocks of " + shown(*block), with_block);
+  return is_served_block(*block) ? fp8_in_blocks(with_block)
+                                 : unserved("FP8 in blocks of " + shown(*block), with_block);
 }
 
 // For the `weights` of a group of compressed-tensors: {num_bits, type, strategy, block_structure}.
@@ -54,7 +55,7 @@ bool targets_experts(const json& group) {
          });
 }
 
-// Whether all targets of a group are modules of the attention.
+// Whether all targets of a group are attention modules.
 bool targets_attention(const json& group) {
   const json* targets = member(group, "targets");
   return targets != nullptr && targets->is_array() && !targets->empty() &&
@@ -107,7 +108,7 @@ ExpertWeights of_algorithm(const json& config, const std::string& name) {
   return weights_of_type(*of_experts, name + ".quantized_layers: experts are " + *of_experts);
 }
 
-// How a quantization object says that all modules are stored.
+// How all modules are stored according to a quantization object.
 ExpertWeights of_all(const json& config, const std::string& name) {
   const std::string method = text_at(config, "quant_method");
   const std::string reason = name + ".quant_method " + method;
@@ -120,8 +121,8 @@ ExpertWeights of_all(const json& config, const std::string& name) {
   return weights_of_type(method, reason);
 }
 
-// From expert_dtype or a similar key, which has precedence over what is said of all modules. None for "fp8", because the
-// key does not say how its scales are arranged.
+// How the experts are stored according to expert_dtype or a similar key, which takes precedence over the type of all
+// modules. None for "fp8", because the key does not say how the scales are arranged.
 std::optional<ExpertWeights> of_experts(const json& object, std::string_view key, const std::string& prefix) {
   const std::string type = text_at(object, key);
   if (type.empty() || lower_case(type) == "fp8") return std::nullopt;
@@ -164,7 +165,7 @@ Expected<std::optional<Quantization>> read_agreed_quantization(const Places& pla
   return agreed;
 }
 
-// How experts are stored if there is no quantization: in the type of the model.
+// How experts are stored without quantization: in the model's type.
 ExpertWeights weights_of_model_type(const Places& places) {
   for (const Place& place : places) {
     const std::string type = text_at(*place.object, expert_dtype_key);

@@ -11,10 +11,10 @@ namespace {
 
 using nlohmann::json;
 
-// No model nests deeper. The limit is for hostile files, which can have millions of levels.
+// No model has more nested levels. Hostile files can have millions.
 constexpr int deepest = 4;
 
-// Whether an object within one that describes a language model is none of it.
+// Whether an object with this key, inside the object of a language model, describes another part of the model.
 bool is_apart(const std::string& key) {
   constexpr const char* parts[] = {"vision", "visual", "audio",   "talker",       "speech",
                                    "image",  "video",  "sound",   "code",         "encoder",
@@ -23,12 +23,12 @@ bool is_apart(const std::string& key) {
                      [&](const char* part) { return key.find(part) != std::string::npos; });
 }
 
-// Goes over all objects but those that belong to the language model's.
+// Finds the objects that name experts and do not belong to the language model.
 class TowerSearch {
  public:
   explicit TowerSearch(const Places& places) : places_(places) {}
 
-  // `own`: the object belongs to one of the language model's, so that what in it is not apart does, too.
+  // `own`: the object belongs to the language model. Then so do its inner objects, except those that is_apart() names.
   void look_into(const json& object, const std::string& path, int depth, bool own) {
     own = own || is_of_language_model(object);
     for (const auto& [key, value] : object.items()) {
@@ -59,7 +59,7 @@ bool is_number_or_list(const json& value) {
           std::all_of(value.begin(), value.end(), [](const json& one) { return one.is_number(); }));
 }
 
-// "fp4", "int8", "bfloat16", "nvfp4", "mxfp8"
+// Whether the value names an element type: "fp4", "int8", "bfloat16", "nvfp4", "mxfp8".
 bool names_a_type(const json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
@@ -81,7 +81,7 @@ bool tells_of_experts(const std::string& key, const json& value) {
          tells_of_no_gate(key, value);
 }
 
-// The keys that are not understood, each once, however many layers have it.
+// Collects the keys about experts that are not read, each once for all layers.
 class Collector {
  public:
   void look_at(const json& object, const std::string& prefix, const std::string& path, int depth) {

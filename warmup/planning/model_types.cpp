@@ -1,4 +1,4 @@
-// The types of models that were looked at: a line each.
+// The known model types, one per line.
 #include <algorithm>
 #include <iterator>
 

@@ -46,7 +46,7 @@ std::string config_json(const jit::KernelSpec& spec) {
   return json_object(members);
 }
 
-// Problems that differ in what the kernel does not depend on have the same use; it is listed once.
+// Problems that differ only in what the kernel does not depend on give equal uses. Each use is listed once.
 std::string uses_json(const PlannedKernel& kernel) {
   std::vector<std::string> uses;
   for (const PlannedUse& use : kernel.uses) {

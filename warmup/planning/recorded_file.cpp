@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Reads the members of an element, and keeps the first complaint. What is wrong reads as 0 or the first name.
+// Reads the members of an element, and keeps the first error. An invalid member is read as 0 or as the first name.
 class Element {
  public:
   explicit Element(const Json& json) : json_(json) {

@@ -30,7 +30,7 @@ bool comes_before(const RecordedProblem& a, const RecordedProblem& b) {
 
 void sort(RecordedProblems& recorded) { std::sort(recorded.problems.begin(), recorded.problems.end(), comes_before); }
 
-// A file of the cabinet, as far as this build can plan for it.
+// Converts a record of the cabinet to a problem; an error if this build cannot plan for it.
 Expected<RecordedProblem> understand(const cache::RecordedProblem& record) {
   const auto subject = jit::problem_subject_from(record.subject);
   if (!subject) return fail(ErrorCode::invalid_argument, "it is of a build that knows other problems");

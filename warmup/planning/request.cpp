@@ -17,7 +17,7 @@ namespace {
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 
-// The parts of `text` as values, each once, in the order of the text. `parse` understands the names of the table `known`.
+// The values of a comma-separated list, each once, in the order of the text. `parse` reads the names in `known`.
 template <class Value, class Parse, class Table>
 Expected<std::vector<Value>> parse_list(const char* option, const std::string& text, const Parse& parse,
                                         const Table& known) {
@@ -35,11 +35,10 @@ Expected<std::vector<Value>> parse_list(const char* option, const std::string& t
 
 std::int64_t bytes_of(DataType type) { return jit::element_bytes(jit::operands_of(type).a); }
 
-// Each value once. The type with the stricter rules comes first, so that the size that an error proposes for padding is
-// one that all types take.
+// Each type once. The type with the stricter size rules comes first, so that all types take the padded size that an
+// error proposes.
 std::vector<DataType> in_order_of_rules(std::vector<DataType> types) {
-  std::sort(types.begin(), types.end(),
-            [](DataType a, DataType b) { return bytes_of(a) < bytes_of(b); });
+  std::sort(types.begin(), types.end(), [](DataType a, DataType b) { return bytes_of(a) < bytes_of(b); });
   types.erase(std::unique(types.begin(), types.end()), types.end());
   return types;
 }
@@ -48,7 +47,7 @@ std::vector<Layout> layouts_or_both(const std::vector<Layout>& layouts) {
   return layouts.empty() ? std::vector<Layout>{Layout::contiguous, Layout::masked} : layouts;
 }
 
-// The number of groups, which the number of ranks leads to, may be more than a kernel takes.
+// An error if a kernel does not take the number of groups, which follows from the number of ranks.
 Expected<void> check_groups(const MoeShape& shape, std::int64_t ranks, const std::vector<Problem>& problems,
                             const OptionNames& names) {
   for (const Problem& problem : problems) {
@@ -67,7 +66,7 @@ std::string types_text(const std::vector<DataType>& types) {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
-// What the user should know of weights for which no kernel of these types is; empty otherwise.
+// A note for the user if no kernel of these types takes the weights as they are stored; else empty.
 std::string remark_on(const ExpertWeights& weights, const std::vector<DataType>& types) {
   if (weights.stored.empty()) return {};
   const auto planned = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
@@ -76,12 +75,12 @@ std::string remark_on(const ExpertWeights& weights, const std::vector<DataType>&
                      weights.reason, weights.served ? "" : ", which no kernel here takes", types_text(types));
 }
 
-// The type of the operands as a number: the bits of an element.
+// The type of the operands as a derivation: the number of bits of an element.
 Derivation derivation_of_type(DataType type, const std::string& reason) {
   return {"bits", 8 * bytes_of(type), fmt::format("{}: {}", jit::data_type_name(type), reason)};
 }
 
-// A request, with what a launch command says in place of its fields.
+// A request, and the values that replace its fields if there is a launch command.
 struct Understood {
   const Request& request;
   OptionNames names;
@@ -91,7 +90,7 @@ struct Understood {
   const engines::Launched* launched;  // null: no launch command is given
 };
 
-// What a launch command says of a model, in the place of what the user did not give.
+// Fills in the fields that the user did not give from the launch command's plan for the model.
 Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, ResolvedRequest& resolved) {
   if (wanted.launched == nullptr) return wanted;
   auto plan = engines::launch_plan(*wanted.launched, shape);
@@ -99,7 +98,7 @@ Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, Resol
   wanted.parallelism = plan->parallelism;
   if (wanted.request.layout.empty()) wanted.layouts = plan->layouts;
   if (wanted.types.empty() && plan->type) wanted.types = {*plan->type};
-  // The command has other names for what it divides by.
+  // Engines have other names for their numbers of ranks than Cubinet's options.
   wanted.names.expert_parallel = "expert ranks";
   wanted.names.tensor_parallel = "width ranks";
   resolved.notes = std::move(plan->notes);
@@ -107,7 +106,7 @@ Expected<Understood> as_launched(Understood wanted, const MoeShape& shape, Resol
   return wanted;
 }
 
-// The problems of a model in the types asked for, else that of its weights.
+// The problems of a model, in the types asked for, or if none are, in the types of its weights.
 Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Understood& wanted) {
   auto problems = problems_of(shape, wanted.parallelism, wanted.layouts, wanted.types, wanted.names);
   if (!problems) return problems;
@@ -116,7 +115,7 @@ Expected<std::vector<Problem>> problems_of_shape(const MoeShape& shape, const Un
   return problems;
 }
 
-// How these problems came about, and what the user should know of the model. `type_reason`: who chose the types.
+// Adds the derivation of the problems, and notes for the user about the model. `type_reason`: who chose the types.
 void explain(const MoeShape& shape, const Understood& wanted, const std::string& type_reason,
              ResolvedRequest& resolved) {
   for (Derivation& line : derivation_of(shape, wanted.parallelism)) resolved.derivation.push_back(std::move(line));
@@ -147,7 +146,7 @@ Expected<std::vector<Problem>> problems_of_model(const Understood& asked, Resolv
   return problems;
 }
 
-// One for each type and layout; its sizes are of no account.
+// One problem for each type and layout. Its sizes have no meaning.
 std::vector<Problem> problems_of_generic(const Understood& wanted) {
   std::vector<DataType> types = wanted.types;
   if (types.empty()) types = {DataType::fp8, DataType::bf16};
@@ -162,7 +161,7 @@ Parallelism parallelism_of(const Request& request) {
   return {request.expert_parallel, request.tensor_parallel, request.redundant_experts};
 }
 
-// dtype and layout do not go with problems that have their own.
+// An error if dtype or layout is given with problems that have a type and layout of their own.
 Expected<void> check_own_types(const Request& request, const OptionNames& names) {
   const bool own = !request.problems.empty() || request.recorded;
   if (!own || (request.dtype.empty() && request.layout.empty())) return {};
@@ -170,7 +169,7 @@ Expected<void> check_own_types(const Request& request, const OptionNames& names)
                             request.recorded ? names.recorded : names.problems));
 }
 
-// Only a model is divided over ranks.
+// An error if ranks are given without a model: only a model is distributed over ranks.
 Expected<void> check_undivided(const Request& request, const OptionNames& names) {
   if (!request.model.empty() || parallelism_of(request) == Parallelism()) return {};
   const std::string why =
@@ -181,7 +180,7 @@ Expected<void> check_undivided(const Request& request, const OptionNames& names)
                             names.redundant_experts, names.model, why));
 }
 
-// The request names problems in exactly one way, and has no field that does not go with it.
+// An error unless the request names problems in exactly one way and all of its fields are valid with it.
 Expected<void> check_source(const Request& request, const OptionNames& names) {
   const int sources = (request.model.empty() ? 0 : 1) + (request.problems.empty() ? 0 : 1) +
                       (request.recorded ? 1 : 0) + (request.generic_only ? 1 : 0);
@@ -196,8 +195,8 @@ Expected<void> check_source(const Request& request, const OptionNames& names) {
   return check_own_types(request, names).and_then([&] { return check_undivided(request, names); });
 }
 
-// A launch command goes with a model alone, and with none of the numbers that it says itself. It names the model where
-// the request does not.
+// Takes the model from the launch command if the request names none. Errors: the request names problems in another way
+// than by a model, or gives a number that the command determines.
 Expected<Request> with_launch(Request request, const std::optional<engines::Launched>& launched,
                               const OptionNames& names) {
   if (!launched) return request;

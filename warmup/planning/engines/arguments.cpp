@@ -16,13 +16,13 @@ namespace {
 
 tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 
-// vLLM takes --disable-x for --no-enable-x, and the other way round.
+// vLLM accepts --disable-x as --no-enable-x, and --enable-x as --no-disable-x.
 constexpr std::array<std::pair<std::string_view, const char*>, 2> inverse_prefixes{
     {{"enable-", "disable-"}, {"disable-", "enable-"}}};
 
 std::string with_dashes(const std::string& name) { return name.starts_with('-') ? name : "--" + name; }
 
-// The option's name with dashes for underscores, up to the first dot: the keys of a JSON value keep theirs.
+// The option's name with underscores replaced by dashes, up to the first dot. The keys of a JSON value stay unchanged.
 std::string dashed(std::string_view written) {
   std::string text(written);
   std::replace(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(text.find('.'), text.size())), '_',
@@ -30,13 +30,13 @@ std::string dashed(std::string_view written) {
   return text;
 }
 
-// Whether a word is a value and no option: argparse takes negative numbers, and what has a blank in it, for values.
+// Whether a word is a value and not an option. argparse treats negative numbers and words with a blank as values.
 bool is_value(const std::string& word) {
   if (!word.starts_with('-') || word == "-" || word.find(' ') != std::string::npos) return true;
   return word.find_first_not_of("0123456789.", 1) == std::string::npos;
 }
 
-// Documents and chats make such dashes out of hyphens: hyphen, en dash, em dash, minus.
+// Whether the word begins with a dash that an editor put in place of a hyphen: hyphen, en dash, em dash, minus.
 bool begins_with_a_dash(std::string_view word) {
   constexpr std::array<std::string_view, 5> dashes{"\u2010", "\u2011", "\u2013", "\u2014", "\u2212"};
   return std::any_of(dashes.begin(), dashes.end(), [&](std::string_view dash) { return word.starts_with(dash); });
@@ -147,7 +147,7 @@ std::optional<std::int64_t> human_number(std::string_view text) {
 
 namespace {
 
-// An option's word taken apart: "--x.key=1" is --x, .key and 1.
+// The parts of an option's word: "--x.key=1" is --x, .key and 1.
 struct Word {
   std::string option;
   std::string key;
@@ -167,7 +167,7 @@ Word word_of(const std::string& text, const FlagTable& table) {
   return word;
 }
 
-// The option that a word means. A value may follow an option of one letter without a blank: -O3.
+// The option that a word stands for. An option of one letter may be followed by its value without a blank: -O3.
 Expected<std::optional<FlagTable::Option>> option_of(Word& word, const std::string& text, const FlagTable& table) {
   auto found = table.find(word.option);
   if (!found || *found || text.starts_with("--") || text.size() < 3) return found;

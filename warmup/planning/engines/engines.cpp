@@ -61,10 +61,10 @@ struct Launch {
   bool without_options = false;  // nothing in the script identifies the engine
 };
 
-// Goes over the commands of a script, and of the shells that they start (bash -c '...').
+// Searches the commands of a script, and of the shells that they start (bash -c '...').
 class LaunchSearch {
  public:
-  // `shells`: how deep scripts may lie within words.
+  // `shells`: how many levels of nested shells (bash -c '...') are read.
   void look_into(const Commands& commands, int shells) {
     for (const auto& words : commands) look_at(words, shells);
   }
@@ -115,7 +115,8 @@ std::vector<std::string> notes_on(const Engine& engine, const Launch& launch, co
   return notes;
 }
 
-// The program may be left out, or be a script: the first command with an option of the engine, else the first.
+// The launch of a script in which no command names an engine's program, because it is left out or a script is started
+// in its place. Takes the first command with an option of the engine, else the first command.
 Launch arguments_alone(const Engine& engine, const Commands& commands) {
   Launch launch;
   if (commands.empty()) return launch;

@@ -46,7 +46,7 @@ Expected<std::string> model_of(const Launched& launched, const OptionNames& name
   const std::string& model = launched.command.model;
   if (model.empty()) return refuse("the command names no model");
   const std::filesystem::path path(model);
-  std::error_code error;  // what cannot be looked at is not there
+  std::error_code error;  // a path that cannot be examined counts as absent
   if (path.extension() == ".json" && std::filesystem::is_regular_file(path, error)) return model;
   if (std::filesystem::is_regular_file(path / "config.json", error)) return (path / "config.json").string();
   return refuse(fmt::format("there is no folder '{}' with a config.json here", model));

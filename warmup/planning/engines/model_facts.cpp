@@ -34,7 +34,7 @@ bool names_own_quantization(const ModelFacts& facts, std::string_view option) {
   std::string named(option);
   for (std::string* text : {&own, &named}) std::replace(text->begin(), text->end(), '-', '_');
   const bool has_kinds =
-      !own.empty() && own != "fp8";  // fp8_per_block and the like are for weights that are not quantized
+      !own.empty() && own != "fp8";  // fp8_per_block and similar values are for weights that are not quantized
   return named == own || (has_kinds && named.starts_with(own + "_"));
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t default_chunk = 8192;
 constexpr std::int64_t default_graph = 512;
 constexpr std::int64_t default_graph_of_few_ranks = 256;  // with tp_size below 4
-// SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK and its like.
+// The default of SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK and of similar variables.
 constexpr std::int64_t default_dispatch = 128;
 
 constexpr std::array<std::string_view, 10> spanning_backends{
@@ -262,14 +262,14 @@ std::string_view base_name(std::string_view path) { return path.substr(path.rfin
 
 std::size_t program(std::span<const std::string> words) {
   const std::string_view name = base_name(words.front());
-  // The last takes the server's options, to compile DeepGEMM's kernels.
+  // compile_deep_gemm compiles DeepGEMM's kernels and takes the server's options.
   constexpr std::array<std::string_view, 4> modules{"sglang.launch_server", "launch_server.py",
                                                     "sglang_router.launch_server", "sglang.compile_deep_gemm"};
   if (std::find(modules.begin(), modules.end(), name) != modules.end()) return 1;
   return name == "sglang" && words.size() > 1 && words[1] == "serve" ? 2 : 0;
 }
 
-// "sglang serve MODEL" takes it without an option, too.
+// "sglang serve MODEL" takes the model as a positional argument, too.
 std::string model(const Arguments& arguments) {
   return arguments.text_or("model-path", arguments.positionals.empty() ? "" : arguments.positionals.front());
 }

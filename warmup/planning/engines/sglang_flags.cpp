@@ -4,7 +4,7 @@
 namespace cubinet::warmup::engines {
 namespace {
 
-// Those of SGLang 0.5.23, from sglang/srt/arg_groups/fields/ and ServerArgs.add_cli_args. An option that a later
+// The options of SGLang 0.5.23, from sglang/srt/arg_groups/fields/ and ServerArgs.add_cli_args. An option that a later
 // version brings belongs here, too, and in sglang.cpp where it decides what is launched.
 
 constexpr std::string_view switch_on_names = R"(
@@ -145,7 +145,7 @@ uvicorn-access-log-exclude-prefixes)";
 constexpr std::string_view optional_names = R"(
 model-checksum)";
 
-// Of versions before it.
+// Options of versions before 0.5.23.
 constexpr std::string_view earlier_switches =
     "enable-ep-moe enable-deepep-moe enable-flashinfer-moe enable-flashinfer-cutlass-moe enable-flashinfer-trtllm-moe";
 constexpr std::string_view earlier_values = "cuda-graph-max-bs";

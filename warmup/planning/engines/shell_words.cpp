@@ -57,7 +57,7 @@ class Splitter {
     return {};
   }
 
-  // The next word is where to. "2>log": the digit belongs to the redirection.
+  // The next word is the target of the redirection. In "2>log" the digit belongs to the redirection.
   void take_redirection() {
     if (!quoted_ && word_.find_first_not_of("0123456789") == std::string::npos) in_word_ = false;
     end_word();
@@ -65,7 +65,7 @@ class Splitter {
     redirected_ = true;
   }
 
-  // A backslash outside of quotes: before a line end both vanish, else the next character stands for itself.
+  // A backslash outside of quotes. With a line end it is removed; any other next character is taken literally.
   void take_escaped() {
     ++at_;
     if (text_.substr(at_, 2) == "\r\n") {

@@ -13,13 +13,13 @@
 namespace cubinet::warmup::engines {
 namespace {
 
-// max_num_batched_tokens where vLLM chooses it: on a GPU of 70 to 160 GB, and with dispatchers that batch by expert.
+// The max_num_batched_tokens that vLLM chooses on a GPU of 70 to 160 GB, and with dispatchers that batch by expert.
 constexpr std::int64_t default_tokens = 8192;
 constexpr std::int64_t default_batched_tokens = 256;
 
-// Hidden sizes that the dispatchers deepep_low_latency and nixl_ep take.
+// Hidden sizes that the dispatchers deepep_low_latency and nixl_ep support.
 constexpr std::array<std::int64_t, 8> fixed_hidden_sizes{2048, 2560, 3072, 4096, 5120, 6144, 7168, 8192};
-// Rows of deepep_high_throughput and deepep_v2 are multiples of 512 bytes: of BF16 activations that many.
+// deepep_high_throughput and deepep_v2 need rows of a multiple of 512 bytes: this many BF16 activations.
 constexpr std::int64_t row_elements = 512 / 2;
 
 constexpr std::array<Unfollowed, 10> unfollowed{{
@@ -48,7 +48,7 @@ struct Settings {
   std::string tokens_source;
 
   [[nodiscard]] std::int64_t ranks() const { return bounded_product(bounded_product(tp, dp), pcp); }
-  // Tokens go to the ranks of their experts: else every rank computes what it has.
+  // Whether tokens are sent to the ranks of their experts. If not, every rank computes the tokens that it has.
   [[nodiscard]] bool dispatches() const { return expert_parallel && (dp > 1 || pcp > 1); }
   [[nodiscard]] bool batches_by_expert() const {
     return dispatches() && (dispatcher == "deepep_low_latency" || dispatcher == "nixl_ep");
@@ -162,7 +162,7 @@ Expected<void> pad_hidden(const Settings& settings, const ModelFacts& facts, Lau
 }
 
 void choose_layout(const Settings& settings, LaunchPlan& plan) {
-  // Later versions take it for allgather_reducescatter, earlier ones batched tokens by expert with it.
+  // Later versions treat it as allgather_reducescatter; earlier ones batched tokens by expert with it.
   if (settings.dispatches() && settings.dispatcher == "pplx") return;
   const bool masked = settings.batches_by_expert();
   plan.layouts = {masked ? Layout::masked : Layout::contiguous};
@@ -236,13 +236,13 @@ Expected<LaunchPlan> plan_of(const LaunchCommand& command, const ModelFacts& fac
 std::size_t program(std::span<const std::string> words) {
   const std::string_view path = words.front();
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  // The last is an image that starts the server: docker run ... vllm/vllm-openai:latest --model ...
+  // "vllm-openai" is a container image that starts the server: docker run ... vllm/vllm-openai:latest --model ...
   const bool server = name == "vllm.entrypoints.openai.api_server" || name == "api_server.py";
   if (server || name.starts_with("vllm-openai")) return 1;
   return name == "vllm" && words.size() > 1 && words[1] == "serve" ? 2 : 0;
 }
 
-// The configuration's own folder, where it is another than the weights', before these.
+// The model: --hf-config-path (the configuration's folder, if it is not that of the weights), --model, or a positional.
 std::string model(const Arguments& arguments) {
   const std::string named = arguments.positionals.empty() ? std::string() : arguments.positionals.front();
   return arguments.text_or("hf-config-path", arguments.text_or("model", named));

@@ -4,8 +4,8 @@
 namespace cubinet::warmup::engines {
 namespace {
 
-// Those of vLLM 0.33.0, from EngineArgs.add_cli_args, AsyncEngineArgs and FrontendArgs. An option that a later version
-// brings belongs here, too, and in vllm.cpp where it decides what is launched.
+// The options of vLLM 0.33.0, from EngineArgs.add_cli_args, AsyncEngineArgs and FrontendArgs. An option that a later
+// version brings belongs here, too, and in vllm.cpp where it decides what is launched.
 
 constexpr std::string_view switch_on_names = R"(
 aggregate-engine-logging data-parallel-multi-port-external-lb|-dpm disable-log-stats grpc headless help|-h)";
@@ -82,7 +82,7 @@ sleep-preserve-parameter-names)";
 constexpr std::string_view optional_names = R"(
 hf-token)";
 
-// Of versions before it.
+// Options of versions before 0.33.0.
 constexpr std::string_view earlier_switches = "enable-reasoning";
 constexpr std::string_view earlier_values =
     "swap-space task guided-decoding-backend num-redundant-experts rope-scaling";

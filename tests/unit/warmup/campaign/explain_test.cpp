@@ -25,7 +25,7 @@ cache::Object object_of(const jit::KernelSpec& spec, const std::string& record) 
   return object;
 }
 
-// A root with the kernels that it is given.
+// A root in which tests store kernels.
 struct Root {
   void add(const jit::KernelSpec& spec) { add(spec, jit::record_of(spec)); }
   void add(const jit::KernelSpec& spec, const std::string& record, const std::string& compiler = "NVRTC 13.0.88") {
@@ -56,7 +56,7 @@ std::string with_other_templates(std::string record) {
 
 }  // namespace
 
-TEST_CASE("A kernel that is there is a hit, in the first place that has it") {
+TEST_CASE("A kernel that is present is a hit, in the first cabinet that has it") {
   Root upper;
   Root lower;
   lower.add(spec_of(4096));
@@ -68,17 +68,17 @@ TEST_CASE("A kernel that is there is a hit, in the first place that has it") {
   CHECK_FALSE(found.nearest);
 }
 
-// The record as builds wrote it whose keys depended on NVRTC's version.
+// The record as earlier builds wrote it, whose keys depended on NVRTC's version.
 std::string with_nvrtc(std::string record, const std::string& version) {
   return record.insert(record.find("\"options\":"), "\"nvrtc\":\"" + version + "\",");
 }
 
-TEST_CASE("A kernel that an earlier build keyed by its NVRTC is stale, and why is told") {
+TEST_CASE("A kernel whose key contains the NVRTC version of an earlier build is stale, with the reason") {
   Root root;
   root.add(spec_of(4096), with_nvrtc(jit::record_of(spec_of(4096)), "13.0"));
   const auto found = root.explain(spec_of(4096));
   CHECK(found.presence == Presence::stale);
-  CHECK(found.why == "made by an earlier build, for NVRTC 13.0 alone; a warmup makes it again, for every engine");
+  CHECK(found.why == "compiled by an earlier build, for NVRTC 13.0 only; a warmup compiles it again, for every engine");
   REQUIRE(found.nearest);
   REQUIRE(found.nearest->differences.size() == 1);
   CHECK(found.nearest->differences.front().field == "nvrtc");
@@ -93,7 +93,7 @@ TEST_CASE("A kernel of other templates is stale, and the templates are named") {
   CHECK(found.why.find(" more") != std::string::npos);
 }
 
-TEST_CASE("A kernel that was never made is told with the one most like it") {
+TEST_CASE("A kernel that was never compiled is explained with the most similar entry") {
   Root root;
   root.add(spec_of(4096));
   jit::sm90::TileConfig config = jit::sm90::config_of(spec_of(8192));
@@ -101,20 +101,20 @@ TEST_CASE("A kernel that was never made is told with the one most like it") {
   root.add(jit::sm90::spec_for({DataType::bf16, Layout::masked, 8192, 128, 32}, config));
   const auto found = root.explain(spec_of(8192));
   CHECK(found.presence == Presence::absent);
-  CHECK(found.why == "never made: the nearest has kN 4096, not 8192");
+  CHECK(found.why == "never compiled; nearest entry: kN 4096, not 8192");
   REQUIRE(found.nearest);
   CHECK(jit::kernel_facts(found.nearest->entry.facts).n == 4096);
 }
 
-TEST_CASE("Where there is no entry of the family there is none to compare with") {
+TEST_CASE("Without an entry of the family there is no nearest entry") {
   Root root;
   const auto found = root.explain(spec_of(4096));
   CHECK(found.presence == Presence::absent);
   CHECK_FALSE(found.nearest);
-  CHECK(found.why == "never made: there is no entry of this family");
+  CHECK(found.why == "never compiled: there is no entry of this family");
 }
 
-TEST_CASE("A damaged kernel is told as damaged and left where it is, and after a look-up as set aside") {
+TEST_CASE("A damaged kernel is reported as damaged and not moved, and after a look-up as set aside") {
   Root root;
   const auto spec = spec_of(4096);
   root.add(spec);
@@ -133,7 +133,7 @@ TEST_CASE("A damaged kernel is told as damaged and left where it is, and after a
   CHECK(root.explain(spec).presence == Presence::hit);
 }
 
-TEST_CASE("A damaged kernel above a whole one of a layer is a hit there") {
+TEST_CASE("A kernel that is damaged in the root and sound in a layer is a hit in the layer") {
   Root upper;
   Root lower;
   const auto spec = spec_of(4096);
@@ -148,7 +148,7 @@ TEST_CASE("A damaged kernel above a whole one of a layer is a hit there") {
   CHECK(found.where == lower.layout.root.native());
 }
 
-TEST_CASE("A kernel that a collection removed is told as evicted, also where it was damaged once before") {
+TEST_CASE("A kernel that a collection removed is reported as evicted, even if it was damaged before") {
   Root root;
   const auto spec = spec_of(4096);
   root.add(spec);
@@ -165,7 +165,7 @@ TEST_CASE("A kernel that a collection removed is told as evicted, also where it 
   CHECK(root.explain(spec).presence == Presence::hit);
 }
 
-TEST_CASE("A kernel of which a damaged one lies in quarantine is not said to have been damaged last") {
+TEST_CASE("A kernel with a file in quarantine may have been compiled again and removed, and the reason says so") {
   Root root;
   const auto spec = spec_of(4096);
   const auto key = jit::key_of(spec);
@@ -176,18 +176,18 @@ TEST_CASE("A kernel of which a damaged one lies in quarantine is not said to hav
   REQUIRE(root.maintenance().remove(key));
   const auto found = root.explain(spec);
   CHECK(found.presence == Presence::set_aside);
-  CHECK(found.why.find("or was removed since") != std::string::npos);
+  CHECK(found.why.find("or was removed later") != std::string::npos);
 }
 
-TEST_CASE("An entry whose record is no object is of no kernel that could be stale") {
+TEST_CASE("An entry whose record is not a JSON object makes no kernel stale") {
   Root root;
   root.add(spec_of(4096), "no JSON");
   const auto found = root.explain(spec_of(4096));
   CHECK(found.presence == Presence::absent);
-  CHECK(found.why == "never made: the nearest has a record of another form");
+  CHECK(found.why == "never compiled; nearest entry: a record in another format");
 }
 
-TEST_CASE("A hit is told with its compiler, and whether this build was tested with it") {
+TEST_CASE("A hit is reported with its compiler, and whether that is an accepted compiler") {
   Root root;
   root.add(spec_of(4096));
   root.add(spec_of(8192), jit::record_of(spec_of(8192)), "NVRTC 13.5.37");
@@ -200,7 +200,7 @@ TEST_CASE("A hit is told with its compiler, and whether this build was tested wi
   CHECK_FALSE(other.accepted);
 }
 
-TEST_CASE("A kernel that this driver does not load is unusable, unless another place has one that it does") {
+TEST_CASE("A kernel that this driver does not load is unusable, unless another cabinet has one that it loads") {
   Root upper;
   Root lower;
   const auto spec = spec_of(4096);
