@@ -33,7 +33,7 @@ BundleRow read_row(std::string_view bytes) {
   return row;
 }
 
-// Only the key of row `i` of a front, which is all that a search needs.
+// Reads only the key of row `i` of a front, which is all that a search needs.
 std::string_view key_at(std::string_view front, std::uint64_t i) {
   return front.substr(bundle_head_bytes + i * bundle_row_bytes, digest_bytes);
 }

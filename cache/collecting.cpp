@@ -96,7 +96,7 @@ void CabinetState::keep_within_limits(const Totals& totals) const {
   const bool over = is_over(totals.bytes, options.limits.bytes) || is_over(totals.entries, options.limits.entries);
   const auto now = util::now().time_since_epoch() / std::chrono::milliseconds(1);
   if (!over || now < next_collection) return;
-  // The process that holds the lock collects for all.
+  // If another process holds the lock, it is collecting, and this one need not.
   const auto lock = util::FileLock::acquire(root.layout.collecting(), std::chrono::milliseconds(0), calls);
   if (lock && !*lock) return;
   const auto collected = collect(with_headroom(options.limits), false);

@@ -15,7 +15,7 @@ namespace {
 // The columns that are not details, in the order in which statements name them; the details follow in the order of
 // detail_fields.
 constexpr const char* row_columns = "key, bytes, arch, compile_ms, created, record, last_used, hits, compiler, digest";
-// The same for a table without the later columns. No row is sound then.
+// The same columns for a table without the later ones. In such a table no row is sound.
 constexpr const char* early_row_columns = "key, bytes, arch, compile_ms, created, record, last_used, hits, '', ''";
 constexpr int digest_column = 9;
 constexpr int first_detail = 10;

@@ -30,7 +30,7 @@ bool trusted_owner(const struct stat& status) {
   return status.st_uid == caller || status.st_uid == 0 || caller == 0;
 }
 
-// What the user can do. A user who may not change the folder's mode can create a folder in it.
+// Advice for the user. A user who may not change the folder's mode can create a folder in it.
 std::string remedy_for(const fs::path& path, const struct stat& target) {
   const uid_t caller = ::geteuid();
   const bool may_change = caller == 0 || caller == target.st_uid;

@@ -25,7 +25,7 @@ struct Release {
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 
-// Without a password callback libcrypto would ask on the terminal.
+// Without a password callback libcrypto would ask for a password on the terminal.
 int no_password(char*, int, int, void*) { return -1; }
 
 const std::uint8_t* octets(std::string_view bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }

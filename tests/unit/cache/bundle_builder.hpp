@@ -1,4 +1,4 @@
-// Bundles put together field by field, so that each can be wrong by itself.
+// Builds bundles field by field, so that a test can make any single field wrong.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline std::string raw_digest(std::string_view bytes) {
   return {digest.begin(), digest.end()};
 }
 
-// An object's file as it lies in a root.
+// The bytes of an object's file in a root.
 inline std::string object_file(const cache::Object& object) {
   return object.payload + cache::encode_footer(key_of(object.record), object).value();
 }
@@ -85,7 +85,7 @@ inline RawBundle raw_bundle(int count) {
   return bundle;
 }
 
-// The same as this build writes it.
+// The same bundle as this build writes it.
 inline std::string written_bundle(const std::vector<int>& numbers, const std::optional<cache::SigningKey>& key = {}) {
   cache::BundleWriter writer;
   for (const int number : numbers) {
@@ -96,7 +96,7 @@ inline std::string written_bundle(const std::vector<int>& numbers, const std::op
   return bytes;
 }
 
-// Takes a whole bundle apart as a file of these bytes would be: the first thing that is wrong with it.
+// Reads a whole bundle as if from a file of these bytes. Returns the first error in it.
 inline Expected<std::vector<cache::Object>> read_bundle(std::string_view bytes) {
   const auto head = cache::BundleContents::parse_head(bytes, bytes.size());
   if (!head) return propagate(head);

@@ -1,4 +1,4 @@
-// The bytes of a bundle: what is written, what is read, and that nothing else is.
+// The format of a bundle: what is written, what is read, and what is refused.
 #include "cache/bundle_format.hpp"
 
 #include "catch.hpp"
@@ -8,7 +8,7 @@ using namespace cubinet;
 using test::read_bundle;
 using test::written_bundle;
 
-TEST_CASE("a bundle's entries are read back as they were written, in the order of their keys") {
+TEST_CASE("a bundle's entries are read back unchanged, in the order of their keys") {
   const auto objects = read_bundle(written_bundle({0, 1, 2, 3, 4}));
   REQUIRE(objects);
   REQUIRE(objects->size() == 5);
@@ -22,16 +22,16 @@ TEST_CASE("a bundle's entries are read back as they were written, in the order o
   CHECK(std::is_sorted(keys.begin(), keys.end()));
 }
 
-TEST_CASE("a bundle is, field by field, what the grammar says") {
+TEST_CASE("a bundle follows the grammar field by field") {
   CHECK(written_bundle({0, 1, 2}) == test::raw_bundle(3).bytes());
   CHECK(written_bundle({}) == test::raw_bundle(0).bytes());
 }
 
-TEST_CASE("the order in which entries are added, and adding one twice, change no byte of a bundle") {
+TEST_CASE("a bundle does not depend on the order of adding entries or on adding one twice") {
   CHECK(written_bundle({2, 0, 1, 0}) == written_bundle({0, 1, 2}));
 }
 
-TEST_CASE("each key of a bundle is found where it lies, and no other") {
+TEST_CASE("every key of a bundle is found at its row, and no other key is found") {
   for (const int count : {0, 1, 2, 3, 8, 33}) {
     const std::string bytes = test::raw_bundle(count).bytes();
     const auto head = cache::BundleContents::parse_head(bytes, bytes.size()).value();
@@ -50,7 +50,7 @@ TEST_CASE("each key of a bundle is found where it lies, and no other") {
   }
 }
 
-TEST_CASE("a change of any one bit of a bundle is noticed") {
+TEST_CASE("a change of any bit of a bundle is detected") {
   const std::string bytes = written_bundle({0, 1});
   REQUIRE(read_bundle(bytes));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -62,7 +62,7 @@ TEST_CASE("a change of any one bit of a bundle is noticed") {
   }
 }
 
-TEST_CASE("a bundle that is cut, extended or doubled is noticed") {
+TEST_CASE("a bundle that is truncated, extended or doubled is refused") {
   const std::string bytes = written_bundle({0, 1});
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     if (read_bundle(bytes.substr(0, length))) FAIL("cut to " << length);
@@ -71,7 +71,7 @@ TEST_CASE("a bundle that is cut, extended or doubled is noticed") {
   CHECK_FALSE(read_bundle(bytes + bytes));
 }
 
-TEST_CASE("what a cabinet does not store, and an architecture without a plain name, goes into no bundle") {
+TEST_CASE("an entry that a cabinet refuses, or with an invalid architecture name, is refused by the writer") {
   cache::BundleWriter writer;
   auto object = test::object_of(0);
   CHECK_FALSE(writer.add(test::key_of(1), object));  // the key is another record's
@@ -86,7 +86,7 @@ TEST_CASE("what a cabinet does not store, and an architecture without a plain na
   CHECK_FALSE(writer.add(test::key_of("another"), object));
 }
 
-TEST_CASE("what hardly shrinks and what shrinks to nothing go through a bundle alike") {
+TEST_CASE("incompressible and highly compressible objects are read back from a bundle") {
   cache::Object noise = test::object_of(0), zeros = test::object_of(1);
   noise.payload.clear();
   std::uint32_t state = 1;

@@ -1,4 +1,4 @@
-// Bundles as layers under a root: searched where they lie, and never written.
+// Bundles as layers: searched in place, and never written.
 #include <unistd.h>
 
 #include "cache/bundle.hpp"
@@ -10,7 +10,7 @@ using cache::Cabinet;
 using test::hit;
 namespace fs = std::filesystem;
 
-TEST_CASE("a bundle is a layer: its entries are found, and it is never written") {
+TEST_CASE("the entries of a bundle as a layer are found, and the bundle is never written") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1, 2}));
   fs::permissions(folder / "bundle", fs::perms::owner_read);
@@ -25,7 +25,7 @@ TEST_CASE("a bundle is a layer: its entries are found, and it is never written")
   CHECK(test::snapshot(folder.path()) == before);
 }
 
-TEST_CASE("a damaged entry of a bundle is a miss, and a later layer and the bundle's other entries still answer") {
+TEST_CASE("a damaged entry of a bundle is a miss, and a later layer and the bundle's other entries are still found") {
   const test::TempFolder folder;
   test::RawBundle raw = test::raw_bundle(3);
   const auto middle = raw.rows[1];
@@ -45,7 +45,7 @@ TEST_CASE("a damaged entry of a bundle is a miss, and a later layer and the bund
   CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
-TEST_CASE("a bundle that is damaged in its table of contents, or that is none, is refused as a layer") {
+TEST_CASE("a bundle with a damaged table of contents, or a file that is not a bundle, is refused as a layer") {
   const test::TempFolder folder;
   std::string bytes = test::written_bundle({0});
   bytes[50] = static_cast<char>(bytes[50] ^ 1);
@@ -62,7 +62,7 @@ TEST_CASE("a bundle that is damaged in its table of contents, or that is none, i
   }
 }
 
-TEST_CASE("who replaces a bundle by a rename takes nothing from under a reader") {
+TEST_CASE("replacing a bundle by a rename does not disturb a reader") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1}));
   test::Filled root(0);
@@ -74,7 +74,7 @@ TEST_CASE("who replaces a bundle by a rename takes nothing from under a reader")
   CHECK(hit(root.cabinet, 1));
 }
 
-TEST_CASE("a bundle that is cut while it is open is a miss") {
+TEST_CASE("a look-up in a bundle that is truncated while open is a miss") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1}));
   test::Filled root(0);
@@ -83,7 +83,7 @@ TEST_CASE("a bundle that is cut while it is open is a miss") {
   CHECK_FALSE(root.cabinet.holds(test::key_of(0)));
 }
 
-TEST_CASE("a bundle opened before a fork answers in the child and in the parent") {
+TEST_CASE("a bundle opened before a fork can be read in child and parent") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1, 2, 3}));
   test::Filled root(0);
@@ -99,7 +99,7 @@ TEST_CASE("a bundle opened before a fork answers in the child and in the parent"
   CHECK(test::wait_for(child) == 0);
 }
 
-TEST_CASE("a stack without a root serves from a bundle alone, in the order of its layers, and stores nothing") {
+TEST_CASE("without a root, bundles are searched in the order of the layers, and nothing is stored") {
   test::Filled second(3);
   auto other = test::object_of(0);
   other.payload += "second";
@@ -120,7 +120,7 @@ TEST_CASE("a stack without a root serves from a bundle alone, in the order of it
   CHECK(test::snapshot(folder.path()) == before);
 }
 
-TEST_CASE("a cabinet of a bundle alone loads, lists and counts its entries as one of a folder does") {
+TEST_CASE("a cabinet that is only a bundle loads, lists and counts entries like a folder") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0, 1, 2}));
   test::Filled same(3);
@@ -150,7 +150,8 @@ TEST_CASE("a cabinet of a bundle alone loads, lists and counts its entries as on
   CHECK(collected->decision.evictions.size() == 2);
 }
 
-TEST_CASE("a damaged entry of a bundle in the first place is told with the bundle's name, and the others are listed") {
+TEST_CASE(
+    "a damaged entry of a bundle in place of the root is reported with the bundle's name, and others are listed") {
   const test::TempFolder folder;
   test::RawBundle raw = test::raw_bundle(3);
   const auto middle = raw.rows[1];
@@ -172,7 +173,7 @@ TEST_CASE("a damaged entry of a bundle in the first place is told with the bundl
   CHECK(cache::Maintenance(stack->cabinet).verify(false)->damaged == survey.damaged);
 }
 
-TEST_CASE("a bundle that is named as a root is refused with the ways to use it") {
+TEST_CASE("a bundle named as a root is refused with advice on how to use it") {
   const test::TempFolder folder;
   test::write_file(folder / "bundle", test::written_bundle({0}));
   const auto opened = Cabinet::open(folder / "bundle", true);
@@ -183,7 +184,7 @@ TEST_CASE("a bundle that is named as a root is refused with the ways to use it")
   CHECK(opened.error().message.find("cubinet cache import") != std::string::npos);
 }
 
-TEST_CASE("with a key named, bundles that it has not signed are no layers, and folders are as before") {
+TEST_CASE("with a bundle key, bundles not signed with it are refused as layers, and folders are accepted") {
   const test::Keys keys;
   const auto& folder = keys.folder;
   test::write_file(folder / "good", test::written_bundle({0}, keys.signing()));
@@ -210,7 +211,7 @@ TEST_CASE("with a key named, bundles that it has not signed are no layers, and f
   CHECK(refused.error().message.find("absent.pem") != std::string::npos);
 }
 
-TEST_CASE("a bundle that everybody may write, or of another user, is no layer") {
+TEST_CASE("a bundle that everybody may write or that belongs to another user is refused as a layer") {
   if (::geteuid() != 0) CUBINET_SKIP("needs root to give a file away");
   const test::TempFolder folder;
   test::write_file(folder / "open", test::written_bundle({0}));

@@ -1,4 +1,4 @@
-// A root's entries into a bundle, and back into a root.
+// Exports of a root's entries to a bundle, and imports into a root.
 #include "cache/bundle_transfer.hpp"
 
 #include "catch.hpp"
@@ -22,7 +22,7 @@ cache::Bundle opened(const fs::path& file) { return cache::Bundle::open(file, {}
 
 }  // namespace
 
-TEST_CASE("what is exported and imported is the same, byte for byte, and sound") {
+TEST_CASE("entries that are exported and imported are unchanged byte for byte, and sound") {
   test::Filled from(4);
   const test::TempFolder folder;
   const auto exported = cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {});
@@ -48,7 +48,7 @@ TEST_CASE("what is exported and imported is the same, byte for byte, and sound")
   CHECK(report.orphans + report.missing + report.leftovers == 0);
 }
 
-TEST_CASE("an import tells how much of the bundle the root's limits left no room for") {
+TEST_CASE("an import reports how many entries were evicted because of the root's limits") {
   test::Filled from(8);
   const test::TempFolder folder;
   REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));
@@ -65,7 +65,7 @@ TEST_CASE("an import tells how much of the bundle the root's limits left no room
   }
 }
 
-TEST_CASE("an import is a use: entries that were made long ago elsewhere are young, and come before older ones") {
+TEST_CASE("imported entries count as used now, even if they were compiled long ago, and are evicted after older ones") {
   test::SetClock clock;
   test::Filled from(2);
   const test::TempFolder folder;
@@ -82,7 +82,7 @@ TEST_CASE("an import is a use: entries that were made long ago elsewhere are you
   CHECK(collected->decision.evictions.front().entry.key == test::key_of(5));
 }
 
-TEST_CASE("roots of the same entries give the same bundle, whatever their order, use and index") {
+TEST_CASE("roots with the same entries give the same bundle, whatever their order, use and index") {
   test::Filled one(3);
   test::Filled other(0);
   for (const int number : {2, 0, 1}) REQUIRE(other.cabinet.publish(test::key_of(number), test::object_of(number)));
@@ -96,7 +96,7 @@ TEST_CASE("roots of the same entries give the same bundle, whatever their order,
   CHECK(test::contents(folder / "one") == test::contents(folder / "other"));
 }
 
-TEST_CASE("entries that are there are kept as they are and counted, and a damaged one is made good") {
+TEST_CASE("an import keeps and counts present entries, and replaces damaged ones") {
   test::Filled from(3);
   const test::TempFolder folder;
   REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));
@@ -113,7 +113,7 @@ TEST_CASE("entries that are there are kept as they are and counted, and a damage
   CHECK(cache::import_bundle(opened(folder / "bundle"), to.layout.root)->there == 3);
 }
 
-TEST_CASE("an entry that is missing or damaged is exported by nobody, and no file is made") {
+TEST_CASE("an export of a missing or damaged entry is an error and creates no file") {
   test::Filled from(2);
   const test::TempFolder folder;
   const auto fails = [&](const cache::Key& key) {
@@ -128,7 +128,7 @@ TEST_CASE("an entry that is missing or damaged is exported by nobody, and no fil
   CHECK(fails(test::key_of(1)) == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("an export replaces the file that is there, and nothing else") {
+TEST_CASE("an export replaces an existing file and changes nothing else") {
   test::Filled from(1);
   const test::TempFolder folder;
   test::write_file(folder / "bundle", "old");
@@ -145,7 +145,7 @@ TEST_CASE("an export replaces the file that is there, and nothing else") {
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 3);
 }
 
-TEST_CASE("a root that takes nothing refuses an import and says how far it came") {
+TEST_CASE("an import into a root that cannot store is an error that says how many entries were imported") {
   test::Filled from(2);
   const test::TempFolder folder;
   REQUIRE(cache::export_bundle(from.maintenance(), keys_of(from.cabinet), folder / "bundle", {}));

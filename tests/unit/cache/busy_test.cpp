@@ -1,4 +1,4 @@
-// An index that another process holds is busy, not damaged: the objects answer, and nothing is said of the rows.
+// An index that another process holds is busy, not damaged: the objects are used, and the rows are not judged.
 #include "catch.hpp"
 #include "unit/cache/index_holder.hpp"
 #include "unit/cache/support.hpp"
@@ -19,7 +19,7 @@ bool says_busy(const std::string& problem) { return problem.find("is busy") != s
 
 }  // namespace
 
-TEST_CASE("verify finds a sound root sound while the index is busy, and says that it was not compared") {
+TEST_CASE("while the index is busy, verify reports a sound root as sound and the index as not compared") {
   Busy root;
   const test::IndexHolder holder(root.layout.index());
   for (const bool repair : {false, true}) {
@@ -34,7 +34,7 @@ TEST_CASE("verify finds a sound root sound while the index is busy, and says tha
   }
 }
 
-TEST_CASE("who has waited in vain for the index does not wait again, and uses it as soon as it is free") {
+TEST_CASE("after one wait in vain for the index a cabinet does not wait again, and uses the index once it is free") {
   constexpr auto long_patience = std::chrono::milliseconds(1000);
   test::Filled root(1, {.index_patience = long_patience});
   {
@@ -54,7 +54,7 @@ TEST_CASE("who has waited in vain for the index does not wait again, and uses it
   CHECK(root.maintenance().survey()->index_problem.empty());
 }
 
-TEST_CASE("a repair sets damaged objects aside while the index is busy, and the next one does the rest") {
+TEST_CASE("while the index is busy, a repair moves damaged objects to quarantine, and the next one does the rest") {
   Busy root;
   test::write_file(root.layout.object(test::key_of(1)), "damaged");
   {
@@ -70,7 +70,7 @@ TEST_CASE("a repair sets damaged objects aside while the index is busy, and the 
   CHECK(root.maintenance().verify(false)->missing == 0);
 }
 
-TEST_CASE("a listing and the figures say that the index was busy, and no hit is lost by it") {
+TEST_CASE("listing and statistics report that the index was busy, and no hits are lost") {
   Busy root;
   {
     const test::IndexHolder holder(root.layout.index());
@@ -85,8 +85,7 @@ TEST_CASE("a listing and the figures say that the index was busy, and no hit is 
   CHECK_FALSE(root.maintenance().verify(false)->index_busy);
 }
 
-TEST_CASE(
-    "a removal while the index is busy takes the object, says that the row stays, and the next listing drops it") {
+TEST_CASE("while the index is busy, a removal removes the object and reports the row, which the next listing drops") {
   Busy root;
   {
     const test::IndexHolder holder(root.layout.index());

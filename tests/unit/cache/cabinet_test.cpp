@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {}  // namespace
 
-TEST_CASE("a key is 64 hexadecimal digits, and nothing else is a key") {
+TEST_CASE("only a text of 64 hexadecimal digits is a key") {
   const std::string hex(64, 'a');
   CHECK(cache::Key::from_hex(hex)->hex() == hex);
   CHECK_FALSE(cache::Key::from_hex(hex.substr(1)));
@@ -23,7 +23,7 @@ TEST_CASE("a key is 64 hexadecimal digits, and nothing else is a key") {
   CHECK_FALSE(cache::Key::from_hex("g" + hex.substr(1)));
 }
 
-TEST_CASE("what is published is found again, by this handle and by a later one") {
+TEST_CASE("a published entry is found, by this cabinet object and by one opened later") {
   test::Filled root(3);
   for (int i = 0; i < 3; ++i) {
     const auto object = root.cabinet.find(test::key_of(i), test::record_of(i));
@@ -36,20 +36,20 @@ TEST_CASE("what is published is found again, by this handle and by a later one")
   CHECK_FALSE(later->find(test::key_of(3), test::record_of(3)));
 }
 
-TEST_CASE("an entry is found for its own record only, and is not thrown away for another") {
+TEST_CASE("an entry is found for its own record only, and stays after a look-up with another record") {
   test::Filled root(1);
   CHECK_FALSE(root.cabinet.find(test::key_of(0), "another record"));
   CHECK(root.cabinet.find(test::key_of(0), test::record_of(0)));
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("the payload stands at the front of the object's file, as other tools expect") {
+TEST_CASE("the payload is at the front of the object's file, where other tools expect it") {
   test::Filled root(1);
   const std::string payload = test::object_of(0).payload;
   CHECK(test::contents(root.layout.object(test::key_of(0))).substr(0, payload.size()) == payload);
 }
 
-TEST_CASE("the first publisher of a key wins and a second one succeeds") {
+TEST_CASE("the first publisher of a key wins, and a second publish succeeds without a change") {
   test::Filled root(1);
   auto other = test::object_of(0);
   other.payload = "other bytes";
@@ -57,7 +57,7 @@ TEST_CASE("the first publisher of a key wins and a second one succeeds") {
   CHECK(test::equal(*root.cabinet.find(test::key_of(0), test::record_of(0)), test::object_of(0)));
 }
 
-TEST_CASE("a key that is not the digest of the record is refused and nothing stored") {
+TEST_CASE("a key that is not the digest of the record is refused, and nothing is stored") {
   test::Filled root(0);
   const auto published = root.cabinet.publish(test::key_of(1), test::object_of(2));
   REQUIRE_FALSE(published);
@@ -66,7 +66,7 @@ TEST_CASE("a key that is not the digest of the record is refused and nothing sto
   CHECK(fs::is_empty(root.layout.tmp()));
 }
 
-TEST_CASE("a look-up needs no index: noise, a folder or nothing in its place changes no hit") {
+TEST_CASE("a look-up does not need the index: it hits with a damaged or missing index, or a folder in its place") {
   test::Filled root(2);
   const auto all_hits = [&] {
     const auto cabinet = Cabinet::open(root.layout.root, false);
@@ -83,7 +83,7 @@ TEST_CASE("a look-up needs no index: noise, a folder or nothing in its place cha
   CHECK(fs::is_directory(root.layout.index()));
 }
 
-TEST_CASE("the listing says what was published, in the order of the keys") {
+TEST_CASE("the listing has the published entries in the order of their keys") {
   test::Filled root(20);
   const auto entries = test::entries_of(root.cabinet);
   REQUIRE(entries);
@@ -99,7 +99,7 @@ TEST_CASE("the listing says what was published, in the order of the keys") {
   }
 }
 
-TEST_CASE("what was compiled was never used, and what was copied was used when it came") {
+TEST_CASE("a compiled entry counts as unused, and a copied entry counts as used when it is stored") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   REQUIRE(root.cabinet.publish(test::key_of(0), test::object_of(0), cache::Origin::compiled));
@@ -109,7 +109,7 @@ TEST_CASE("what was compiled was never used, and what was copied was used when i
   CHECK(test::entries_of(root.cabinet)->front().last_used == clock.now);
 }
 
-TEST_CASE("entries are matched by the first digits of their key, in either case") {
+TEST_CASE("entries are listed by the first digits of their key, in either case") {
   test::Filled root(20);
   const std::string hex = test::key_of(7).hex();
   std::string upper = hex.substr(0, 12);
@@ -122,7 +122,7 @@ TEST_CASE("entries are matched by the first digits of their key, in either case"
   CHECK(test::entries_of(root.cabinet, "%").error().code == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("hits are counted, whatever the clock says, with the latest time of one") {
+TEST_CASE("hits are counted with the latest time of use, even if the clock goes back") {
   test::SetClock clock;
   test::Filled root(2, {.clock = clock});
   std::int64_t latest = 0;
@@ -147,7 +147,7 @@ TEST_CASE("hits of an entry without a row are not lost") {
   CHECK(test::entries_of(root.cabinet)->size() == 2);
 }
 
-TEST_CASE("statistics add up what the entries say") {
+TEST_CASE("statistics are sums over the entries") {
   test::Filled root(3);
   const auto stats = root.maintenance().stats();
   REQUIRE(stats);
@@ -159,7 +159,7 @@ TEST_CASE("statistics add up what the entries say") {
   CHECK(stats->quarantined == 0);
 }
 
-TEST_CASE("a removed entry is gone from disk and listing, and can be published anew") {
+TEST_CASE("a removed entry is gone from disk and listing, and can be published again") {
   test::Filled root(2);
   REQUIRE(root.maintenance().remove(test::key_of(0)));
   CHECK_FALSE(root.cabinet.find(test::key_of(0), test::record_of(0)));
@@ -170,7 +170,7 @@ TEST_CASE("a removed entry is gone from disk and listing, and can be published a
   CHECK(test::entries_of(root.cabinet)->size() == 2);
 }
 
-TEST_CASE("threads may share a handle") {
+TEST_CASE("threads may share a cabinet") {
   test::Filled root(0);
   std::vector<std::thread> threads;
   std::atomic<int> misses{0};

@@ -1,4 +1,4 @@
-// Who makes an entry: one process, or one thread, at a time, as far as the root can lock.
+// Claims: at most one process or thread at a time has the right to compile a key, where the root can be locked.
 #include "cache/claim.hpp"
 
 #include <signal.h>
@@ -45,7 +45,7 @@ struct Holder {
 
 }  // namespace
 
-TEST_CASE("one claim on a key at a time, in one process too, and it ends with its holder") {
+TEST_CASE("a key has one claim at a time, also within one process, and it ends with its holder") {
   test::Filled root(0);
   {
     const Claim first = root.cabinet.claim(test::key_of(0));
@@ -79,7 +79,7 @@ TEST_CASE("keys that begin with the same two digits share a claim, others do not
   CHECK(test::count_files(root.layout.locks()) == 256);
 }
 
-TEST_CASE("a claim that is taken names its holder, and is free once that process is killed") {
+TEST_CASE("a taken claim gives its holder's process id, and is free once that process is killed") {
   test::Filled root(0);
   Holder holder(root.cabinet);
   const Claim taken = root.cabinet.claim(test::key_of(0));
@@ -89,7 +89,7 @@ TEST_CASE("a claim that is taken names its holder, and is free once that process
   CHECK(root.cabinet.claim(test::key_of(0)).mine());
 }
 
-TEST_CASE("a lock file that names nobody is a claim whose holder is not known") {
+TEST_CASE("a locked claim file without a process id is taken by an unknown holder") {
   test::Filled root(0);
   const Claim held = root.cabinet.claim(test::key_of(0));
   REQUIRE(held.mine());
@@ -101,7 +101,7 @@ TEST_CASE("a lock file that names nobody is a claim whose holder is not known") 
   CHECK(root.cabinet.claim(test::key_of(0)).holder() == 0);
 }
 
-TEST_CASE("where the locks are damaged there is no claim to be had, and none is taken") {
+TEST_CASE("with damaged lock files a claim is neither held nor taken") {
   test::Filled root(0);
   const fs::path lock = root.layout.claim(test::key_of(0));
   fs::create_directories(lock / "inside");
@@ -118,7 +118,7 @@ TEST_CASE("where the locks are damaged there is no claim to be had, and none is 
   CHECK(neither(root.cabinet.claim(test::key_of(0))));
 }
 
-TEST_CASE("a cabinet that is read alone gives no claims, and makes no lock file") {
+TEST_CASE("a read-only cabinet gives no claims and creates no lock file") {
   test::Filled root(0);
   const auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   REQUIRE(stack);

@@ -1,4 +1,4 @@
-// Keeping a root within its limits: what goes, what stays, and what the figures say then.
+// Collections: which entries are evicted, which stay, and what the statistics report.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of an object with a number of one digit.
+// The size of an object whose number has one digit.
 std::int64_t object_bytes() {
   static const std::int64_t bytes = test::Filled(1).maintenance().stats()->bytes;
   return bytes;
@@ -30,7 +30,7 @@ std::int64_t object_bytes() {
 
 bool there(const test::Filled& root, int number) { return fs::exists(root.layout.object(test::key_of(number))); }
 
-// A file system that does not let go of one file.
+// A file system on which one file cannot be removed.
 class StubbornCalls final : public util::SystemCalls {
  public:
   std::string path;
@@ -41,7 +41,7 @@ class StubbornCalls final : public util::SystemCalls {
   }
 };
 
-// Something that happens when the first object is removed.
+// Calls a function when the first object is removed.
 class Meanwhile final : public util::SystemCalls {
  public:
   std::function<void()> work;
@@ -51,7 +51,7 @@ class Meanwhile final : public util::SystemCalls {
   }
 };
 
-// Entries 0 .. 9, used one after the other, a minute apart, the highest number first.
+// Entries 0 .. 9, used a minute apart, the highest number first.
 struct Used {
   Used() {
     for (int i = 9; i >= 0; --i) {
@@ -65,7 +65,7 @@ struct Used {
 
 }  // namespace
 
-TEST_CASE("a collection evicts what was used least recently, with its rows, and nothing else") {
+TEST_CASE("a collection evicts the least recently used entries and their rows, and nothing else") {
   Used used;
   const auto done = used.root.maintenance().collect({.entries = 7}, false);
   REQUIRE(done);
@@ -79,7 +79,7 @@ TEST_CASE("a collection evicts what was used least recently, with its rows, and 
   CHECK(used.root.maintenance().stats()->counters.evictions == 3);
 }
 
-TEST_CASE("a dry run decides the same and changes nothing on disk") {
+TEST_CASE("a dry run makes the same decision and changes nothing on disk") {
   Used used;
   REQUIRE(test::entries_of(used.root.cabinet));
   const auto before = test::snapshot(used.root.layout.root);
@@ -94,8 +94,7 @@ TEST_CASE("a dry run decides the same and changes nothing on disk") {
   CHECK(used.root.maintenance().stats()->bytes <= 4 * object_bytes());
 }
 
-TEST_CASE(
-    "a writer that brings the root over its limit collects to nine tenths of it, and one that does not leaves all") {
+TEST_CASE("a write that exceeds a limit collects down to nine tenths of it, and other writes evict nothing") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock, .limits = {.entries = 10}});
   for (int i = 0; i < 10; ++i) REQUIRE(root.cabinet.publish(test::key_of(i), test::object_of(i)));
@@ -107,7 +106,7 @@ TEST_CASE(
   CHECK(root.maintenance().stats()->counters.evictions == 2);
 }
 
-TEST_CASE("a root is limited by its size as well, and without limits it grows") {
+TEST_CASE("a root is limited by its size, too, and grows without limits") {
   test::Filled limited(20, {.limits = {.bytes = 10 * object_bytes()}});
   CHECK(limited.maintenance().stats()->bytes <= 10 * object_bytes());
   CHECK(limited.maintenance().stats()->entries >= 9);
@@ -115,7 +114,7 @@ TEST_CASE("a root is limited by its size as well, and without limits it grows") 
   CHECK(free.maintenance().stats()->entries == 20);
 }
 
-TEST_CASE("the size of the root is known from sums, which rows that are rebuilt, removed and resized keep right") {
+TEST_CASE("the totals in the index stay correct when rows are rebuilt, removed and resized") {
   test::Filled root(5, {.limits = {.entries = 6}});
   REQUIRE(root.maintenance().remove(test::key_of(0)));
   REQUIRE(root.cabinet.publish(test::key_of(5), test::object_of(5)));
@@ -128,7 +127,7 @@ TEST_CASE("the size of the root is known from sums, which rows that are rebuilt,
   CHECK(root.maintenance().stats()->entries == 6);  // nine tenths of 6, rounded up
 }
 
-TEST_CASE("a sum that noise made too large costs one collection, which evicts nothing and sets it right") {
+TEST_CASE("a corrupted total that is too large causes one collection, which evicts nothing and corrects it") {
   test::Filled root(3, {.limits = {.entries = 6}});
   test::sql(root.layout, "UPDATE counters SET value = 1000 WHERE name = 'entries'");
   REQUIRE(root.cabinet.publish(test::key_of(3), test::object_of(3)));
@@ -136,7 +135,7 @@ TEST_CASE("a sum that noise made too large costs one collection, which evicts no
   CHECK(test::number(root.layout, "SELECT value FROM counters WHERE name = 'entries'") == 4);
 }
 
-TEST_CASE("pinned entries are never evicted, also after the index is lost, until the pin is taken back") {
+TEST_CASE("pinned entries are not evicted until they are unpinned, even if the index is lost") {
   test::Filled root(4);
   REQUIRE(root.maintenance().pin(test::key_of(0)));
   REQUIRE(root.maintenance().pin(test::key_of(0)));
@@ -154,7 +153,7 @@ TEST_CASE("pinned entries are never evicted, also after the index is lost, until
   CHECK_FALSE(there(root, 0));
 }
 
-TEST_CASE("an entry that is pinned while a collection is under way stays") {
+TEST_CASE("an entry that is pinned during a collection is not evicted") {
   Meanwhile calls;
   test::SetClock clock;
   test::Filled root(5, {.clock = clock, .calls = calls});  // entry 0 is the oldest
@@ -168,7 +167,7 @@ TEST_CASE("an entry that is pinned while a collection is under way stays") {
   CHECK(done->decision.over);
 }
 
-TEST_CASE("a pin waits for a collection that is under way, and is an error when its entry is gone then") {
+TEST_CASE("pinning waits for a running collection and is an error if the entry was evicted") {
   for (const bool evicted : {true, false}) {
     INFO(evicted);
     test::Filled root(1, {.index_patience = std::chrono::milliseconds(60'000)});
@@ -184,7 +183,7 @@ TEST_CASE("a pin waits for a collection that is under way, and is an error when 
   }
 }
 
-TEST_CASE("a file that cannot be removed costs one that can, so that the root comes within its limits") {
+TEST_CASE("if a file cannot be removed, the next entry is evicted in its place to keep the limits") {
   StubbornCalls calls;
   test::Filled root(4, {.calls = calls});
   calls.path = root.layout.object(test::key_of(0)).native();  // the oldest
@@ -195,7 +194,7 @@ TEST_CASE("a file that cannot be removed costs one that can, so that the root co
   CHECK(root.maintenance().stats()->entries == 2);
 }
 
-TEST_CASE("a hit by a clock that shows the past makes nothing older, and one at its zero is a use") {
+TEST_CASE("a hit with a clock in the past makes no entry older, and a hit at time 0 counts as a use") {
   test::SetClock clock;
   test::Filled root(2, {.clock = clock});
   const std::int64_t now = clock.now;
@@ -216,7 +215,7 @@ TEST_CASE("an entry that is removed by name loses its pin") {
   CHECK_FALSE(fs::exists(root.layout.pin(test::key_of(0))));
 }
 
-TEST_CASE("pins that cannot be read stop a collection") {
+TEST_CASE("a collection fails if pins cannot be read") {
   test::Filled root(2);
   test::write_file(root.layout.pins(), "no folder");
   const auto done = root.maintenance().collect({.bytes = 1}, false);
@@ -225,7 +224,7 @@ TEST_CASE("pins that cannot be read stop a collection") {
   CHECK(there(root, 0));
 }
 
-TEST_CASE("what a living process has loaded is not evicted, and what one has that is gone is") {
+TEST_CASE("an entry that a running process has loaded is not evicted until that process ends") {
   test::Filled root(2);
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
@@ -252,7 +251,7 @@ TEST_CASE("what a living process has loaded is not evicted, and what one has tha
   ::close(ready[1]);
 }
 
-TEST_CASE("a lease grows, is taken back at its end, and not by a child that shares it") {
+TEST_CASE("a lease can grow, ends with its owner, and is not ended by a child process that shares it") {
   test::Filled root(2);
   const auto in_use = [&](int number) {
     return test::entries_of(root.cabinet, test::key_of(number).hex())->front().in_use;
@@ -277,7 +276,7 @@ TEST_CASE("a lease grows, is taken back at its end, and not by a child that shar
 }
 
 TEST_CASE(
-    "a use that a wrong clock recorded for 2037 is set right by the first collection, so that nothing is immortal") {
+    "the first collection corrects a use that a wrong clock recorded for 2037, so that the entry can be evicted") {
   test::SetClock clock;
   test::Filled root(3, {.clock = clock});
   const std::int64_t now = clock.now;
@@ -294,8 +293,7 @@ TEST_CASE(
   CHECK_FALSE(there(root, 0));
 }
 
-TEST_CASE(
-    "a clock that shows 2001 and 2037 by turns evicts nothing from a root within its limits, and forgets no use") {
+TEST_CASE("a clock that alternates between 2001 and 2037 causes no eviction within the limits and loses no use") {
   Used used;
   const auto before = test::entries_of(used.root.cabinet).value();
   for (const std::int64_t now : {978'307'200, 2'114'380'800, 978'307'200}) {
@@ -307,7 +305,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("old leftovers and what was set aside long ago go, and young ones and those of writers stay") {
+TEST_CASE("a collection removes old leftovers and old quarantined files, and keeps recent ones and those of writers") {
   test::SetClock clock;
   clock.now = util::system_clock().seconds();
   test::Filled root(1, {.clock = clock});
@@ -336,8 +334,7 @@ TEST_CASE("old leftovers and what was set aside long ago go, and young ones and 
   ::close(file);
 }
 
-TEST_CASE(
-    "coverage that names an evicted entry is gone, the rest stays, and none is recorded for entries that are gone") {
+TEST_CASE("an eviction deletes coverage records that name the entry, and none can be recorded for missing entries") {
   Used used;
   Cabinet& cabinet = used.root.cabinet;
   REQUIRE(cache::Maintenance(cabinet).record_coverage("a", {test::key_of(0), test::key_of(9)}));
@@ -351,7 +348,7 @@ TEST_CASE(
   CHECK(recorded.error().message.find(test::key_of(9).hex()) != std::string::npos);
 }
 
-TEST_CASE("an index that another process holds stops a collection, since nobody knows then what was used last") {
+TEST_CASE("a collection fails while another process holds the index, because the times of use are unknown") {
   test::Filled root(2, {.index_patience = std::chrono::milliseconds(50)});
   {
     const test::IndexHolder holder(root.layout.index());
@@ -362,7 +359,7 @@ TEST_CASE("an index that another process holds stops a collection, since nobody 
   CHECK(there(root, 0));
 }
 
-TEST_CASE("a collection waits for one that goes on, so that they do not both make room, and for none that is stuck") {
+TEST_CASE("a collection waits for a running collection so as not to evict twice, but not for one that hangs") {
   for (const bool stuck : {false, true}) {
     INFO(stuck);
     test::Filled root(3, {.index_patience = std::chrono::milliseconds(stuck ? 50 : 60'000)});
@@ -379,7 +376,7 @@ TEST_CASE("a collection waits for one that goes on, so that they do not both mak
   }
 }
 
-TEST_CASE("a file that cannot be removed is no eviction, the others are, and the report says why") {
+TEST_CASE("a file that cannot be removed does not count as evicted, and the report gives the reason") {
   StubbornCalls calls;
   test::Filled root(3, {.calls = calls});
   calls.path = root.layout.object(test::key_of(0)).native();
@@ -395,7 +392,7 @@ TEST_CASE("a file that cannot be removed is no eviction, the others are, and the
   CHECK(root.maintenance().verify(false)->orphans == 0);
 }
 
-TEST_CASE("what layers alone have is copied into the root when it was used, if that is asked for") {
+TEST_CASE("with promote, an entry that only a layer has is copied into the root when its hit is recorded") {
   test::Filled lower(2);
   for (const bool promote : {false, true}) {
     test::Filled root(0, {.promote = promote});

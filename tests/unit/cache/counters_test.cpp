@@ -1,4 +1,4 @@
-// What was asked of a root, counted off the path of the look-ups.
+// The counters of a root. Look-ups count in memory; the index is written outside of look-ups.
 #include <atomic>
 #include <thread>
 
@@ -22,18 +22,18 @@ Counters counters_of(Cabinet& cabinet) { return cache::Maintenance(cabinet).stat
 
 }  // namespace
 
-TEST_CASE("hits, misses and compilations are counted, and what is copied is neither of them") {
+TEST_CASE("hits, misses and compilations are counted, and a copied entry counts as none of them") {
   test::Filled root(1);
   CHECK(counters_of(root.cabinet) == Counters());
   REQUIRE(root.cabinet.publish(test::key_of(1), test::object_of(1), Origin::compiled));
-  REQUIRE(root.cabinet.publish(test::key_of(1), test::object_of(1), Origin::compiled));  // made by two at once
+  REQUIRE(root.cabinet.publish(test::key_of(1), test::object_of(1), Origin::compiled));  // compiled by two at once
   root.cabinet.record_misses({test::key_of(7)});
   root.cabinet.record_hits({test::key_of(0), test::key_of(1)});
   CHECK(counters_of(root.cabinet) == Counters{.hits = 2, .misses = 3, .compiles = 2});
   CHECK(counters_of(Cabinet::open(root.layout.root, false).value()) == Counters{.hits = 2, .misses = 3, .compiles = 2});
 }
 
-TEST_CASE("a miss of what was evicted is counted as such once, and of what was removed by name never") {
+TEST_CASE("a miss of an evicted entry is counted as such once, and a miss of a removed entry never") {
   test::Filled root(3);
   REQUIRE(root.maintenance().collect({.entries = 1}, false));
   REQUIRE(test::entries_of(root.cabinet)->size() == 1);
@@ -47,7 +47,7 @@ TEST_CASE("a miss of what was evicted is counted as such once, and of what was r
   CHECK(counters_of(root.cabinet).evicted_misses == 2);
 }
 
-TEST_CASE("so many evicted keys are remembered and no more, the latest") {
+TEST_CASE("only the latest evicted keys are remembered, up to the bound") {
   test::Filled root(0);
   REQUIRE(test::entries_of(root.cabinet));
   auto database = test::open_index(root.layout);
@@ -63,7 +63,7 @@ TEST_CASE("so many evicted keys are remembered and no more, the latest") {
   CHECK(cache::forget_evicted(database, {keys[5], keys.back()}).value() == 2);
 }
 
-TEST_CASE("damage that look-ups find is counted without touching the index, and written at the end of the cabinet") {
+TEST_CASE("damage that look-ups find is counted in memory and written when the cabinet is destroyed") {
   test::Filled root(1);
   test::write_file(root.layout.object(test::key_of(0)), "damaged");
   {
@@ -75,7 +75,7 @@ TEST_CASE("damage that look-ups find is counted without touching the index, and 
   CHECK(counters_of(root.cabinet) == Counters{.damage = 1});
 }
 
-TEST_CASE("what cannot be written while another process holds the index is written later") {
+TEST_CASE("counts that cannot be written while another process holds the index are written later") {
   test::Filled root(1, {.index_patience = std::chrono::milliseconds(20)});
   {
     const test::IndexHolder holder(root.layout.index());
@@ -86,7 +86,7 @@ TEST_CASE("what cannot be written while another process holds the index is writt
   CHECK(counters_of(root.cabinet) == Counters{.hits = 1, .misses = 2, .compiles = 1});
 }
 
-TEST_CASE("counters that cannot be read are unknown, and not said to be zero") {
+TEST_CASE("counters that cannot be read are reported as unknown, not as zero") {
   test::Filled root(1, {.index_patience = std::chrono::milliseconds(20)});
   root.cabinet.record_hits({test::key_of(0)});
   const auto survey = root.maintenance().survey();
@@ -100,7 +100,7 @@ TEST_CASE("counters that cannot be read are unknown, and not said to be zero") {
   CHECK(stats.counters == Counters{.hits = 1});
 }
 
-TEST_CASE("a child made by fork writes what it has counted and not what its parent has") {
+TEST_CASE("a child made by fork writes its own counts and not its parent's") {
   test::Filled root(2);
   test::write_file(root.layout.object(test::key_of(0)), "damaged");
   auto cabinet = std::make_unique<Cabinet>(Cabinet::open(root.layout.root, false).value());
@@ -115,7 +115,7 @@ TEST_CASE("a child made by fork writes what it has counted and not what its pare
   CHECK(counters_of(root.cabinet) == Counters{.hits = 1, .damage = 1});
 }
 
-TEST_CASE("threads and processes that count at once lose nothing") {
+TEST_CASE("concurrent threads and processes lose no counts") {
   test::Filled root(1);
   std::vector<pid_t> children;
   for (int child = 0; child < 4; ++child) {
@@ -137,7 +137,7 @@ TEST_CASE("threads and processes that count at once lose nothing") {
   CHECK(root.maintenance().stats()->hits == 80);
 }
 
-TEST_CASE("counts are taken once, whoever takes them") {
+TEST_CASE("concurrent calls take each count once") {
   cache::PendingCounters tally;
   std::atomic<std::int64_t> taken{0};
   std::vector<std::thread> threads;
@@ -153,7 +153,7 @@ TEST_CASE("counts are taken once, whoever takes them") {
   CHECK(taken + tally.take().misses == 4000);
 }
 
-TEST_CASE("a rebuilt index counts anew") {
+TEST_CASE("the counters of a rebuilt index start at zero") {
   test::Filled root(1);
   root.cabinet.record_hits({test::key_of(0)});
   fs::remove(root.layout.index());

@@ -1,4 +1,4 @@
-// What the index says a root is complete for.
+// Coverage records in the index.
 #include "cache/index.hpp"
 
 #include "cache/sqlite.hpp"
@@ -25,7 +25,7 @@ std::vector<cache::Key> keys_of(int count) {
 
 std::int64_t version_of(const cache::Layout& layout) { return test::number(layout, "PRAGMA user_version"); }
 
-// Makes of the index what builds with schema version 2 wrote.
+// Changes the index to schema version 2.
 void turn_back_to_version_2(const cache::Layout& layout) {
   test::sql(layout,
             "DROP TABLE coverage; DROP TABLE evicted; DROP TABLE counters; DROP TRIGGER entry_put; DROP TRIGGER "
@@ -34,8 +34,7 @@ void turn_back_to_version_2(const cache::Layout& layout) {
 
 }  // namespace
 
-TEST_CASE(
-    "what is recorded comes back, the latest first, and a later record of a subject takes the place of the former") {
+TEST_CASE("coverage records are read back, the latest first, and a new record of a subject replaces the old one") {
   test::SetClock clock;
   test::Filled root(3, {.clock = clock});
   CHECK(root.maintenance().coverage()->empty());
@@ -52,7 +51,7 @@ TEST_CASE(
          std::vector<Coverage>{{subject, keys_of(2), clock.now}, {other, {}, clock.now - 5}}));
 }
 
-TEST_CASE("what is dropped is gone, the rest stays") {
+TEST_CASE("a dropped record is gone, and the others stay") {
   test::Filled root(1);
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
   REQUIRE(root.maintenance().record_coverage(other, keys_of(1)));
@@ -65,7 +64,7 @@ TEST_CASE("what is dropped is gone, the rest stays") {
   CHECK(root.maintenance().coverage()->front().subject == other);
 }
 
-TEST_CASE("what another process recorded anew since it was read is not dropped") {
+TEST_CASE("a record that another process has replaced since it was read is not dropped") {
   test::SetClock clock;
   test::Filled root(2, {.clock = clock});
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
@@ -81,7 +80,7 @@ TEST_CASE("what another process recorded anew since it was read is not dropped")
   CHECK(root.maintenance().coverage()->empty());
 }
 
-TEST_CASE("the number of records is bounded, and the oldest go") {
+TEST_CASE("the number of records is bounded, and the oldest are deleted") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   for (int i = 0; i < cache::max_coverages + 3; ++i, ++clock.now) {
@@ -92,7 +91,7 @@ TEST_CASE("the number of records is bounded, and the oldest go") {
   CHECK(kept.back().subject == "3");
 }
 
-TEST_CASE("records that a clock set too far on left make way for those of a clock that is right") {
+TEST_CASE("records with a time in the future are deleted before those with a correct time") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock}, test::memory_place());
   const std::int64_t right = clock.now;
@@ -108,7 +107,7 @@ TEST_CASE("records that a clock set too far on left make way for those of a cloc
   }
 }
 
-TEST_CASE("a row that was not written so is passed over") {
+TEST_CASE("a row that was changed after it was written is skipped") {
   test::Filled root(1);
   for (const char* spoil : {"subject = 'x'", "keys = '[]'", "recorded = recorded + 1", "digest = ''", "keys = '{'"}) {
     INFO(spoil);
@@ -160,7 +159,7 @@ TEST_CASE("an index of schema version 2 is read where it cannot be changed, and 
   CHECK(test::snapshot(root.layout.root) == before);
 }
 
-TEST_CASE("a table of coverage of another make is replaced with the index") {
+TEST_CASE("an index whose coverage table has other columns is replaced") {
   test::Filled root(2);
   test::sql(root.layout, "DROP TABLE coverage; CREATE TABLE coverage (x)");
   CHECK(root.maintenance().coverage()->empty());
@@ -169,7 +168,7 @@ TEST_CASE("a table of coverage of another make is replaced with the index") {
   CHECK(test::entries_of(root.cabinet)->size() == 2);
 }
 
-TEST_CASE("where nothing can be written coverage is read, and not recorded or dropped") {
+TEST_CASE("in a read-only root coverage is read, and is neither recorded nor dropped") {
   test::Filled root(1);
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
   const auto before = test::snapshot(root.layout.root);
@@ -182,7 +181,7 @@ TEST_CASE("where nothing can be written coverage is read, and not recorded or dr
   CHECK(test::snapshot(root.layout.root) == before);
 }
 
-TEST_CASE("a busy index is an error to those who ask for coverage, and the coverage is there afterwards") {
+TEST_CASE("reading coverage from a busy index is an error, and the coverage is present afterwards") {
   test::Filled root(1, {.index_patience = std::chrono::milliseconds(50)});
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
   const auto read = root.maintenance().coverage().value();
@@ -195,7 +194,7 @@ TEST_CASE("a busy index is an error to those who ask for coverage, and the cover
   CHECK(root.maintenance().coverage()->size() == 1);
 }
 
-TEST_CASE("the figures name the coverage of which no entry is missing, in the root or in a layer") {
+TEST_CASE("statistics list the coverage records whose entries are all present, in the root or in a layer") {
   test::Filled layer(3);
   test::Filled root(3);
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));

@@ -1,4 +1,4 @@
-// Damaged objects: the right bytes or a miss, never anything else.
+// A look-up of a damaged object returns the right bytes or a miss.
 #include <sys/stat.h>
 
 #include "catch.hpp"
@@ -15,7 +15,7 @@ bool found(const cache::Cabinet& cabinet, int number = entry) {
   return cabinet.find(test::key_of(number), test::record_of(number)).has_value();
 }
 
-// Puts `bytes` in the entry's place and looks it up. A hit must be the right one.
+// Replaces the entry's file by `bytes` and looks the entry up. A hit must return the right object.
 bool hit_with(test::Filled& root, const std::string& bytes) {
   const auto path = root.layout.object(test::key_of(entry));
   fs::remove(path);
@@ -27,7 +27,7 @@ bool hit_with(test::Filled& root, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("a flipped byte anywhere makes a miss, and the file is set aside") {
+TEST_CASE("a flipped byte anywhere is a miss, and the file is moved to quarantine") {
   test::Filled root(1);
   const std::string whole = test::contents(root.layout.object(test::key_of(entry)));
   std::int64_t expected = 0;
@@ -45,7 +45,7 @@ TEST_CASE("a flipped byte anywhere makes a miss, and the file is set aside") {
   CHECK(root.cabinet.set_aside() == expected);
 }
 
-TEST_CASE("damage that a look-up leaves where it is does not count as set aside") {
+TEST_CASE("a damaged file that a look-up does not move does not count as moved to quarantine") {
   test::Filled root(1);
   test::write_file(root.layout.object(test::key_of(entry)), "damaged");
   const auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
@@ -54,7 +54,7 @@ TEST_CASE("damage that a look-up leaves where it is does not count as set aside"
   CHECK(stack->cabinet.set_aside() == 0);
 }
 
-TEST_CASE("a file cut at any length makes a miss") {
+TEST_CASE("a file truncated to any length is a miss") {
   test::Filled root(1);
   const std::string whole = test::contents(root.layout.object(test::key_of(entry)));
   for (std::size_t length = 0; length < whole.size(); length += 5) {
@@ -63,7 +63,7 @@ TEST_CASE("a file cut at any length makes a miss") {
   CHECK(hit_with(root, whole));
 }
 
-TEST_CASE("a damaged entry is published anew and found") {
+TEST_CASE("a damaged entry can be published again and is found") {
   test::Filled root(1);
   CHECK_FALSE(hit_with(root, "damaged"));
   REQUIRE(root.cabinet.publish(test::key_of(entry), test::object_of(entry)));
@@ -71,7 +71,7 @@ TEST_CASE("a damaged entry is published anew and found") {
   CHECK(test::entries_of(root.cabinet)->size() == 1);
 }
 
-TEST_CASE("an entry that is stored over a damaged object takes its place, or an error says that it cannot be moved") {
+TEST_CASE("publishing replaces a damaged object, or is an error that says that the object cannot be moved") {
   struct NoRenames final : util::SystemCalls {
     int rename(const std::string&, const std::string&) override {
       errno = EIO;
@@ -90,8 +90,8 @@ TEST_CASE("an entry that is stored over a damaged object takes its place, or an 
   CHECK(root.maintenance().stats()->quarantined == 1);
 }
 
-TEST_CASE("a whole object that took the damaged one's place at the last moment is not set aside") {
-  // Another process sets the damaged object aside and publishes anew just before.
+TEST_CASE("a sound object that replaces the damaged one at the last moment is not moved to quarantine") {
+  // Another process moves the damaged object to quarantine and publishes a sound one just before.
   struct Overtaken final : util::SystemCalls {
     std::string whole;
     int rename(const std::string& from, const std::string& to) override {
@@ -109,14 +109,14 @@ TEST_CASE("a whole object that took the damaged one's place at the last moment i
   CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
-TEST_CASE("the valid object of another kernel under this name makes a miss") {
+TEST_CASE("a sound object of another kernel under this name is a miss") {
   test::Filled root(2);
   const std::string other = test::contents(root.layout.object(test::key_of(1)));
   CHECK_FALSE(hit_with(root, other));
   CHECK(found(root.cabinet, 1));
 }
 
-TEST_CASE("a link, a folder or a pipe in the place of an object makes a miss without waiting") {
+TEST_CASE("a link, a folder or a pipe in place of an object is a miss, and the look-up does not block") {
   test::Filled root(2);
   const auto path = root.layout.object(test::key_of(entry));
   const auto copy = root.folder / "copy";
@@ -134,7 +134,7 @@ TEST_CASE("a link, a folder or a pipe in the place of an object makes a miss wit
   CHECK(test::entries_of(root.cabinet)->size() == 1);
 }
 
-TEST_CASE("a file longer than any object is not read into memory") {
+TEST_CASE("a file that is longer than any object is not read into memory") {
   test::Filled root(1);
   const auto path = root.layout.object(test::key_of(entry));
   fs::resize_file(path, std::uintmax_t{1} << 40);
@@ -142,7 +142,7 @@ TEST_CASE("a file longer than any object is not read into memory") {
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("a listing leaves out what looks damaged, says so, and changes nothing in objects/") {
+TEST_CASE("a listing leaves out damaged files, reports them, and changes nothing in objects/") {
   test::Filled root(5);
   const auto replace = [&](int number) {
     fs::remove(root.layout.object(test::key_of(number)));
@@ -170,7 +170,7 @@ TEST_CASE("a listing leaves out what looks damaged, says so, and changes nothing
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("the row of an object that a look-up set aside is dropped by the next listing") {
+TEST_CASE("the next listing drops the row of an object that a look-up moved to quarantine") {
   test::Filled root(2);
   test::write_file(root.layout.object(test::key_of(entry)), "damaged");
   REQUIRE(root.maintenance().survey());
@@ -180,7 +180,7 @@ TEST_CASE("the row of an object that a look-up set aside is dropped by the next 
   CHECK(root.maintenance().verify(false)->missing == 0);
 }
 
-TEST_CASE("one object can be checked, which changes nothing") {
+TEST_CASE("checking one object changes nothing") {
   test::Filled root(2);
   CHECK(root.maintenance().check(test::key_of(1)));
   CHECK(root.maintenance().check(test::key_of(9)).error().code == ErrorCode::not_found);

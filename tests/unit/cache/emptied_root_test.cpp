@@ -1,5 +1,5 @@
-// A root that is emptied or replaced under those who use it: nothing that they do may leave a folder that no command
-// accepts.
+// A root that is emptied or replaced while it is open: after that no call may leave a folder that later calls refuse as
+// a cabinet.
 #include <functional>
 
 #include "cache/bundle_transfer.hpp"
@@ -18,7 +18,7 @@ struct Use {
   std::function<void(Cabinet&)> work;
 };
 
-// All that makes, moves or changes a file in a root.
+// Calls every function that creates, moves or changes a file in a root.
 std::vector<Use> uses() {
   return {{"publish", [](Cabinet& c) { CHECK_FALSE(c.publish(test::key_of(5), test::object_of(5))); }},
           {"hits", [](Cabinet& c) { c.record_hits({test::key_of(0)}); }},
@@ -47,7 +47,7 @@ void empty(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("nothing is made in a root that was emptied under its user, and a later command makes it whole") {
+TEST_CASE("nothing is created in a root that is emptied while it is open, and a later open completes it") {
   for (const Use& use : uses()) {
     INFO(use.name);
     test::Filled root(1);
@@ -57,7 +57,7 @@ TEST_CASE("nothing is made in a root that was emptied under its user, and a late
       empty(root.layout.root);
       use.work(cabinet);
       CHECK(fs::is_empty(root.layout.root));
-    }  // what was counted is not written
+    }  // the destructor does not write the pending counters
     CHECK(fs::is_empty(root.layout.root));
     auto again = Cabinet::open(root.layout.root, true);
     REQUIRE(again);
@@ -65,7 +65,7 @@ TEST_CASE("nothing is made in a root that was emptied under its user, and a late
   }
 }
 
-TEST_CASE("nothing is made where a root was removed under its user") {
+TEST_CASE("nothing is created in place of a root that is removed while it is open") {
   for (const Use& use : uses()) {
     INFO(use.name);
     test::Filled root(1);
@@ -76,7 +76,7 @@ TEST_CASE("nothing is made where a root was removed under its user") {
   }
 }
 
-TEST_CASE("an import into a root that is emptied says that it was removed, and leaves nothing") {
+TEST_CASE("an import into a root that is emptied meanwhile is an error that says so, and leaves nothing") {
   test::Filled root(0);
   test::Filled shipped(2);
   const fs::path file = shipped.folder / "bundle";
@@ -89,7 +89,7 @@ TEST_CASE("an import into a root that is emptied says that it was removed, and l
   CHECK(cache::import_bundle(cache::Bundle::open(file, std::nullopt).value(), root.layout.root, {})->imported == 1);
 }
 
-TEST_CASE("what a writer leaves in a root that is emptied at that moment is taken for nothing and completed") {
+TEST_CASE("a folder that holds only what a writer leaves in an emptied root counts as empty and becomes a root") {
   for (const char* part : {"objects/ab", "locks", "tmp", "quarantine", "pins", "in_use"}) {
     INFO(part);
     const test::TempFolder folder;
@@ -111,7 +111,7 @@ TEST_CASE("what a writer leaves in a root that is emptied at that moment is take
   }
 }
 
-TEST_CASE("a folder without a mark in which somebody keeps files is refused, whatever its folders are called") {
+TEST_CASE("a folder without FORMAT that holds files is refused, whatever its folders are called") {
   for (const char* name : {"objects/ab/data", "tmp/draft", "pins/a", "quarantine/a", "other"}) {
     INFO(name);
     const test::TempFolder folder;
@@ -123,7 +123,7 @@ TEST_CASE("a folder without a mark in which somebody keeps files is refused, wha
   }
 }
 
-TEST_CASE("a root that another format has taken the place of is written no more") {
+TEST_CASE("a root that was replaced by one of another format is no longer written") {
   test::Filled root(1);
   test::write_file(root.layout.format(), "cubinet cabinet 2\n");
   const auto published = root.cabinet.publish(test::key_of(1), test::object_of(1));
@@ -132,7 +132,7 @@ TEST_CASE("a root that another format has taken the place of is written no more"
   CHECK(test::contents(root.layout.format()) == "cubinet cabinet 2\n");
 }
 
-TEST_CASE("a fresh volume with lost+found is an empty folder, and lost+found stays") {
+TEST_CASE("a new volume with lost+found counts as an empty folder, and lost+found stays") {
   const test::TempFolder folder;
   fs::create_directories(folder / "volume/lost+found");
   auto cabinet = Cabinet::open(folder / "volume", true);

@@ -7,7 +7,7 @@ using namespace cubinet;
 using cache::Cabinet;
 namespace fs = std::filesystem;
 
-TEST_CASE("publishing on a failing disk is an error that names the reason, or a whole entry, and leaves nothing else") {
+TEST_CASE("publishing on a failing disk stores a whole entry or is an error with the reason, and leaves nothing else") {
   test::FaultyCalls counting;
   {
     test::Filled root(0, {.calls = counting});
@@ -43,7 +43,7 @@ TEST_CASE("publishing on a failing disk is an error that names the reason, or a 
   CHECK(errors >= 8);
 }
 
-TEST_CASE("creating a root on a failing disk leaves what a later attempt completes") {
+TEST_CASE("a root whose creation failed on a faulty disk is completed by a later attempt") {
   test::FaultyCalls counting;
   {
     const test::TempFolder folder;

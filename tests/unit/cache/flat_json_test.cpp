@@ -7,7 +7,7 @@ using namespace cubinet;
 using cache::FlatValue;
 using cache::Texts;
 
-TEST_CASE("Numbers, texts and lists of texts are read by name, and a value of another kind is known to be there") {
+TEST_CASE("Numbers, strings and lists of strings are read by name, and values of other types are reported as present") {
   const auto read = cache::read_flat_object(
       R"({"a":-1,"b":1.5,"c":"text","d":["x","y"],"e":[],"f":[1],"g":{"a":2,"h":"inner"},"i":null,"j":[["x"]],)"
       R"("k":18446744073709551615,"l":["x",{"m":"y"}],"a":7})");
@@ -24,7 +24,7 @@ TEST_CASE("Numbers, texts and lists of texts are read by name, and a value of an
   CHECK(read->size() == 11);
 }
 
-TEST_CASE("What is no object, or no list of texts, is not read as one") {
+TEST_CASE("A value that is not an object, or not a list of strings, is refused") {
   for (const char* text : {"", "[]", "1", "\"x\"", "{", "{}x", "{\"a\":}", "[{\"a\":1}]"}) {
     INFO(text);
     CHECK_FALSE(cache::read_flat_object(text));
@@ -37,7 +37,7 @@ TEST_CASE("What is no object, or no list of texts, is not read as one") {
   }
 }
 
-TEST_CASE("Memory that runs out at any moment of reading is an exception, and ends no process") {
+TEST_CASE("Running out of memory while reading throws an exception and does not end the process") {
   const std::string json = R"({"name":"a text that is too long to be kept without memory","list":["a","b","c"],"n":1})";
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(cache::read_flat_object(json)); }) > 5);
 }

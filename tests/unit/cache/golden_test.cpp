@@ -22,7 +22,7 @@ const cache::Facts facts = [] {
   return made;
 }();
 
-// The bytes of a file of hexadecimal digits in lines.
+// Decodes a file of lines of hexadecimal digits.
 std::string bytes_of(const std::string& name) {
   std::string digits = test::contents(fs::path(CUBINET_SOURCE_DIR) / "tests/unit/cache/golden" / name);
   std::erase(digits, '\n');
@@ -47,14 +47,14 @@ TEST_CASE("an object written by version 1 is found by this build") {
   CHECK(test::entries_of(root.cabinet)->front().facts == facts);
 }
 
-TEST_CASE("this build writes version 1 byte for byte") {
+TEST_CASE("this build writes an object of version 1 byte for byte") {
   test::Filled root(0);
   const auto key = test::key_of(record);
   REQUIRE(root.cabinet.publish(key, {payload, record, facts}));
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1.hex"));
 }
 
-TEST_CASE("an object that names its compiler is read, and written byte for byte as the grammar says") {
+TEST_CASE("an object with its compiler's name is read, and is written byte for byte") {
   test::Filled root(0);
   const auto key = test::key_of(record);
   cache::Facts named = facts;
@@ -66,7 +66,7 @@ TEST_CASE("an object that names its compiler is read, and written byte for byte 
   CHECK(test::entries_of(root.cabinet)->front().facts == named);
 }
 
-TEST_CASE("an index written with schema version 3 keeps its rows, uses and coverage, and gains counters") {
+TEST_CASE("an index of schema version 3 keeps its rows, uses and coverage, and gets counters") {
   test::Filled root(2);
   test::write_file(root.layout.index(), bytes_of("index-v3.hex"));
   const auto entries = test::entries_of(root.cabinet).value();
@@ -82,7 +82,7 @@ TEST_CASE("an index written with schema version 3 keeps its rows, uses and cover
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("an index written with schema version 4 is read with its counters and what it remembers of evictions") {
+TEST_CASE("an index of schema version 4 is read with its counters and evicted keys") {
   test::Filled root(2);
   test::write_file(root.layout.index(), bytes_of("index-v4.hex"));
   const auto entries = test::entries_of(root.cabinet).value();
@@ -128,7 +128,7 @@ const cache::Object second = {[] {
 
 }  // namespace
 
-// Put together by a program of its own from the grammar, and signed with the key of RFC 8032, test 1.
+// The golden bundle was written from the grammar by a separate program, and signed with the key of RFC 8032, test 1.
 TEST_CASE("a bundle written by version 1 is read and accepted by this build") {
   const test::Keys keys;
   test::write_file(keys.folder / "bundle", bytes_of("bundle-v1.hex"));
@@ -139,7 +139,7 @@ TEST_CASE("a bundle written by version 1 is read and accepted by this build") {
   CHECK(test::equal(bundle->read(test::key_of(second.record)).value(), second));
 }
 
-TEST_CASE("this build writes a bundle of version 1 byte for byte, with the zstd that the golden one has") {
+TEST_CASE("this build writes a bundle of version 1 byte for byte, if it has the zstd version of the golden bundle") {
   if (cache::zstd_version() != "1.5.4") CUBINET_SKIP("zstd " + cache::zstd_version() + " may compress otherwise");
   cache::BundleWriter writer;
   REQUIRE(writer.add(test::key_of(second.record), second));

@@ -1,4 +1,4 @@
-// Bundles made to do harm: each is refused, with the reason, before it takes memory or time, and changes nothing.
+// Hostile bundles: each is refused with the reason before it takes memory or time, and changes nothing.
 #include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "fuzz/bundle_probe.hpp"
@@ -17,11 +17,11 @@ constexpr std::uint64_t huge = std::uint64_t{1} << 63;
 struct Hostile {
   std::string name;
   std::function<void(RawBundle&)> spoil;  // a sound bundle of three entries
-  std::string said;                       // by what refuses it
+  std::string said;                       // in the error message
 };
 
-// Puts another object, or what is none, in the place of the last one: an import that did not look first would have
-// taken the others. The digests are right.
+// Replaces the last object by another one, or by something that is not an object; the digests are valid. An import that
+// did not check all entries first would have stored the others.
 void replace_last(RawBundle& bundle, const std::string& blob, std::uint64_t object_bytes) {
   RawBundle changed;
   for (std::size_t i = 0; i < bundle.rows.size(); ++i) {
@@ -42,10 +42,10 @@ std::string last_file(const RawBundle& bundle) {
   return cache::decompress(bundle.blobs.substr(row.offset, row.blob_bytes), row.object_bytes).value();
 }
 
-// A frame of 64 MiB and more of zeros, in a few kilobytes.
+// A compressed frame of `bytes` zeros: 64 MiB or more in a few kilobytes.
 std::string bomb(std::uint64_t bytes) { return cache::compress(std::string(bytes, '\0')).value(); }
 
-// A frame whose header says no size: single segment and size flags taken out, a window in their place.
+// The frame without the size of its content: the single-segment and size flags are cleared, and a window size is added.
 std::string undeclared(const std::string& frame) {
   std::string out = frame.substr(0, 4);
   out.push_back('\0');
@@ -153,7 +153,7 @@ std::vector<Hostile> hostile_bundles() {
 
 }  // namespace
 
-TEST_CASE("each hostile bundle is refused whole by an import, and the root is as it was") {
+TEST_CASE("an import refuses each hostile bundle as a whole, and the root is unchanged") {
   const test::Filled root(1);
   const test::TempFolder folder;
   const auto before = test::snapshot(root.layout.root);
@@ -174,7 +174,7 @@ TEST_CASE("each hostile bundle is refused whole by an import, and the root is as
   }
 }
 
-TEST_CASE("a hostile bundle makes no root where none was") {
+TEST_CASE("an import of a hostile bundle does not create a root") {
   const test::TempFolder folder;
   RawBundle bundle = raw_bundle(3);
   replace_last(bundle, test::object_file(test::object_of(9)));
@@ -190,7 +190,7 @@ TEST_CASE("hostile bundles are refused in little time and memory") {
     hostile.spoil(bundle);
     files.push_back(bundle.bytes());
   }
-  // In a process of its own, whose peak no other test has raised.
+  // In a child process, so that the peak memory of other tests does not count.
   const int status = test::in_child([&] {
     const auto start = util::now();
     const std::int64_t before = util::resident_bytes();
@@ -203,7 +203,7 @@ TEST_CASE("hostile bundles are refused in little time and memory") {
   CHECK(status == 0);
 }
 
-TEST_CASE("a wrong sum of objects is refused before one of them is read") {
+TEST_CASE("objects that exceed the total size are refused before any of them is read") {
   RawBundle bundle;
   const std::string blob = "x";
   for (int i = 0; i < 70; ++i) {  // 70 of 64 MiB each: above 4 GiB
@@ -214,7 +214,7 @@ TEST_CASE("a wrong sum of objects is refused before one of them is read") {
   CHECK(read.error().message.find("together larger than allowed") != std::string::npos);
 }
 
-TEST_CASE("texts of an object that look like paths lead nowhere") {
+TEST_CASE("texts in an object that look like paths are never used as paths") {
   auto object = test::object_of(0);
   object.record = "../../../escaped";
   object.facts.details.set("family", "/etc/escaped");
@@ -236,7 +236,7 @@ TEST_CASE("texts of an object that look like paths lead nowhere") {
   CHECK(fs::exists(cache::Layout{folder / "a/b/root"}.object(test::key_of(object.record))));
 }
 
-TEST_CASE("bytes changed at random, with their digests put right, are refused or read as sound entries") {
+TEST_CASE("randomly changed bytes with corrected digests are refused or read as sound entries") {
   const std::string sound = test::written_bundle({0, 1, 2});
   std::uint32_t state = 20'261'130;
   const auto draw = [&](std::size_t below) {

@@ -1,4 +1,4 @@
-// The index is disposable: whatever becomes of it, the listing comes back the same.
+// The index can be rebuilt: after any damage to it the listing is the same.
 #include "cache/index.hpp"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int entries = 12;
 
-// Lists before, spoils the index, and expects the same listing and an index that is whole again.
+// Lists, damages the index, and expects the same listing and a sound index.
 template <class Spoil>
 void comes_back_after(test::Filled& root, Spoil spoil) {
   const auto before = test::entries_of(root.cabinet).value();
@@ -35,12 +35,12 @@ void comes_back_after(test::Filled& root, Spoil spoil) {
 
 }  // namespace
 
-TEST_CASE("the listing comes back after the index is deleted") {
+TEST_CASE("the listing is the same after the index is deleted") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { fs::remove(layout.index()); });
 }
 
-TEST_CASE("hits that nobody can have counted are noise, and the sum over all entries stays a sum") {
+TEST_CASE("impossible hit counts are read as 0, so that the sum over all entries does not overflow") {
   test::Filled root(entries);
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "UPDATE entries SET hits = 9223372036854775807, last_used = -1 WHERE hits = 0");
@@ -49,7 +49,7 @@ TEST_CASE("hits that nobody can have counted are noise, and the sum over all ent
   for (const auto& entry : listed) CHECK(entry.last_used >= 0);
 }
 
-TEST_CASE("the listing comes back after the index is emptied, cut or overwritten") {
+TEST_CASE("the listing is the same after the index is emptied, truncated or overwritten") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), ""); });
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), "not a database"); });
@@ -61,7 +61,7 @@ TEST_CASE("the listing comes back after the index is emptied, cut or overwritten
   comes_back_after(root, [](const cache::Layout& layout) { fs::resize_file(layout.index(), 100); });
 }
 
-TEST_CASE("the listing comes back after noise anywhere in the index") {
+TEST_CASE("the listing is the same after random bytes anywhere in the index") {
   test::Filled root(entries);
   std::srand(1);
   for (int round = 0; round < 40; ++round) {
@@ -75,7 +75,7 @@ TEST_CASE("the listing comes back after noise anywhere in the index") {
   }
 }
 
-TEST_CASE("the listing comes back after something else takes the index's place") {
+TEST_CASE("the listing is the same after the index is replaced by something else") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) {
     fs::remove(layout.index());
@@ -92,7 +92,7 @@ TEST_CASE("the listing comes back after something else takes the index's place")
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index_journal(), "noise"); });
 }
 
-TEST_CASE("the listing comes back after a schema of another version or make") {
+TEST_CASE("the listing is the same after the index has another schema or schema version") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 1734570"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 0"); });
@@ -104,7 +104,7 @@ TEST_CASE("the listing comes back after a schema of another version or make") {
   });
 }
 
-TEST_CASE("the listing comes back from an index of schema version 1, which knew no configurations") {
+TEST_CASE("the listing is the same with an index of schema version 1, which has no configurations") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) {
     sql(layout, "ALTER TABLE entries DROP COLUMN config; PRAGMA user_version = 1");
@@ -112,7 +112,7 @@ TEST_CASE("the listing comes back from an index of schema version 1, which knew 
   CHECK(test::entries_of(root.cabinet)->front().facts.details.text("config") == "t64x128u8s6c1b8");
 }
 
-TEST_CASE("rows that are missing, wrong or without an object are put right") {
+TEST_CASE("rows that are missing, wrong or without an object are corrected") {
   test::Filled root(entries);
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DELETE FROM entries WHERE n % 2 = 0"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET registers = 1"); });
@@ -126,7 +126,7 @@ TEST_CASE("rows that are missing, wrong or without an object are put right") {
       root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET key = 'no key' WHERE n = 4096"); });
 }
 
-TEST_CASE("putting rows right keeps the counts of use") {
+TEST_CASE("correcting rows keeps the hits") {
   test::Filled root(2);
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "UPDATE entries SET registers = 1");
@@ -135,7 +135,7 @@ TEST_CASE("putting rows right keeps the counts of use") {
   CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().facts.details.number("registers") == 168);
 }
 
-TEST_CASE("a damaged index does not stop a publish or the counting of hits") {
+TEST_CASE("publishing and recording hits succeed with a damaged index") {
   test::Filled root(1);
   test::write_file(root.layout.index(), "not a database");
   CHECK(root.cabinet.publish(test::key_of(1), test::object_of(1)));
@@ -145,7 +145,7 @@ TEST_CASE("a damaged index does not stop a publish or the counting of hits") {
   CHECK(root.maintenance().stats()->hits == 1);
 }
 
-TEST_CASE("an index that somebody turned to a write-ahead log is turned back, with what is in it") {
+TEST_CASE("an index in write-ahead-log mode is converted back and keeps its contents") {
   test::Filled root(1);
   sql(root.layout, "PRAGMA journal_mode = WAL; UPDATE entries SET hits = 5");
   CHECK(root.maintenance().stats()->hits == 5);
@@ -154,7 +154,7 @@ TEST_CASE("an index that somebody turned to a write-ahead log is turned back, wi
   CHECK_FALSE(fs::exists(root.layout.index().native() + "-wal"));
 }
 
-TEST_CASE("an index that another connection holds is waited for") {
+TEST_CASE("a call waits for an index that another connection holds") {
   test::Filled root(1);
   int ready[2];
   REQUIRE(::pipe(ready) == 0);

@@ -1,4 +1,4 @@
-// Roots under the first one, which are read and never written.
+// Layers: roots that are searched after the first one and never written.
 #include "catch.hpp"
 #include "unit/cache/support.hpp"
 
@@ -13,7 +13,7 @@ void publish(Cabinet& cabinet, int number) { REQUIRE(cabinet.publish(test::key_o
 
 }  // namespace
 
-TEST_CASE("a layer's entries are found, and the first root takes what is published") {
+TEST_CASE("a layer's entries are found, and published entries go to the first root") {
   test::Filled layer(2);
   test::Filled root(0);
   REQUIRE(root.add_layer(layer.layout.root));
@@ -52,7 +52,7 @@ TEST_CASE("the root is searched first, then the layers in the order in which the
   CHECK(found() == "second");
 }
 
-TEST_CASE("damage in a layer is a miss that moves nothing, and a later layer still answers") {
+TEST_CASE("a damaged entry in a layer is a miss and is not moved, and a later layer is still searched") {
   test::Filled broken(2);
   test::Filled whole(1);
   test::Filled root(0);
@@ -66,7 +66,7 @@ TEST_CASE("damage in a layer is a miss that moves nothing, and a later layer sti
   CHECK(test::snapshot(broken.layout.root) == before);
 }
 
-TEST_CASE("damage in the root is set aside although a layer answers") {
+TEST_CASE("a damaged entry in the root is moved to quarantine even if a layer has a sound one") {
   test::Filled layer(1);
   test::Filled root(1);
   REQUIRE(root.add_layer(layer.layout.root));
@@ -75,7 +75,7 @@ TEST_CASE("damage in the root is set aside although a layer answers") {
   CHECK(root.maintenance().stats()->quarantined == 1);
 }
 
-TEST_CASE("nothing is made in a layer, also not the parts that it lacks") {
+TEST_CASE("nothing is created in a layer, not even its missing folders") {
   test::Filled layer(1);
   for (const char* part : {"locks", "tmp", "quarantine", "index.db", "CACHEDIR.TAG"}) {
     fs::remove_all(layer.layout.root / part);
@@ -96,7 +96,7 @@ TEST_CASE("nothing is made in a layer, also not the parts that it lacks") {
   CHECK(test::snapshot(layer.layout.root) == before);
 }
 
-TEST_CASE("what is no cabinet is refused as a layer, and left alone") {
+TEST_CASE("a folder that is not a cabinet is refused as a layer and unchanged") {
   const test::TempFolder folder;
   fs::create_directory(folder / "empty");
   fs::create_directory(folder / "foreign");
@@ -114,7 +114,7 @@ TEST_CASE("what is no cabinet is refused as a layer, and left alone") {
   CHECK(test::snapshot(folder.path()) == before);
 }
 
-TEST_CASE("a stack does without the layers that do not open, and says which") {
+TEST_CASE("layers that cannot be opened are left out and reported") {
   test::Filled layer(1);
   const test::TempFolder folder;
   auto stack = Cabinet::open_stack(folder / "root", true, {folder / "none", layer.layout.root});
@@ -127,7 +127,7 @@ TEST_CASE("a stack does without the layers that do not open, and says which") {
   CHECK(hit(stack->cabinet, 0));
 }
 
-TEST_CASE("a stack without a usable root serves from its layers, stores nothing and says why") {
+TEST_CASE("without a usable root the layers are searched, nothing is stored, and the reason is reported") {
   test::Filled first(1);
   test::Filled second(2);
   const test::TempFolder folder;
@@ -149,7 +149,7 @@ TEST_CASE("a stack without a usable root serves from its layers, stores nothing 
   }
 }
 
-TEST_CASE("a stack of which nothing opens is the first error") {
+TEST_CASE("if neither the root nor a layer opens, the first error is returned") {
   const test::TempFolder folder;
   test::write_file(folder / "file", "in the way");
   const auto refused = Cabinet::open_stack(folder / "file", true, {folder / "none"});

@@ -1,4 +1,4 @@
-// Links that somebody planted in a root lead nobody out of it.
+// Symbolic links inside a root: no call follows them out of the root.
 #include "catch.hpp"
 #include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
@@ -11,13 +11,13 @@ namespace {
 
 constexpr int entry = 0;
 
-// A root of one entry, and a folder and a file of somebody else beside it.
+// A root of one entry, and beside it a folder with a file that is not the cabinet's.
 struct Planted : test::Filled {
   Planted() : Filled(1) {
     fs::create_directory(outside);
     test::write_file(outside / "precious", "data");
   }
-  // Puts a link in the place of a part of the root, after moving the part out of it.
+  // Moves a part of the root out of it, and puts a link in its place.
   void plant(const fs::path& part, const fs::path& target) const {
     if (fs::exists(fs::symlink_status(part))) fs::rename(part, folder / "moved");
     fs::create_symlink(target, part);
@@ -25,7 +25,7 @@ struct Planted : test::Filled {
   fs::path outside = folder / "outside";
 };
 
-// Something in each part that a later change would touch: what is to be evicted, swept, set aside or taken back.
+// Puts something into each part that a later call would evict, remove, move to quarantine or unpin.
 void fill_all_parts(Cabinet& cabinet, const cache::Layout& layout) {
   REQUIRE(cache::Maintenance(cabinet).pin(test::key_of(1)));
   REQUIRE(cabinet.claim(test::key_of(0)).mine());
@@ -40,7 +40,7 @@ void fill_all_parts(Cabinet& cabinet, const cache::Layout& layout) {
   test::write_file(layout.object(test::key_of(1)), "damaged");
 }
 
-// All that makes, moves or removes something. What of it fails is of no matter here.
+// Calls every function that creates, moves or removes something. Errors are ignored.
 void change_all_parts(Cabinet& cabinet) {
   static_cast<void>(cabinet.claim(test::key_of(0)));
   static_cast<void>(cabinet.holds(test::key_of(1)));
@@ -65,7 +65,7 @@ bool stores_and_finds(Cabinet& cabinet) {
 
 }  // namespace
 
-TEST_CASE("a link in the place of a part that is gone through is refused by name, and nothing behind it is touched") {
+TEST_CASE("a root with a link in place of one of its parts is refused by name, and the link's target is unchanged") {
   for (const char* part : {"FORMAT", "objects", "tmp", "quarantine", "locks"}) {
     INFO(part);
     const Planted root;
@@ -79,12 +79,11 @@ TEST_CASE("a link in the place of a part that is gone through is refused by name
   }
 }
 
-TEST_CASE(
-    "a part that becomes a link after the root was opened leads nothing that is made, moved or removed out of it") {
+TEST_CASE("if a part becomes a link after the root was opened, nothing in the link's target is changed") {
   for (const char* part : {"", "objects", "tmp", "quarantine", "locks", "pins", "in_use"}) {
     INFO(part);
     test::SetClock clock;
-    clock.now = util::system_clock().seconds() + 365 * 86'400;  // all that lies about is old
+    clock.now = util::system_clock().seconds() + 365 * 86'400;  // all leftovers are old
     const test::Filled root(2, {.clock = clock});
     Cabinet cabinet = Cabinet::open(root.layout.root, false, {.clock = clock}).value();
     fill_all_parts(cabinet, root.layout);
@@ -98,7 +97,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a link in the place of an object's folder is set aside by a writer, which makes the folder anew") {
+TEST_CASE("a writer moves a link in place of an object's folder to quarantine and creates the folder") {
   Planted root;
   const fs::path shard = root.layout.object(test::key_of(entry)).parent_path();
   root.plant(shard, root.outside);
@@ -110,18 +109,18 @@ TEST_CASE("a link in the place of an object's folder is set aside by a writer, w
   CHECK(root.maintenance().verify(true)->damaged.empty());
 }
 
-TEST_CASE("a damaged object behind a link in the place of its folder stays where it is") {
+TEST_CASE("a damaged object behind a link in place of its folder is not moved") {
   Planted root;
   const fs::path object = root.layout.object(test::key_of(entry));
   test::write_file(root.outside / object.filename(), "damaged");
   root.plant(object.parent_path(), root.outside);
   const auto before = test::snapshot(root.outside);
   CHECK_FALSE(root.cabinet.find(test::key_of(entry), test::record_of(entry)));
-  static_cast<void>(root.maintenance().remove(test::key_of(entry)));  // of the row alone
+  static_cast<void>(root.maintenance().remove(test::key_of(entry)));  // removes only the row
   CHECK(test::snapshot(root.outside) == before);
 }
 
-TEST_CASE("links in the places of single files are set aside, and what they lead to is not touched") {
+TEST_CASE("links in place of single files are moved to quarantine, and their targets are unchanged") {
   for (const char* part : {"index.db", "index.db-journal", "CACHEDIR.TAG"}) {
     INFO(part);
     Planted root;
@@ -137,7 +136,7 @@ TEST_CASE("links in the places of single files are set aside, and what they lead
   }
 }
 
-TEST_CASE("links and folders in tmp are leftovers, which a repair removes without following them") {
+TEST_CASE("links and folders in tmp are leftovers, and a repair removes them without following links") {
   Planted root;
   fs::create_symlink(root.outside / "precious", root.layout.tmp() / "link");
   fs::create_symlink(root.outside, root.layout.tmp() / "folder-link");

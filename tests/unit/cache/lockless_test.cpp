@@ -1,4 +1,4 @@
-// A file system that keeps no locks: said at once, nobody is blamed, and the root keeps to its limits.
+// File systems without locks: this is reported at once as the reason, and the root stays within its limits.
 #include <cerrno>
 
 #include "catch.hpp"
@@ -38,7 +38,7 @@ class Linkless final : public util::SystemCalls {
 
 }  // namespace
 
-TEST_CASE("without locks the index is not used, at once and for the right reason, and all else works") {
+TEST_CASE("without locks the index is not used, without a wait and with the right reason, and all else works") {
   for (const int reason : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
     Lockless calls(reason);
     const util::Moment begin = util::now();
@@ -57,7 +57,7 @@ TEST_CASE("without locks the index is not used, at once and for the right reason
   }
 }
 
-TEST_CASE("without locks a check is clean, and nobody says that there should be an index") {
+TEST_CASE("without locks verify reports no problem and no missing index") {
   Lockless calls(ENOLCK);
   test::Filled root(2, {.calls = calls});
   const auto report = root.maintenance().verify(false);
@@ -67,7 +67,7 @@ TEST_CASE("without locks a check is clean, and nobody says that there should be 
   CHECK(report->index_problem.find("keeps no locks") != std::string::npos);
 }
 
-TEST_CASE("without locks it is not known whether an entry was evicted, and a collection misses no rows") {
+TEST_CASE("without locks evicted keys are unknown, and a collection reports no index problem") {
   Lockless calls(ENOLCK);
   test::Filled root(3, {.calls = calls});
   const auto collected = root.maintenance().collect({.bytes = 0, .entries = 1, .age = 0}, false);
@@ -78,7 +78,7 @@ TEST_CASE("without locks it is not known whether an entry was evicted, and a col
   CHECK_FALSE(root.maintenance().evicted());
 }
 
-TEST_CASE("without locks a writer keeps the root within its limits, and what was made first goes first") {
+TEST_CASE("without locks a write keeps the root within its limits, and the oldest entries are evicted first") {
   Lockless calls(ENOLCK);
   test::Filled root(0, {.calls = calls, .limits = {.bytes = 0, .entries = 5, .age = 0}});
   for (int i = 0; i < 9; ++i) REQUIRE(root.cabinet.publish(test::key_of(i), test::object_of(i)));
@@ -90,7 +90,7 @@ TEST_CASE("without locks a writer keeps the root within its limits, and what was
   CHECK(test::hit(root.cabinet, 7));
 }
 
-TEST_CASE("where hard links are refused, for whatever reason file systems have, an entry is stored by a rename") {
+TEST_CASE("an entry is stored by a rename if hard links fail with any error that file systems give") {
   for (const int reason : {EPERM, EOPNOTSUPP, ENOSYS, EACCES, EMLINK, EXDEV}) {
     INFO(reason);
     Linkless calls(reason);

@@ -23,7 +23,7 @@ std::string encoded(const cache::Object& object) {
   return object.payload + encode_footer(test::key_of(object.record), object).value();
 }
 
-// The same by another writer, which looks at nothing.
+// Encodes the footer without any check.
 std::string unchecked(const cache::Object& object) {
   const std::string facts = cache::facts_to_json(object.facts).value();
   std::string footer = "cubinetF";
@@ -59,7 +59,7 @@ TEST_CASE("records and payloads of any bytes are stored verbatim") {
   CHECK(test::equal(decode_object(encoded(object), test::key_of(object.record)).value(), object));
 }
 
-TEST_CASE("a change of any one bit of an object is noticed") {
+TEST_CASE("a change of any bit of an object is detected") {
   const std::string file = encoded(test::object_of(1));
   for (std::size_t i = 0; i < file.size(); ++i) {
     for (int bit = 0; bit < 8; ++bit) {
@@ -71,7 +71,7 @@ TEST_CASE("a change of any one bit of an object is noticed") {
   }
 }
 
-TEST_CASE("an object that is cut, extended or doubled is noticed") {
+TEST_CASE("an object that is truncated, extended or doubled is refused") {
   const std::string file = encoded(test::object_of(1));
   for (std::size_t length = 0; length < file.size(); ++length) {
     if (decode_object(file.substr(0, length), test::key_of(1))) FAIL("cut to " << length);
@@ -82,13 +82,13 @@ TEST_CASE("an object that is cut, extended or doubled is noticed") {
   CHECK_FALSE(decode_object(file + file, test::key_of(1)));
 }
 
-TEST_CASE("a whole object of another key is not taken for this one") {
+TEST_CASE("a sound object of another key is refused") {
   const auto wrong = decode_object(encoded(test::object_of(2)), test::key_of(1));
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().message.find(test::key_of(2).hex()) != std::string::npos);
 }
 
-TEST_CASE("lengths out of bounds are refused even under a right check") {
+TEST_CASE("lengths out of bounds are refused even with a valid check") {
   const std::string file = encoded(test::object_of(1));
   const std::size_t payload = test::object_of(1).payload.size();
   // Offsets in the head of: version, payload length, record length, facts length (object_format.hpp).
@@ -105,7 +105,7 @@ TEST_CASE("lengths out of bounds are refused even under a right check") {
   }
 }
 
-TEST_CASE("what cannot be stored is refused with the reason") {
+TEST_CASE("an object that cannot be stored is refused with the reason") {
   auto object = test::object_of(1);
   CHECK(encode_footer(test::key_of(2), object).error().message.find("not the SHA-256") != std::string::npos);
   object.facts.compile_ms = std::nan("");
@@ -151,7 +151,7 @@ TEST_CASE("facts out of bounds are neither written nor read") {
   }
 }
 
-TEST_CASE("facts with a detail too many, without one, or of another type are refused") {
+TEST_CASE("facts with an additional or missing detail, or one of another type, are refused") {
   const auto refused = [](const std::function<void(cache::Details&)>& change) {
     auto object = test::object_of(1);
     change(object.facts.details);
@@ -165,7 +165,7 @@ TEST_CASE("facts with a detail too many, without one, or of another type are ref
   CHECK_FALSE(refused([](auto& details) { details.set("config", ""); }));
 }
 
-TEST_CASE("facts are compact JSON, sorted by name, that says the same again, whatever is in their texts") {
+TEST_CASE("facts are compact JSON sorted by name, and are read back unchanged for any texts") {
   for (const std::string& text : {std::string(), std::string("plain, with {} and '"), std::string("\"quoted\" \\"),
                                   std::string("line\nfeed\ttab\x01\x7f"), std::string("\xC3\xA4 \xF0\x9F\x98\x80"),
                                   std::string("nul\0byte", 8)}) {
@@ -178,7 +178,7 @@ TEST_CASE("facts are compact JSON, sorted by name, that says the same again, wha
       const std::string json = cache::facts_to_json(facts).value();
       INFO(json);
       CHECK(cache::facts_from_json(json) == facts);
-      // Control characters have more than one escape.
+      // Texts with control characters are left out, because JSON can escape these in more than one way.
       const auto plain = [](unsigned char c) { return c >= 0x20 && c != 0x7F; };
       if (std::all_of(text.begin(), text.end(), plain)) CHECK(nlohmann::json::parse(json).dump() == json);
     }
@@ -193,7 +193,7 @@ TEST_CASE("facts are compact JSON, sorted by name, that says the same again, wha
   }
 }
 
-TEST_CASE("facts are read only when every field is there with its type and range") {
+TEST_CASE("facts are read only if every field is present with its type and within its range") {
   const std::string json = cache::facts_to_json(test::object_of(1).facts).value();
   CHECK(cache::facts_from_json(json) == test::object_of(1).facts);
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -212,7 +212,7 @@ TEST_CASE("facts are read only when every field is there with its type and range
   CHECK(with("{", "{\"later\":1,").has_value());
 }
 
-TEST_CASE("Memory that runs out while an object is written is an exception, and ends no process") {
+TEST_CASE("Running out of memory while writing an object throws an exception and does not end the process") {
   const auto object = test::object_of(1);
   const auto key = test::key_of(1);
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(encode_footer(key, object)); }) > 3);

@@ -21,7 +21,7 @@ using test::needs_root;
 constexpr uid_t pod = test::one_user;
 constexpr uid_t stranger = test::other_user;
 
-// Of root's, for everybody to write.
+// A folder of root with this mode.
 struct Volume {
   explicit Volume(mode_t mode) {
     fs::create_directory(path);
@@ -44,7 +44,7 @@ bool finds(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("in a folder that everybody may write the cabinet is a subfolder of the user's own, and that is told") {
+TEST_CASE("in a folder that everybody may write the cabinet is the user's own subfolder, and a notice says so") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   for (const mode_t mode : {0777U, 01777U}) {
     const Volume volume(mode);
@@ -63,7 +63,7 @@ TEST_CASE("in a folder that everybody may write the cabinet is a subfolder of th
   }
 }
 
-TEST_CASE("who may not change such a folder with other things in it is told to name one below it") {
+TEST_CASE("a user who may not change the mode of such a folder with other files is told to name a folder in it") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);
   fs::create_directory(volume.path / "models");
@@ -74,7 +74,7 @@ TEST_CASE("who may not change such a folder with other things in it is told to n
   }));
 }
 
-TEST_CASE("a layer at such a folder is the user's subfolder, too") {
+TEST_CASE("a layer in a folder that everybody may write is the user's subfolder, too") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);
   CHECK(as_user(pod, [&] {
@@ -84,7 +84,7 @@ TEST_CASE("a layer at such a folder is the user's subfolder, too") {
   }));
 }
 
-TEST_CASE("each user has a subfolder of their own there, and finds nothing of another's") {
+TEST_CASE("each user has their own subfolder there and finds no entries of other users") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);
   CHECK(as_user(pod, [&] { return fill(volume.path); }));
@@ -92,7 +92,7 @@ TEST_CASE("each user has a subfolder of their own there, and finds nothing of an
   CHECK(as_user(pod, [&] { return finds(volume.path); }));
 }
 
-TEST_CASE("a subfolder that is a link, another user's or open to others is refused with the reason, and left alone") {
+TEST_CASE("a subfolder that is a link, another user's or writable by others is refused with the reason and unchanged") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   for (const char* kind : {"link", "stranger's", "open"}) {
     INFO(kind);
@@ -118,11 +118,11 @@ TEST_CASE("a subfolder that is a link, another user's or open to others is refus
   }
 }
 
-TEST_CASE("what a stranger puts in the place of the subfolder afterwards is not believed") {
+TEST_CASE("an object in a folder that another user put in place of the subfolder is not read") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);
   CHECK(as_user(pod, [&] { return Cabinet::open(volume.path, true).has_value(); }));
-  // Whole, under its key, in a folder of the same name.
+  // A sound object under its key, in a folder of the same name.
   REQUIRE(as_user(stranger, [&] {
     fs::rename(volume.layout.root, volume.path / "away");
     auto own = Cabinet::open(volume.layout.root, true);
@@ -136,7 +136,7 @@ TEST_CASE("what a stranger puts in the place of the subfolder afterwards is not 
   }));
 }
 
-TEST_CASE("problems that a stranger recorded in a folder open to everybody are not taken") {
+TEST_CASE("in a folder that everybody may write, problems that another user recorded are skipped") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);
   CHECK(as_user(pod, [&] {
@@ -153,7 +153,7 @@ TEST_CASE("problems that a stranger recorded in a folder open to everybody are n
   }));
 }
 
-TEST_CASE("a folder that everybody may write and that holds other things is refused as before") {
+TEST_CASE("a folder that everybody may write and that holds other files is refused") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Volume volume(0777);
   test::write_file(volume.path / "other", "x");
@@ -163,7 +163,7 @@ TEST_CASE("a folder that everybody may write and that holds other things is refu
   }));
 }
 
-TEST_CASE("a path that no shell expanded is refused with the mend") {
+TEST_CASE("a path that begins with an unexpanded ~ is refused with advice") {
   for (const char* path : {"~", "~/cabinet", "~user/cabinet"}) {
     const auto cabinet = Cabinet::open(path, true);
     REQUIRE_FALSE(cabinet);

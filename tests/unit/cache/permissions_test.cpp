@@ -1,4 +1,4 @@
-// Other users and read-only roots. Root ignores file modes, so these tests run as somebody else in a child process.
+// Other users and read-only roots. File modes do not restrict root, so these tests run as another user in a child.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ using test::needs_root;
 constexpr uid_t owner = test::one_user;
 constexpr uid_t stranger = test::other_user;
 
-// A root that `owner` made, with entry 0 in it.
+// A root that `owner` created, with entry 0.
 struct Owned {
   Owned() : layout{folder / "place/root"} {
     ::chmod(folder.path().c_str(), 0755);
@@ -40,7 +40,7 @@ void chmod_all(const fs::path& folder, mode_t folders, mode_t files) {
   REQUIRE(::chmod(folder.c_str(), folders) == 0);
 }
 
-// A disk on which nothing can be given away.
+// A disk on which chown fails.
 class Keeping final : public util::SystemCalls {
  public:
   int asked = 0;
@@ -51,7 +51,8 @@ class Keeping final : public util::SystemCalls {
   }
 };
 
-// All that makes files: an entry, its claim, hits, coverage, and a damaged entry that is set aside and made again.
+// Calls every function that creates files: an entry, its claim, hits, coverage, and a damaged entry that is moved to
+// quarantine and published again.
 void use(Cabinet& cabinet) {
   const cache::Layout layout{cabinet.root()};
   REQUIRE(cabinet.claim(test::key_of(1)).mine());
@@ -64,7 +65,7 @@ void use(Cabinet& cabinet) {
   REQUIRE(cache::Maintenance(cabinet).record_coverage("{}", {test::key_of(1)}));
 }
 
-// What in a folder does not belong to `owner`.
+// The files in a folder that do not belong to `owner`.
 std::vector<std::string> strangers_below(const fs::path& folder) {
   std::vector<std::string> names;
   for (const auto& item : fs::recursive_directory_iterator(folder)) {
@@ -79,7 +80,7 @@ bool hit(const Cabinet& cabinet) { return cabinet.find(test::key_of(0), test::re
 
 }  // namespace
 
-TEST_CASE("a root that cannot be written answers look-ups and listings, and refuses to publish with the reason") {
+TEST_CASE("a root that cannot be written serves look-ups and listings, and refuses to publish with the reason") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   chmod_all(root.layout.root, 0555, 0444);
@@ -118,7 +119,7 @@ TEST_CASE("a read-only root works without its index, and with a damaged object i
   CHECK(test::snapshot(root.folder.path()) == before);
 }
 
-TEST_CASE("a root made by root is read by everybody whom its modes let in") {
+TEST_CASE("a root created by the user root can be read by every user whom its modes allow") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   test::Filled root(1);
   ::chmod(root.folder.path().c_str(), 0755);
@@ -129,7 +130,7 @@ TEST_CASE("a root made by root is read by everybody whom its modes let in") {
   }));
 }
 
-TEST_CASE("a root of another user is refused by name, also through a link, unless root asks") {
+TEST_CASE("a root of another user is refused by name, also through a link, unless the caller is root") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   chmod_all(root.layout.root, 0755, 0644);
@@ -145,7 +146,7 @@ TEST_CASE("a root of another user is refused by name, also through a link, unles
   CHECK(Cabinet::open(root.layout.root, false));
 }
 
-TEST_CASE("what root makes in a root of another user belongs to that user, who can replace and remove it") {
+TEST_CASE("files that root creates in another user's root belong to that user, who can replace and remove them") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   fs::remove(root.layout.index());
@@ -167,7 +168,7 @@ TEST_CASE("what root makes in a root of another user belongs to that user, who c
   }));
 }
 
-TEST_CASE("an empty folder of another user that root makes a cabinet of belongs to that user in all its parts") {
+TEST_CASE("if root creates a cabinet in another user's empty folder, all of it belongs to that user") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const test::TempFolder folder;
   const cache::Layout layout{folder / "root"};
@@ -179,7 +180,7 @@ TEST_CASE("an empty folder of another user that root makes a cabinet of belongs 
   CHECK(fs::exists(layout.format()));
 }
 
-TEST_CASE("where root cannot give what it makes to the owner of a root it stores all the same") {
+TEST_CASE("if root cannot change the owner of its files, it stores entries all the same") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   Keeping keeping;
@@ -190,7 +191,7 @@ TEST_CASE("where root cannot give what it makes to the owner of a root it stores
   CHECK(cache::Maintenance(cabinet).coverage()->size() == 1);
 }
 
-TEST_CASE("a link that another user planted is refused even when it leads to a root of one's own") {
+TEST_CASE("a link that belongs to another user is refused even if it leads to the caller's own root") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   const auto link = root.folder / "planted";
@@ -199,7 +200,7 @@ TEST_CASE("a link that another user planted is refused even when it leads to a r
   CHECK(as_user(owner, [&] { return !Cabinet::open(link, true) && Cabinet::open(root.layout.root, true); }));
 }
 
-TEST_CASE("a root that cannot be entered or made is refused by name") {
+TEST_CASE("a root that cannot be entered or created is refused by name") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   CHECK(as_user(stranger, [&] {
@@ -212,7 +213,7 @@ TEST_CASE("a root that cannot be entered or made is refused by name") {
   }));
 }
 
-TEST_CASE("an index that cannot be read or written is replaced when the root can be, whoever owns its lock") {
+TEST_CASE("an index that cannot be read or written is replaced if the root can be written, whoever owns its lock") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   for (const mode_t mode : {0000U, 0444U, 0644U}) {
     INFO(mode);
@@ -229,7 +230,7 @@ TEST_CASE("an index that cannot be read or written is replaced when the root can
   }
 }
 
-TEST_CASE("a folder of objects that cannot be listed hides its own entries and no others, and costs no row") {
+TEST_CASE("a folder of objects that cannot be listed hides only its own entries, and their rows stay") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   const fs::path shard = root.layout.object(test::key_of(0)).parent_path();
@@ -257,11 +258,11 @@ TEST_CASE("a folder of objects that cannot be listed hides its own entries and n
   }));
   REQUIRE(::chown(shard.c_str(), owner, owner) == 0);
   CHECK(as_user(owner, [&] {
-    return cache::Maintenance::open(root.layout.root)->verify(false)->orphans == 0;  // its row is there still
+    return cache::Maintenance::open(root.layout.root)->verify(false)->orphans == 0;  // its row is still present
   }));
 }
 
-TEST_CASE("an object that cannot be read is told from a damaged one, and a repair leaves it where it is") {
+TEST_CASE("an unreadable object is not reported as damaged, and a repair does not move it") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
   const fs::path object = root.layout.object(test::key_of(0));

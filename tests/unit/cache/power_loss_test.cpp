@@ -1,4 +1,4 @@
-// Power is lost at any moment, also after a writer was killed. The index is not part of this: it is made anew from the
+// Power is lost at any moment, also after a writer was killed. The index is not checked, because it is rebuilt from the
 // objects.
 #include <random>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int keys = 4;
 
-// What the writers do until power is lost.
+// A disk with writers that work on it until power is lost.
 class World {
  public:
   explicit World(unsigned seed) : disk_(before_.path()), random_(seed) {}
@@ -29,7 +29,7 @@ class World {
     disk_.dies_at = -1;
   }
 
-  // Loses power, and returns what is wrong in what is left.
+  // Loses power. Returns the first problem of the remaining root; empty if there is none.
   std::string after_the_loss() {
     disk_.lose_power(random_, after_.path());
     auto cabinet = Cabinet::open(after_ / "a/root", true);
@@ -99,7 +99,7 @@ class World {
   std::set<int> pinned_;
 };
 
-// Writers, one after the other, then the loss. What is wrong after it; empty when nothing is.
+// Runs one to three writers, one after the other, and loses power. Returns the first problem; empty if there is none.
 std::string lose_power(unsigned seed, bool forgets_files = false, bool forgets_folders = false) {
   World world(seed);
   world.disk().forgets_files = forgets_files;
@@ -110,14 +110,14 @@ std::string lose_power(unsigned seed, bool forgets_files = false, bool forgets_f
 
 }  // namespace
 
-TEST_CASE("whatever was stored is there and whole after a loss of power at any moment, and all else is clean") {
+TEST_CASE("after a loss of power at any moment all stored entries are present and sound, and the root is clean") {
   for (unsigned seed = 0; seed < 1000; ++seed) {
     const std::string wrong = lose_power(seed);
     if (!wrong.empty()) FAIL("seed " << seed << ": " << wrong);
   }
 }
 
-TEST_CASE("a loss of power is noticed where files or folders are not synced") {
+TEST_CASE("the test detects files or folders that are not synced before a loss of power") {
   const auto noticed = [](bool forgets_files, bool forgets_folders) {
     for (unsigned seed = 0; seed < 200; ++seed) {
       if (lose_power(seed, forgets_files, forgets_folders) == "an entry that was stored is gone") return true;
@@ -128,7 +128,7 @@ TEST_CASE("a loss of power is noticed where files or folders are not synced") {
   CHECK(noticed(false, true));
 }
 
-TEST_CASE("a pin that was told is there after a loss of power, also where whoever set it first was killed meanwhile") {
+TEST_CASE("a confirmed pin survives a loss of power, even if an earlier process was killed while it set that pin") {
   for (int dies_at = 0; dies_at < 12; ++dies_at) {
     const test::TempFolder before(test::memory_place());
     test::LosingDisk disk(before.path());

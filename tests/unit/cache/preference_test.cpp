@@ -1,4 +1,4 @@
-// Entries of one key that different compilers made: which one a look-up answers, and which one stays.
+// Entries of one key from different compilers: which one a look-up returns, and which one is kept.
 #include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "unit/cache/bundle_builder.hpp"
@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// "best" is 0, "good" 1, "fair" 2, all others are of no use.
+// Ranks the compilers "best" 0, "good" 1 and "fair" 2. Entries of all others cannot be used.
 std::optional<int> ranked(const cache::Facts& facts) {
   if (facts.compiler == "best") return 0;
   if (facts.compiler == "good") return 1;
@@ -25,7 +25,7 @@ cache::CabinetOptions ranking() {
   return options;
 }
 
-// Entry 0, as `compiler` made it: of one size whoever it was.
+// Entry 0 from `compiler`. Its size does not depend on the compiler.
 cache::Object made_by(const std::string& compiler) {
   cache::Object object = test::object_of(0);
   object.facts.compiler = compiler;
@@ -37,7 +37,7 @@ void put(const test::Filled& root, const std::string& compiler) {
   REQUIRE(Cabinet::open(root.layout.root, false)->publish(test::key_of(0), made_by(compiler)));
 }
 
-// Who made the entry that a look-up answers; empty: a miss.
+// The compiler of the entry that a look-up returns; empty on a miss.
 std::string found(const Cabinet& cabinet) {
   const auto object = cabinet.find(test::key_of(0), test::record_of(0));
   CHECK(cabinet.holds(test::key_of(0)) == object.has_value());
@@ -50,7 +50,7 @@ std::string stored(const test::Filled& root) {
   return cache::Maintenance::open(root.layout.root)->load(test::key_of(0)).value().facts.compiler;
 }
 
-// Ends the process in the place of the call numbered `last` (from 0) after it was armed, as a kill would.
+// Ends the process in place of call number `last` (from 0) after it was armed, as a kill would.
 class DyingCalls final : public util::SystemCalls {
  public:
   static constexpr int killed = 77;
@@ -78,7 +78,7 @@ std::string listed(test::Filled& root) { return test::entries_of(root.cabinet).v
 
 }  // namespace
 
-TEST_CASE("of one key a look-up answers the first entry that nothing is better than, else the best there is") {
+TEST_CASE("a look-up returns the first entry of rank 0, else the best one") {
   test::Filled root(0, ranking());
   test::Filled first(0);
   test::Filled second(0);
@@ -95,7 +95,7 @@ TEST_CASE("of one key a look-up answers the first entry that nothing is better t
   CHECK(found(root.cabinet) == "best");
 }
 
-TEST_CASE("a bundle among the layers is ranked as a folder is") {
+TEST_CASE("entries of a bundle are ranked like those of a folder") {
   test::Filled root(0, ranking());
   test::Filled shipped(0);
   put(root, "fair");
@@ -106,7 +106,7 @@ TEST_CASE("a bundle among the layers is ranked as a folder is") {
   CHECK(found(root.cabinet) == "good");
 }
 
-TEST_CASE("of entries that are ranked alike the first is answered") {
+TEST_CASE("of entries with equal rank a look-up returns the first") {
   test::Filled root(0, ranking());
   test::Filled layer(0);
   auto object = made_by("good");
@@ -117,7 +117,7 @@ TEST_CASE("of entries that are ranked alike the first is answered") {
   CHECK(found(root.cabinet) == "good");
 }
 
-TEST_CASE("an entry that this process cannot use is a miss, and stays where it is for others") {
+TEST_CASE("an entry that this process cannot use is a miss, and is not moved") {
   test::Filled root(0, ranking());
   put(root, "none");
   CHECK(found(root.cabinet).empty());
@@ -126,7 +126,7 @@ TEST_CASE("an entry that this process cannot use is a miss, and stays where it i
   CHECK(test::entries_of(root.cabinet)->size() == 1);
 }
 
-TEST_CASE("publishing replaces an entry that is ranked worse or is of no use, and no other") {
+TEST_CASE("publishing replaces only an entry that is ranked worse or cannot be used") {
   const auto replaced = [](const std::string& present, const std::string& next) {
     test::Filled root(0, ranking());
     put(root, present);
@@ -149,7 +149,7 @@ TEST_CASE("publishing replaces an entry that is ranked worse or is of no use, an
   CHECK_FALSE(replaced("none", "else"));
 }
 
-TEST_CASE("without a preference the first publisher wins whoever made the entry") {
+TEST_CASE("without a preference the first publisher wins, whatever the compiler") {
   test::Filled root(0);
   put(root, "fair");
   REQUIRE(root.cabinet.publish(test::key_of(0), made_by("best")));
@@ -171,7 +171,7 @@ TEST_CASE("an import replaces entries that are ranked worse") {
   CHECK(stored(root) == "good");
 }
 
-TEST_CASE("a replacement that fails or is cut short leaves the old entry or the new one, whole, and a true listing") {
+TEST_CASE("a replacement that fails or is killed leaves the whole old or new entry, and a correct listing") {
   test::FaultyCalls counting;
   {
     test::Filled root(0);
@@ -200,7 +200,7 @@ TEST_CASE("a replacement that fails or is cut short leaves the old entry or the 
   }
 }
 
-TEST_CASE("a writer that is killed at any system call of a replacement leaves the old entry or the new one, whole") {
+TEST_CASE("a writer killed at any system call of a replacement leaves the whole old or new entry") {
   for (int last = 0;; ++last) {
     INFO("call " << last);
     test::Filled root(0);
@@ -224,7 +224,7 @@ TEST_CASE("a writer that is killed at any system call of a replacement leaves th
   }
 }
 
-TEST_CASE("a reader beside a replacement finds the old entry or the new one, never none") {
+TEST_CASE("a reader during a replacement finds the old or the new entry, never a miss") {
   test::Filled root(0, ranking());
   put(root, "fair");
   const pid_t child = test::start_child([&] {
@@ -241,7 +241,7 @@ TEST_CASE("a reader beside a replacement finds the old entry or the new one, nev
   CHECK(test::wait_for(child) == 0);
 }
 
-TEST_CASE("who asks why a look-up misses is answered with what is there and of no use, too") {
+TEST_CASE("find_any also returns an entry that this process cannot use") {
   test::Filled root(0, ranking());
   put(root, "none");
   CHECK(found(root.cabinet).empty());

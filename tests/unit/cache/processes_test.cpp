@@ -17,7 +17,7 @@ namespace {
 
 constexpr int processes = 16;
 
-// Starts `work(number)` in 16 processes that are let go at once. True: all of them returned true.
+// Runs `work(number)` in 16 processes that start at the same time. True: all of them returned true.
 template <class Work>
 bool all_at_once(Work work) {
   int gate[2];
@@ -44,7 +44,7 @@ bool publish_and_find(Cabinet& cabinet, int number) {
   return object && test::equal(*object, test::object_of(number));
 }
 
-// Publishes, finds and removes a few keys in an order of the seed's, until something fails.
+// Publishes, finds and removes a few keys, in an order that the seed determines, until something fails.
 int write_and_remove(Cabinet& cabinet, unsigned seed) {
   std::mt19937 random(seed);
   while (true) {
@@ -97,7 +97,7 @@ TEST_CASE("sixteen processes rebuild a damaged index at once and all list the sa
   }
 }
 
-TEST_CASE("sixteen processes meet a damaged object: all miss or hit rightly, and it ends published") {
+TEST_CASE("sixteen processes that find a damaged object all miss or get the right object, and it ends published") {
   test::Filled root(1);
   test::write_file(root.layout.object(test::key_of(0)), "damaged");
   CHECK(all_at_once([&](int) {
@@ -108,7 +108,7 @@ TEST_CASE("sixteen processes meet a damaged object: all miss or hit rightly, and
   CHECK(root.cabinet.find(test::key_of(0), test::record_of(0)));
 }
 
-TEST_CASE("a writer killed at any moment leaves nothing but files in tmp, and the root goes on working") {
+TEST_CASE("a writer killed at any moment leaves only files in tmp, and the root stays usable") {
   test::Filled root(0);
   std::mt19937 random(7);
   for (int round = 0; round < 40; ++round) {
@@ -136,7 +136,7 @@ TEST_CASE("a writer killed at any moment leaves nothing but files in tmp, and th
   CHECK(after->index_problem.empty());
 }
 
-TEST_CASE("writers of the same keys, all killed at once in round after round, leave a root that is clean") {
+TEST_CASE("writers of the same keys that are all killed at once, repeatedly, leave a sound root") {
   test::Filled root(0, {}, test::memory_place());
   std::mt19937 random(23);
   for (int round = 0; round < 60; ++round) {
@@ -161,7 +161,7 @@ TEST_CASE("writers of the same keys, all killed at once in round after round, le
   CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
-TEST_CASE("a handle opened before a fork works in parent and child, also while a thread uses the index") {
+TEST_CASE("a cabinet opened before a fork works in parent and child, also while a thread uses the index") {
 #ifdef __SANITIZE_THREAD__
   CUBINET_SKIP("the thread sanitizer ends a child whose thread gets the stack of one that its parent has");
 #endif
@@ -188,7 +188,7 @@ TEST_CASE("a handle opened before a fork works in parent and child, also while a
   CHECK(root.maintenance().verify(false)->damaged.empty());
 }
 
-TEST_CASE("sixteen processes evict, publish and look up at once: each finds whole objects or none, and no error") {
+TEST_CASE("sixteen processes that evict, publish and look up at once find whole objects or none, without errors") {
   test::Filled root(12, {.limits = {.entries = 8}});
   CHECK(all_at_once([&](int number) {
     for (int round = 0; round < 10; ++round) {
@@ -210,15 +210,14 @@ TEST_CASE("sixteen processes evict, publish and look up at once: each finds whol
   CHECK(root.maintenance().stats()->quarantined == 0);
 }
 
-TEST_CASE("of sixteen collections at once each entry is evicted and counted by one") {
+TEST_CASE("sixteen collections at once evict and count each entry once") {
   test::Filled root(20);
   CHECK(all_at_once([&](int) { return root.maintenance().collect({.entries = 5}, false).has_value(); }));
   CHECK(root.maintenance().stats()->entries == 5);
   CHECK(root.maintenance().stats()->counters.evictions == 15);
 }
 
-TEST_CASE(
-    "a collection that is killed at any moment leaves rows that the next listing puts right, and no half entries") {
+TEST_CASE("a collection killed at any moment leaves no partial entries, and the next listing corrects the rows") {
   test::Filled root(60);
   std::mt19937 random(3);
   for (int round = 0; round < 10; ++round) {

@@ -1,4 +1,4 @@
-// What engines asked for, as the cabinet keeps it.
+// Recorded problems in a cabinet.
 #include "cache/recorded_problems.hpp"
 
 #include <cctype>
@@ -30,7 +30,7 @@ std::vector<RecordedProblem> recorded(const cache::Cabinet& cabinet) {
   return cache::Maintenance(cabinet).recorded_problems()->problems;
 }
 
-// Files that a build with this bound wrote, the first one asked for longest ago.
+// Writes as many records as the bound allows. The first one was asked for longest ago.
 void write_records(const cache::Layout& layout, int count) {
   fs::create_directories(layout.problems());
   for (int i = 0; i < count; ++i) {
@@ -40,7 +40,7 @@ void write_records(const cache::Layout& layout, int count) {
 
 }  // namespace
 
-TEST_CASE("what was asked for is read back: subject, range and time") {
+TEST_CASE("a record is read back with its subject, range and time") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   CHECK(recorded(root.cabinet).empty());
@@ -50,7 +50,7 @@ TEST_CASE("what was asked for is read back: subject, range and time") {
   CHECK(fs::is_empty(root.layout.tmp()));
 }
 
-TEST_CASE("a record's range grows with what is asked for, and never shrinks") {
+TEST_CASE("a record's range grows with each request and never shrinks") {
   test::Filled root(0);
   for (const auto& [first, last] : {std::pair{10, 20}, {15, 40}, {5, 6}, {12, 13}}) {
     REQUIRE(root.cabinet.record_problems({asked(1, first, last)}));
@@ -60,7 +60,7 @@ TEST_CASE("a record's range grows with what is asked for, and never shrinks") {
   CHECK(recorded(root.cabinet).front().last == 40);
 }
 
-TEST_CASE("what is recorded already costs no write for a day, and then one") {
+TEST_CASE("a recorded problem is written again only after a day") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   const std::int64_t start = clock.now;
@@ -74,7 +74,7 @@ TEST_CASE("what is recorded already costs no write for a day, and then one") {
   CHECK(recorded(root.cabinet) == std::vector<RecordedProblem>{{subject_of(1), 1, 64, start + day}});
 }
 
-TEST_CASE("a time that a wrong clock recorded is put right by the next who asks") {
+TEST_CASE("the next request corrects a time that a wrong clock recorded") {
   test::SetClock clock;
   test::Filled root(0, {.clock = clock});
   const std::int64_t now = clock.now;
@@ -85,7 +85,7 @@ TEST_CASE("a time that a wrong clock recorded is put right by the next who asks"
   CHECK(recorded(root.cabinet).front().asked == now);
 }
 
-TEST_CASE("a root that is read alone takes no record, and nothing in it changes") {
+TEST_CASE("a read-only root refuses records, and nothing in it changes") {
   test::Filled root(1);
   auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   const auto before = test::snapshot(root.layout.root);
@@ -95,14 +95,14 @@ TEST_CASE("a root that is read alone takes no record, and nothing in it changes"
   CHECK(test::snapshot(root.layout.root) == before);
 }
 
-TEST_CASE("a root that was removed meanwhile is not made anew by a record") {
+TEST_CASE("recording does not create a root again that was removed") {
   test::Filled root(0);
   fs::remove_all(root.layout.root);
   CHECK_FALSE(root.cabinet.record_problems({asked(1, 1, 1)}));
   CHECK_FALSE(fs::exists(root.layout.root));
 }
 
-TEST_CASE("a damaged, foreign or endless file in problems/ is skipped and named, and a link is not followed") {
+TEST_CASE("a damaged, foreign or too large file in problems/ is skipped and reported, and a link is not followed") {
   test::Filled root(0);
   REQUIRE(root.cabinet.record_problems({asked(1, 1, 64)}));
   const std::string sound = test::contents(file_of(root.layout, 1));
@@ -136,7 +136,7 @@ TEST_CASE("a damaged, foreign or endless file in problems/ is skipped and named,
   CHECK(recorded(root.cabinet).size() == 1);
 }
 
-TEST_CASE("a text that is not exactly what a build writes is no record") {
+TEST_CASE("a text that differs from what a build writes is refused as a record") {
   const std::string sound = R"({"asked":7,"m":[1,64],"subject":{"number":1},"version":1})";
   REQUIRE(cache::recorded_problem_from(sound) == RecordedProblem{subject_of(1), 1, 64, 7});
   for (const char* text :
@@ -154,7 +154,7 @@ TEST_CASE("a text that is not exactly what a build writes is no record") {
   for (std::size_t i = 0; i < sound.size(); ++i) CHECK_FALSE(cache::recorded_problem_from(sound.substr(0, i)));
 }
 
-TEST_CASE("a damaged record is written anew by the next who asks") {
+TEST_CASE("the next request replaces a damaged record") {
   test::Filled root(0);
   REQUIRE(root.cabinet.record_problems({asked(1, 1, 64)}));
   test::write_file(file_of(root.layout, 1), "half a rec");
@@ -163,7 +163,7 @@ TEST_CASE("a damaged record is written anew by the next who asks") {
   CHECK(recorded(root.cabinet).front().last == 8);
 }
 
-TEST_CASE("a subject that no record has room for is refused and not written") {
+TEST_CASE("a subject that is too long for a record is refused and not written") {
   test::Filled root(0);
   const auto refused = root.cabinet.record_problems({{R"({"x":")" + std::string(5000, 'x') + R"("})", 1, 1, 0}});
   REQUIRE_FALSE(refused);
@@ -171,7 +171,7 @@ TEST_CASE("a subject that no record has room for is refused and not written") {
   CHECK(root.maintenance().recorded_problems()->skipped.empty());
 }
 
-TEST_CASE("of more records than the bound those that were asked for longest ago go") {
+TEST_CASE("above the bound, the records that were asked for longest ago are removed") {
   test::Filled root(0);
   write_records(root.layout, cache::max_recorded_problems);
   const int next = cache::max_recorded_problems;
@@ -183,7 +183,7 @@ TEST_CASE("of more records than the bound those that were asked for longest ago 
   CHECK(fs::exists(file_of(root.layout, next + 1)));
 }
 
-TEST_CASE("processes that record the same problem at once leave one whole file with all their ranges") {
+TEST_CASE("processes that record the same problem at once leave one whole file that contains all their ranges") {
   test::Filled root(0);
   std::vector<pid_t> children;
   for (int child = 0; child < 8; ++child) {
@@ -200,7 +200,7 @@ TEST_CASE("processes that record the same problem at once leave one whole file w
   CHECK(root.maintenance().recorded_problems()->skipped.empty());
 }
 
-TEST_CASE("recording on a failing disk is an error, and leaves whole records and nothing else") {
+TEST_CASE("recording on a failing disk is an error and leaves only whole records") {
   test::FaultyCalls counting;
   {
     test::Filled root(0, {.calls = counting});
@@ -223,7 +223,7 @@ TEST_CASE("recording on a failing disk is an error, and leaves whole records and
   }
 }
 
-TEST_CASE("a problem that was forgotten is not recorded until it is asked for again") {
+TEST_CASE("a removed problem is not recorded again until it is asked for") {
   test::Filled root(0);
   REQUIRE(root.cabinet.record_problems({asked(1, 1, 64), asked(2, 1, 64)}));
   CHECK(root.maintenance().forget_problem(subject_of(1)).value());
@@ -233,7 +233,7 @@ TEST_CASE("a problem that was forgotten is not recorded until it is asked for ag
   CHECK(recorded(root.cabinet).front().first == 2);
 }
 
-TEST_CASE("a link in the place of problems/ has the root refused, as every part of it does") {
+TEST_CASE("a root with a link in place of problems/ is refused") {
   test::Filled root(0);
   fs::create_directory(root.folder / "elsewhere");
   fs::create_directory_symlink(root.folder / "elsewhere", root.layout.problems());

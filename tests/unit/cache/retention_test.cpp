@@ -1,4 +1,4 @@
-// Which entries go: the one decision that dry runs, the command and writers share.
+// Which entries are evicted: the decision that dry runs, the command and writers share.
 #include "cache/retention.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::vector<cache::Key> keys_of(std::initializer_list<int> numbers) {
   return keys;
 }
 
-// Entries of all kinds: used and never used, in the past and ahead, pinned, in use, of any size.
+// Random entries: used and never used, with times in the past and future, pinned, in use, of any size.
 std::vector<Entry> any_entries(std::mt19937& random) {
   std::vector<Entry> entries;
   const int count = static_cast<int>(random() % 40);
@@ -65,7 +65,7 @@ Limits any_limits(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("an entry counts from its last use, one that was never used from its creation, and what is to come as now") {
+TEST_CASE("the last use is never before the creation, and a time in the future counts as now") {
   struct Case {
     const char* name;
     std::int64_t created, last_used, clock, expected;
@@ -89,7 +89,7 @@ TEST_CASE("an entry counts from its last use, one that was never used from its c
   }
 }
 
-TEST_CASE("only times that are more than a day ahead are set right") {
+TEST_CASE("only times that are more than a day in the future are corrected") {
   CHECK_FALSE(cache::is_ahead(entry_of(0, now, now), now));
   CHECK_FALSE(cache::is_ahead(entry_of(0, now, now + day), now));
   CHECK(cache::is_ahead(entry_of(0, now, now + day + 1), now));
@@ -97,7 +97,7 @@ TEST_CASE("only times that are more than a day ahead are set right") {
   CHECK_FALSE(cache::is_ahead(entry_of(0, year_2037, now - 5), now));
 }
 
-TEST_CASE("the least recently used entries go until the rest is within the limits, each with its reason") {
+TEST_CASE("the least recently used entries are evicted until the rest is within the limits, each with a reason") {
   const std::vector<Entry> entries{entry_of(0, now - 9 * day, now - 1), entry_of(1, now - 8 * day, 0),
                                    entry_of(2, now - 7 * day, now - 3 * day), entry_of(3, now - 2 * day, 0)};
   CHECK(decide(entries, {}, now).evictions.empty());
@@ -116,7 +116,7 @@ TEST_CASE("the least recently used entries go until the rest is within the limit
   CHECK_FALSE(all.over);
 }
 
-TEST_CASE("what is pinned or in use stays, and the decision says that the root is over its limits") {
+TEST_CASE("pinned entries and entries in use stay, and the decision reports that the root exceeds its limits") {
   std::vector<Entry> entries{entry_of(0, now - 9 * day, 0), entry_of(1, now - 8 * day, 0), entry_of(2, now, 0)};
   entries[0].pinned = true;
   entries[1].in_use = true;
@@ -126,13 +126,13 @@ TEST_CASE("what is pinned or in use stays, and the decision says that the root i
   CHECK(decision.entries_left == 2);
 }
 
-TEST_CASE("what was used last by a clock that showed the past is no older than what was never used") {
+TEST_CASE("an entry whose last use has a time in the past is not older than one that was never used") {
   const std::vector<Entry> entries{entry_of(0, now - 9 * day, 0), entry_of(1, now - 8 * day, year_2001)};
   CHECK(evicted(decide(entries, {.entries = 1}, now)) == keys_of({0}));
   CHECK(decide(entries, {.age = 30 * day}, now).evictions.empty());
 }
 
-TEST_CASE("what stays though it was to go is counted as there, and the next ones go in its place") {
+TEST_CASE("an entry that could not be removed counts as present, and the next one is evicted in its place") {
   const std::vector<Entry> entries{entry_of(0, now - 9, 0), entry_of(1, now - 8, 0), entry_of(2, now - 7, 0),
                                    entry_of(3, now - 6, 0)};
   const auto evict = [&](const Entry& entry) {
@@ -147,14 +147,14 @@ TEST_CASE("what stays though it was to go is counted as there, and the next ones
   CHECK(decide(entries, {.entries = 2}, now, [](const Entry&) { return cache::EvictionOutcome::stays; }).over);
 }
 
-TEST_CASE("a clock that shows 2001 makes nothing old, and the order of use is kept") {
+TEST_CASE("with a clock that shows 2001 no entry exceeds the age limit, and the order of use is kept") {
   const std::vector<Entry> entries{entry_of(0, now - 9 * day, now - 1), entry_of(1, now - 8 * day, 0)};
   CHECK(decide(entries, {.age = day}, year_2001).evictions.empty());
   CHECK(evicted(decide(entries, {.entries = 1}, year_2001)) == keys_of({1}));
   CHECK(evicted(decide(entries, {.entries = 1}, year_2037)) == keys_of({1}));
 }
 
-TEST_CASE("whatever the entries and the limits: no more goes than must, the oldest first, and never what is kept") {
+TEST_CASE("for random entries and limits no more than necessary is evicted, the oldest first, and no protected entry") {
   std::mt19937 random(11);
   for (int round = 0; round < 2000; ++round) {
     auto entries = any_entries(random);
@@ -185,7 +185,7 @@ TEST_CASE("whatever the entries and the limits: no more goes than must, the olde
     CHECK(decision.entries_left == count);
     const bool over = (limits.bytes > 0 && bytes > limits.bytes) || (limits.entries > 0 && count > limits.entries);
     CHECK(decision.over == over);
-    // The last one to go was one too many.
+    // The last eviction was necessary: without it a limit is exceeded.
     if (!decision.evictions.empty()) {
       const auto& last = decision.evictions.back();
       const bool needed = (limits.age > 0 && now - cache::last_use(last.entry, now) > limits.age) ||
@@ -198,7 +198,7 @@ TEST_CASE("whatever the entries and the limits: no more goes than must, the olde
   }
 }
 
-TEST_CASE("limits are read as people write them, and what is none of them is refused by its text") {
+TEST_CASE("limits are parsed from text, and an invalid text is refused and quoted in the error") {
   CHECK(cache::parse_size_limit("") == cache::default_limits.bytes);
   CHECK(cache::parse_size_limit("none") == 0);
   CHECK(cache::parse_size_limit("0") == 0);

@@ -1,4 +1,4 @@
-// What is accepted as a root, what is made, what is refused.
+// Which folders are accepted as a root, created or refused.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ bool names(const Error& error, const fs::path& path) { return error.message.find
 
 }  // namespace
 
-TEST_CASE("a missing root is made with its parents, for its owner alone") {
+TEST_CASE("a missing root is created with its parents and is accessible to its owner only") {
   const test::TempFolder folder;
   const auto root = folder / "a/b/root";
   const auto cabinet = Cabinet::open(root, true);
@@ -41,7 +41,7 @@ TEST_CASE("a missing root is made with its parents, for its owner alone") {
   for (const char* part : {"objects", "locks", "tmp", "quarantine"}) CHECK(fs::is_directory(root / part));
 }
 
-TEST_CASE("an empty folder becomes a root, a missing one stays missing unless it is to be made") {
+TEST_CASE("an empty folder becomes a root, and a missing folder is created only on request") {
   const test::TempFolder folder;
   CHECK(refusal(folder / "none", false).code == ErrorCode::not_found);
   CHECK_FALSE(fs::exists(folder / "none"));
@@ -51,7 +51,7 @@ TEST_CASE("an empty folder becomes a root, a missing one stays missing unless it
   CHECK(Cabinet::open(folder / "empty", true));
 }
 
-TEST_CASE("a folder with other things in it is refused by name and left alone") {
+TEST_CASE("a folder with other files is refused by name and unchanged") {
   const test::TempFolder folder;
   fs::create_directories(folder / "root/objects");
   test::write_file(folder / "root/precious", "data");
@@ -62,7 +62,7 @@ TEST_CASE("a folder with other things in it is refused by name and left alone") 
   CHECK(test::snapshot(folder.path()) == before);
 }
 
-TEST_CASE("a root of another format is refused with both versions and left alone") {
+TEST_CASE("a root of another format is refused with both versions and unchanged") {
   const test::TempFolder folder;
   REQUIRE(Cabinet::open(folder / "root", true));
   for (const char* text : {"cubinet cabinet 2\n", "cubinet cabinet 1", "", "something else"}) {
@@ -75,7 +75,7 @@ TEST_CASE("a root of another format is refused with both versions and left alone
   CHECK(refusal(folder / "root").message.find("format 2") != std::string::npos);
 }
 
-TEST_CASE("a mark that lost its line feed, or gained what another system puts before it, is refused with the mend") {
+TEST_CASE("a FORMAT file with a missing, doubled or CR LF line end is refused with the command that restores it") {
   const test::TempFolder folder;
   REQUIRE(Cabinet::open(folder / "root", true));
   for (const char* text : {"cubinet cabinet 1", "cubinet cabinet 1\r\n", "cubinet cabinet 1\n\n"}) {
@@ -89,7 +89,7 @@ TEST_CASE("a mark that lost its line feed, or gained what another system puts be
   }
 }
 
-TEST_CASE("a file in the place of the root or of its parent is named in the refusal") {
+TEST_CASE("a file in place of the root or of its parent is named in the error") {
   const test::TempFolder folder;
   test::write_file(folder / "file", "x");
   CHECK(refusal(folder / "file").code == ErrorCode::cache_unusable);
@@ -101,7 +101,7 @@ TEST_CASE("a file in the place of the root or of its parent is named in the refu
   CHECK(refusal(folder / "link").code == ErrorCode::cache_unusable);
 }
 
-TEST_CASE("a root that everybody may write is refused with the mend") {
+TEST_CASE("a root that everybody may write is refused with advice") {
   const test::TempFolder folder;
   REQUIRE(Cabinet::open(folder / "root", true));
   REQUIRE(::chmod((folder / "root").c_str(), 01777) == 0);
@@ -112,7 +112,7 @@ TEST_CASE("a root that everybody may write is refused with the mend") {
   CHECK(Cabinet::open(folder / "root", true));
 }
 
-TEST_CASE("a link to a root of one's own is followed, a link inside a root is refused") {
+TEST_CASE("a link to the user's own root is followed, and a link inside a root is refused") {
   const test::TempFolder folder;
   REQUIRE(Cabinet::open(folder / "root", true));
   fs::create_directory_symlink(folder / "root", folder / "link");
@@ -124,7 +124,7 @@ TEST_CASE("a link to a root of one's own is followed, a link inside a root is re
   CHECK(names(refusal(folder / "root"), folder / "root/tmp"));
 }
 
-TEST_CASE("what a killed creator left behind is completed") {
+TEST_CASE("a root that a killed creator left incomplete is completed") {
   const test::TempFolder folder;
   fs::create_directory(folder / "root");
   test::write_file(folder / "root/FORMAT.123-0-abcdef00", "cubi");
@@ -147,7 +147,7 @@ TEST_CASE("a relative root stays where it was when the working folder changes") 
   CHECK(fs::exists(cache::Layout{folder / "root"}.object(test::key_of(1))));
 }
 
-TEST_CASE("a folder or the mark that vanishes under a writer is put back") {
+TEST_CASE("a folder or FORMAT file that vanishes while the root is open is restored by a write") {
   for (const char* part : {"tmp", "locks", "quarantine", "objects", "FORMAT"}) {
     INFO(part);
     const test::TempFolder folder;
@@ -162,7 +162,7 @@ TEST_CASE("a folder or the mark that vanishes under a writer is put back") {
   }
 }
 
-TEST_CASE("a root that was removed under a writer is not made again, and says that nothing more can be stored") {
+TEST_CASE("a root that is removed while it is open is not created again, and a write is an error that says so") {
   const test::TempFolder folder;
   auto cabinet = Cabinet::open(folder / "root", true);
   REQUIRE(cabinet);
@@ -174,7 +174,7 @@ TEST_CASE("a root that was removed under a writer is not made again, and says th
   CHECK_FALSE(fs::exists(folder / "root"));
 }
 
-TEST_CASE("a root with entries that has lost its mark is refused with what puts it back") {
+TEST_CASE("a root with entries but without FORMAT is refused with the command that restores it") {
   const test::TempFolder folder;
   REQUIRE(Cabinet::open(folder / "root", true)->publish(test::key_of(0), test::object_of(0)));
   fs::remove(folder / "root/FORMAT");
@@ -185,7 +185,7 @@ TEST_CASE("a root with entries that has lost its mark is refused with what puts 
   CHECK(Cabinet::open(folder / "root", false));
 }
 
-TEST_CASE("a root at a link to nothing is refused as that") {
+TEST_CASE("a dangling link is refused as a root, with its target in the message") {
   const test::TempFolder folder;
   fs::create_symlink(folder / "absent", folder / "link");
   CHECK(refusal(folder / "link")

@@ -1,4 +1,4 @@
-// A clock that a test sets, and SQL on an index as a stranger would run it.
+// A clock that a test sets, and SQL statements on an index from outside of the library.
 #pragma once
 
 #include <chrono>

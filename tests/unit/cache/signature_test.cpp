@@ -1,4 +1,4 @@
-// Ed25519 by the vectors of RFC 8032, section 7.1, and bundles that are signed.
+// Ed25519 with the test vectors of RFC 8032, section 7.1, and signed bundles.
 #include "cache/signature.hpp"
 
 #include "cache/bundle.hpp"
@@ -17,7 +17,7 @@ std::string hex(std::string_view bytes) {
 
 }  // namespace
 
-TEST_CASE("signatures are those of RFC 8032") {
+TEST_CASE("signatures equal the test vectors of RFC 8032") {
   const test::Keys keys;
   CHECK(
       hex(keys.signing().sign("")) ==
@@ -29,16 +29,16 @@ TEST_CASE("signatures are those of RFC 8032") {
       "b00d291612bb0c00");
 }
 
-TEST_CASE("signatures do not depend on what the machine's OpenSSL configuration allows") {
+TEST_CASE("signatures do not depend on the machine's OpenSSL configuration") {
   const test::TempFolder folder;
   for (const std::string& configuration : test::openssl_configurations(folder.path())) {
     INFO(configuration);
-    CHECK(test::passes_under(configuration, "signatures are those of RFC 8032"));
-    CHECK(test::passes_under(configuration, "a signature is accepted for its own bytes and key alone"));
+    CHECK(test::passes_under(configuration, "signatures equal the test vectors of RFC 8032"));
+    CHECK(test::passes_under(configuration, "a signature is valid only for its own bytes and key"));
   }
 }
 
-TEST_CASE("a signature is accepted for its own bytes and key alone") {
+TEST_CASE("a signature is valid only for its own bytes and key") {
   const test::Keys keys;
   const std::string good = keys.signing().sign("bytes");
   CHECK(keys.verify().accepts("bytes", good));
@@ -51,7 +51,7 @@ TEST_CASE("a signature is accepted for its own bytes and key alone") {
   CHECK_FALSE(keys.verify().accepts("bytes", changed));
 }
 
-TEST_CASE("a file without the right kind of key is refused with what makes one") {
+TEST_CASE("a file without the right kind of key is refused with the command that creates one") {
   const test::Keys keys;
   const auto& folder = keys.folder;
   test::write_file(folder / "empty", "");
@@ -76,7 +76,7 @@ TEST_CASE("a file without the right kind of key is refused with what makes one")
   CHECK(cache::VerifyKey::read(folder / "absent").error().code == ErrorCode::not_found);
 }
 
-TEST_CASE("a signed bundle is the unsigned one with a signature, the same each time") {
+TEST_CASE("a signed bundle is the unsigned one plus a signature, and is the same each time") {
   const test::Keys keys;
   test::RawBundle raw = test::raw_bundle(2);
   raw.signature_said = 64;
@@ -86,7 +86,7 @@ TEST_CASE("a signed bundle is the unsigned one with a signature, the same each t
   CHECK(test::read_bundle(raw.bytes()));
 }
 
-TEST_CASE("with a key asked for, only what that key has signed opens") {
+TEST_CASE("with a key, only bundles that it signed can be opened") {
   const test::Keys keys;
   const auto file = keys.folder / "bundle";
   const auto opens = [&](const std::string& bytes) {
@@ -99,7 +99,7 @@ TEST_CASE("with a key asked for, only what that key has signed opens") {
   CHECK(opens(test::written_bundle({0, 1}, keys.signing())));
   CHECK_FALSE(opens(test::written_bundle({0, 1})));
   CHECK_FALSE(opens(test::written_bundle({0, 1}, keys.other())));
-  // Head, two rows and check: what the signature stands behind.
+  // Head, two rows and check: the bytes before the signature.
   constexpr std::size_t signed_bytes = 32 + 2 * 104 + 32;
   test::RawBundle raw = test::raw_bundle(2);
   raw.signature_said = 64;

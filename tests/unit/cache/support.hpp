@@ -55,7 +55,7 @@ inline bool equal(const cache::Object& a, const cache::Object& b) {
   return a.payload == b.payload && a.record == b.record && a.facts == b.facts;
 }
 
-// Whether look-ups answer with object_of(number).
+// Whether a look-up of the entry returns object_of(number).
 inline bool hit(const cache::Cabinet& cabinet, int number) {
   const auto object = cabinet.find(key_of(number), record_of(number));
   return object && equal(*object, object_of(number)) && cabinet.holds(key_of(number));
@@ -70,7 +70,7 @@ inline bool equal(const cache::Entry& a, const cache::Entry& b) {
   return a.key == b.key && a.facts == b.facts && a.bytes == b.bytes && a.record == b.record;
 }
 
-// The same entries in the same order, hits and last_used aside.
+// Whether both have the same entries in the same order, without regard to hits and last_used.
 inline bool equal(const std::vector<cache::Entry>& a, const std::vector<cache::Entry>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const cache::Entry& x, const cache::Entry& y) { return equal(x, y); });
@@ -89,7 +89,7 @@ struct Filled {
     }
   }
   [[nodiscard]] cache::Maintenance maintenance() const { return cache::Maintenance(cabinet); }
-  // Opens the root again, with one more layer. The error that keeps the layer from being opened.
+  // Opens the root again with one more layer. Returns the error if the layer cannot be opened.
   Expected<void> add_layer(const std::filesystem::path& layer) {
     layers.push_back(layer);
     auto opened = cache::Cabinet::open_stack(layout.root, true, layers, options);

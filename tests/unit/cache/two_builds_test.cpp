@@ -1,4 +1,4 @@
-// Builds of different versions on one root: neither throws away what the other wrote.
+// Builds of different versions on one root: neither discards what the other wrote.
 #include "catch.hpp"
 #include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
@@ -11,12 +11,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The statements of the builds that knew schema version 4 without the columns `compiler` and `digest`.
+// SQL statements of builds that write schema version 4 without the columns `compiler` and `digest`.
 constexpr const char* early_select =
     "SELECT count(*) FROM (SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, "
     "created, kernel_names, record, row_digest, last_used, hits, config FROM entries)";
 
-// Puts the row of entry 0 as they did: without these columns, and with the digest that they compare.
+// Writes the row of entry 0 as those builds do: without these columns, and with the digest that they compare.
 std::string early_put(const cache::Layout& layout) {
   const auto object = test::object_of(0);
   const std::string facts =
@@ -41,7 +41,7 @@ std::string text(const cache::Layout& layout, const char* query) {
 
 }  // namespace
 
-TEST_CASE("an index stays at version 4 and keeps what builds that know no compilers read and write") {
+TEST_CASE("an index stays at version 4 and keeps the columns that builds without `compiler` read and write") {
   test::Filled root(2);
   root.cabinet.record_hits({test::key_of(0)});
   CHECK(number(root.layout, "PRAGMA user_version") == 4);
@@ -54,7 +54,7 @@ TEST_CASE("an index stays at version 4 and keeps what builds that know no compil
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("a row that an earlier build has written is read anew from its object, and keeps its use") {
+TEST_CASE("a row that an earlier build wrote is rebuilt from its object, and keeps its hits and last use") {
   test::Filled root(1);
   sql(root.layout, "DELETE FROM entries");
   sql(root.layout, early_put(root.layout));
@@ -66,7 +66,7 @@ TEST_CASE("a row that an earlier build has written is read anew from its object,
   CHECK(root.maintenance().verify(false)->orphans == 0);
 }
 
-TEST_CASE("an index of version 4 without the later columns gains them in place, with its hits") {
+TEST_CASE("an index of version 4 without the later columns gets them in place and keeps its hits") {
   test::Filled root(2);
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "ALTER TABLE entries DROP COLUMN compiler; ALTER TABLE entries DROP COLUMN digest");
@@ -78,7 +78,7 @@ TEST_CASE("an index of version 4 without the later columns gains them in place, 
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("an index that a newer build has written is left alone, and the objects answer") {
+TEST_CASE("an index that a newer build wrote is unchanged, and listings come from the objects") {
   test::Filled root(2);
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "ALTER TABLE entries RENAME COLUMN hits TO uses; PRAGMA user_version = 5");
@@ -101,7 +101,7 @@ TEST_CASE("an index that a newer build has written is left alone, and the object
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("quarantine keeps the latest files, within its bounds of number and of bytes") {
+TEST_CASE("quarantine keeps the latest files within its limits of files and bytes") {
   test::Filled root(0);
   const auto set_aside = [&](const std::string& name, std::uintmax_t bytes) {
     const auto path = root.layout.objects() / name;

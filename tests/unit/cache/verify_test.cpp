@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Entry 0 is damaged, 1 and 2 whole; 3 has a row and no object, 2 an object and no row; a leftover and a stranger.
+// Entry 0 is damaged. Entry 1 is sound. Entry 2 has an object and no row, entry 3 a row and no object. There are a
+// leftover in tmp/ and a file in objects/ that is not an entry.
 void spoil(test::Filled& root) {
   fs::copy(root.layout.object(test::key_of(2)), root.folder / "two");
   REQUIRE(root.maintenance().remove(test::key_of(2)));
@@ -27,7 +28,7 @@ void spoil(test::Filled& root) {
   test::write_file(root.layout.objects() / "stranger", "?");
 }
 
-// Flips a bit, cuts the end, adds to it, leaves zeros or noise, or puts another kernel's file in its place.
+// Flips a bit, truncates, appends a byte, writes zeros or random bytes, or writes another entry's object.
 void damage(std::mt19937& random, const fs::path& path, const fs::path& other) {
   std::string bytes = test::contents(path);
   const std::size_t at = random() % bytes.size();
@@ -48,7 +49,7 @@ void damage(std::mt19937& random, const fs::path& path, const fs::path& other) {
       for (char& byte : bytes) byte = static_cast<char>(random());
       break;
     default:
-      // Damaged or not, it is no object of this key.
+      // Whether or not it is damaged, it is not an object of this key.
       bytes = test::contents(other);
   }
   test::write_file(path, bytes);
@@ -65,7 +66,7 @@ void is_clean(const cache::VerifyReport& report, std::int64_t checked) {
 
 }  // namespace
 
-TEST_CASE("an index in which nothing is written yet is no damage") {
+TEST_CASE("an index without contents is not damage") {
   test::Filled root(0);
   std::ofstream(root.layout.index()).close();
   const auto empty = root.maintenance().verify(false);
@@ -76,14 +77,14 @@ TEST_CASE("an index in which nothing is written yet is no damage") {
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("a sound root is found sound, and stays as it is to the last inode and time") {
+TEST_CASE("verifying a sound root reports no problem and changes no inode and no time") {
   test::Filled root(4);
   const auto before = test::snapshot(root.folder.path());
   is_clean(root.maintenance().verify(false).value(), 4);
   CHECK(test::snapshot(root.folder.path()) == before);
 }
 
-TEST_CASE("everything that is wrong is reported, and without repair nothing at all is changed") {
+TEST_CASE("verify reports every problem, and without repair changes nothing") {
   test::Filled root(4);
   spoil(root);
   const auto before = test::snapshot(root.folder.path());
@@ -97,7 +98,7 @@ TEST_CASE("everything that is wrong is reported, and without repair nothing at a
   CHECK(test::snapshot(root.folder.path()) == before);
 }
 
-TEST_CASE("a repair puts everything right and reports what it found") {
+TEST_CASE("a repair corrects every problem and reports what it found") {
   test::Filled root(4);
   spoil(root);
   const auto report = root.maintenance().verify(true);
@@ -112,7 +113,7 @@ TEST_CASE("a repair puts everything right and reports what it found") {
   CHECK(test::count_files(root.layout.quarantine()) == 2);
 }
 
-TEST_CASE("verify finds exactly the objects that were damaged, whichever they are and however it was done") {
+TEST_CASE("verify reports exactly the damaged objects, for random damage to random objects") {
   std::mt19937 random(11);
   constexpr int count = 24;
   for (int round = 0; round < 20; ++round) {
@@ -136,12 +137,12 @@ TEST_CASE("verify finds exactly the objects that were damaged, whichever they ar
   }
 }
 
-TEST_CASE("a repair that cannot put the index right reports all the same what it found and moved") {
+TEST_CASE("a repair that cannot correct the index still reports what it found and moved") {
   test::Filled root(2);
   test::write_file(root.layout.object(test::key_of(0)), "damaged");
   test::write_file(root.layout.index(), "noise");
   fs::remove_all(root.layout.locks());
-  test::write_file(root.layout.locks(), "no folder");  // so that nobody may replace the index
+  test::write_file(root.layout.locks(), "no folder");  // prevents a replacement of the index
   const auto report = root.maintenance().verify(true);
   REQUIRE(report);
   CHECK(report->damaged == std::vector<std::string>{test::key_of(0).hex()});
@@ -153,7 +154,7 @@ TEST_CASE("a repair that cannot put the index right reports all the same what it
   CHECK(root.maintenance().verify(true)->index_unmended.empty());
 }
 
-TEST_CASE("a listing for those who only look, and a dry run, leave an index that is not fit as it is") {
+TEST_CASE("a read-only listing and a dry run do not change an index that needs a repair") {
   for (const char* how : {"noise", "future", "gone", "rows missing"}) {
     INFO(how);
     test::Filled root(3);
@@ -173,7 +174,7 @@ TEST_CASE("a listing for those who only look, and a dry run, leave an index that
   }
 }
 
-TEST_CASE("a repair that cannot set a damaged file aside says so, and the file is still reported the next time") {
+TEST_CASE("a repair reports a damaged file that it cannot move to quarantine, and the next verify reports it again") {
   struct NoRenames final : util::SystemCalls {
     int rename(const std::string&, const std::string&) override {
       errno = EIO;
@@ -194,7 +195,7 @@ TEST_CASE("a repair that cannot set a damaged file aside says so, and the file i
   is_clean(root.maintenance().verify(false).value(), 2);
 }
 
-TEST_CASE("without repair a missing or damaged index is reported and left alone") {
+TEST_CASE("without repair a missing or damaged index is reported and unchanged") {
   test::Filled root(2);
   fs::remove(root.layout.index());
   auto before = test::snapshot(root.folder.path());
@@ -209,7 +210,7 @@ TEST_CASE("without repair a missing or damaged index is reported and left alone"
   is_clean(root.maintenance().verify(false).value(), 2);
 }
 
-TEST_CASE("a row that says something else than its object does not describe it, and is repaired") {
+TEST_CASE("a row that differs from its object is reported and repaired") {
   test::Filled root(2);
   auto other = test::object_of(0);
   other.facts.details.set("registers", 99);
@@ -224,7 +225,7 @@ TEST_CASE("a row that says something else than its object does not describe it, 
   CHECK(test::entries_of(root.cabinet, test::key_of(0).hex())->front().facts.details.number("registers") == 99);
 }
 
-TEST_CASE("a file that a living writer holds is no leftover") {
+TEST_CASE("a temporary file of a running writer is not a leftover") {
   test::Filled root(0);
   const auto path = root.layout.tmp() / "being-written";
   test::write_file(path, "half");
