@@ -1,5 +1,5 @@
-// cabinet_reader root|layer ROOT COUNT: looks up the entries 0 .. COUNT - 1 in the cabinet, which it opens as an
-// engine does its first root, or one under it. 0: all of them are there. 1: not so.
+// cabinet_reader root|layer ROOT COUNT: looks up the entries 0 .. COUNT - 1 in the cabinet, which it opens as a root or
+// as a layer. Exit status: 0: all entries were found. 1: one was not.
 #include <cstdlib>
 #include <string_view>
 

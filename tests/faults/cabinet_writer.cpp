@@ -1,6 +1,6 @@
-// cabinet_writer ROOT FIRST COUNT: opens (or makes) the cabinet, publishes COUNT entries, numbered from FIRST, and
-// repairs what it finds wrong.
-// 0: all of it succeeded. 1: something failed, with its message on standard error. 3: an entry is not found.
+// cabinet_writer ROOT FIRST COUNT: opens or creates the cabinet, publishes COUNT entries, numbered from FIRST, and
+// repairs the cabinet. Exit status: 0: success. 1: something failed; its message is on standard error. 3: an entry was
+// not found.
 #include <cstdlib>
 #include <iostream>
 

@@ -1,5 +1,5 @@
-// A writer is killed at, or given an error from, the N-th of each system call that changes something on disk. strace
-// counts the calls of all that the writer does, SQLite's among them. It starts with no root, or with one to mend.
+// Kills a writer at the N-th call of each system call that changes something on disk, or makes that call fail. strace
+// counts all calls of the writer, including SQLite's. The writer starts without a root or with one that needs a repair.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -21,10 +21,10 @@ constexpr int no_filter = 90;
 
 using test::Outcome;
 
-// What a writer finds.
+// The root that a writer starts with: none, or a damaged one.
 enum class Before { nothing, damage };
 
-// A root in which entry 0 is damaged, 1 is whole, and something lies about that a repair takes away.
+// Creates a root in which entry 0 is damaged and entry 1 is sound, with leftovers that a repair removes.
 void prepare(const fs::path& root, Before before) {
   if (before == Before::nothing) return;
   auto cabinet = Cabinet::open(root, true);
@@ -41,13 +41,13 @@ std::vector<std::string> writer(const fs::path& root) {
   return {CABINET_WRITER, root.native(), "0", std::to_string(entries)};
 }
 
-// `fault` is strace's, such as "signal=KILL" or "error=EIO".
+// The strace command that injects `fault`, such as "signal=KILL" or "error=EIO", at call number `when` of `calls`.
 std::vector<std::string> injected(const fs::path& root, const std::string& calls, const std::string& fault, int when) {
   return test::traced({"-e", "trace=" + calls, "-e", "inject=" + calls + ":" + fault + ":when=" + std::to_string(when)},
                       "/dev/null", writer(root));
 }
 
-// Every entry is there whole or not at all, nothing is damaged that was not before, and the root goes on working.
+// Checks that every entry is sound or missing, that nothing else is damaged than before, and that the root is usable.
 void is_sound(const fs::path& root, Before before) {
   auto cabinet = Cabinet::open(root, true);
   REQUIRE(cabinet);
@@ -73,11 +73,11 @@ void is_sound(const fs::path& root, Before before) {
   CHECK(cache::Maintenance(*cabinet).stats()->quarantined == (before == Before::damage ? 2 : 0));
 }
 
-// Injects at the first call, the second, and so on until the writer ends unharmed. Returns how many did harm.
+// Injects the fault at the first call, the second, and so on, until the writer succeeds. Returns how often it failed.
 template <class Check>
 int at_every_call(Before before, const std::string& calls, const std::string& fault, Check check) {
   int harmed = 0;
-  // An error that the writer gets over (a failed index row) looks like no harm; a kill does not.
+  // A writer can succeed in spite of an injected error, such as a failed index row; a killed writer cannot.
   const int enough = fault == "signal=KILL" ? 1 : 12;
   int unharmed = 0;
   for (int when = 1; unharmed < enough; ++when) {
@@ -94,7 +94,7 @@ int at_every_call(Before before, const std::string& calls, const std::string& fa
 }
 
 void ends_or_is_killed(const Outcome& outcome, const fs::path&) {
-  // strace dies of the signal that its child died of.
+  // strace ends with the signal that ended its child.
   CHECK((outcome.status == 0 || outcome.status == -1));
 }
 
@@ -105,7 +105,7 @@ void ends_or_says_why(const Outcome& outcome, const fs::path&) {
 
 }  // namespace
 
-TEST_CASE("a writer that is killed at any system call leaves whole entries and leftovers, nothing else") {
+TEST_CASE("a writer killed at any system call leaves only whole entries and leftovers") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   for (const char* calls :
        {"openat", "write", "pwrite64", "fsync,fdatasync", "linkat,renameat", "unlinkat", "mkdirat", "ftruncate"}) {
@@ -114,7 +114,7 @@ TEST_CASE("a writer that is killed at any system call leaves whole entries and l
   }
 }
 
-TEST_CASE("a writer that is killed at any system call of a repair leaves what the next repair completes") {
+TEST_CASE("a repair killed at any system call is completed by the next repair") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   for (const char* calls : {"renameat,linkat", "unlinkat", "fsync,fdatasync", "write", "ftruncate"}) {
     INFO(calls);
@@ -122,7 +122,7 @@ TEST_CASE("a writer that is killed at any system call of a repair leaves what th
   }
 }
 
-TEST_CASE("a writer whose disk is full or broken says so and stores nothing by halves") {
+TEST_CASE("a writer on a full or failing disk reports the error and stores no partial entries") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   for (const char* error : {"error=ENOSPC", "error=EDQUOT", "error=EIO"}) {
     INFO(error);
@@ -133,25 +133,25 @@ TEST_CASE("a writer whose disk is full or broken says so and stores nothing by h
     CHECK(at_every_call(Before::nothing, calls, "error=EIO", ends_or_says_why) > 0);
   }
   CHECK(at_every_call(Before::nothing, "close", "error=EIO", [](const Outcome& outcome, const fs::path& root) {
-          // The first ones are the loader's, which then cannot start the program.
+          // The dynamic loader makes the first calls; if one fails, the program does not start.
           if (outcome.status != 127) ends_or_says_why(outcome, root);
         }) > 0);
 }
 
-TEST_CASE("a writer whose index cannot be written stores every entry") {
+TEST_CASE("a writer that cannot write the index stores every entry") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   const auto has_all = [](const Outcome&, const fs::path& root) {
     const auto cabinet = Cabinet::open(root, false);
     REQUIRE(cabinet);
     for (int i = 0; i < entries; ++i) CHECK(cabinet->holds(test::key_of(i)));
   };
-  // SQLite alone makes these calls. The writer's repair may say that it could not write the index.
+  // Only SQLite makes these calls. The writer's repair may report that it could not write the index.
   at_every_call(Before::nothing, "pwrite64", "error=ENOSPC", has_all);
   at_every_call(Before::nothing, "pwrite64", "error=EIO", has_all);
   at_every_call(Before::nothing, "ftruncate", "error=EIO", has_all);
 }
 
-TEST_CASE("a repair that meets an error is completed by the next one") {
+TEST_CASE("a repair that fails with an error is completed by the next repair") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   for (const char* calls : {"renameat,linkat", "unlinkat"}) {
     INFO(calls);
@@ -159,7 +159,7 @@ TEST_CASE("a repair that meets an error is completed by the next one") {
   }
 }
 
-TEST_CASE("where no lock can be taken a writer stores everything all the same") {
+TEST_CASE("a writer that cannot take any lock stores every entry") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   const test::TempFolder folder;
   const auto command = test::traced({"-e", "inject=flock:error=ENOLCK"}, "/dev/null", writer(folder / "root"));
@@ -167,7 +167,7 @@ TEST_CASE("where no lock can be taken a writer stores everything all the same") 
   is_sound(folder / "root", Before::nothing);
 }
 
-TEST_CASE("on a file system that keeps no locks nobody is waited for, and the root keeps to its limits") {
+TEST_CASE("on a file system without locks a writer does not wait, and the root stays within its limits") {
   const test::TempFolder folder;
   const auto begin = std::chrono::steady_clock::now();
   const int status = test::in_child([&] {
@@ -188,7 +188,7 @@ TEST_CASE("on a file system that keeps no locks nobody is waited for, and the ro
   CHECK(cache::Maintenance::open(folder / "root")->verify(false)->damaged.empty());
 }
 
-TEST_CASE("a write that a signal interrupts is taken up again") {
+TEST_CASE("a write that a signal interrupts is resumed") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   const test::TempFolder folder;
   const auto command = injected(folder / "root", "write", "error=EINTR", 1);
@@ -196,7 +196,7 @@ TEST_CASE("a write that a signal interrupts is taken up again") {
   is_sound(folder / "root", Before::nothing);
 }
 
-TEST_CASE("a limit on the size of files is an error with the system's reason, not a torn file") {
+TEST_CASE("exceeding the file size limit is an error with the system's reason and leaves no partial file") {
   const test::TempFolder folder;
   const int status = test::in_child([&] {
     const rlimit limit{600, 600};

@@ -1,4 +1,4 @@
-// What a look-up asks of the system, as strace sees it: from a program's start to its end.
+// The system calls of a program that looks up entries, as strace lists them.
 #include <regex>
 #include <sstream>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int entries = 20;
 
-// The calls that reading the entries took, one a line.
+// Runs cabinet_reader and returns its system calls, one per line.
 std::string calls_of(const std::string& how, const test::Filled& root) {
   const auto log = root.folder / "log";
   const std::vector<std::string> reader = {CABINET_READER, how, root.layout.root.native(), std::to_string(entries)};
@@ -21,7 +21,7 @@ std::string calls_of(const std::string& how, const test::Filled& root) {
   return test::contents(log);
 }
 
-// The lines in which `what` is found.
+// The lines that match `what`, a regular expression.
 std::string lines_with(const std::string& calls, const std::string& what) {
   const std::regex pattern(what);
   std::string found;
@@ -32,7 +32,7 @@ std::string lines_with(const std::string& calls, const std::string& what) {
   return found;
 }
 
-// Not to a pipe: sanitizers have some of their own.
+// Calls that change files. Writes to pipes are left out, because sanitizers use pipes of their own.
 constexpr const char* changes =
     R"(O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|\b(write|pwrite64|writev|mkdir|mkdirat|rename|renameat2?|link|linkat|symlink|)"
     R"(unlink|unlinkat|ftruncate|truncate|chmod|fchmod|chown|utimensat|fsync|fdatasync)\((?!\d+<pipe:))";
@@ -49,13 +49,13 @@ TEST_CASE("a hit takes no lock, opens no index and changes nothing, in a root an
     CHECK(lines_with(calls, changes) == "");
     CHECK(lines_with(calls, locks) == "");
     CHECK(lines_with(calls, "index\\.db") == "");
-    // One file is opened for each entry, and the trace holds what it should.
+    // One file is opened for each entry. This also shows that the trace is complete.
     const std::string opened = lines_with(calls, R"(openat\(.*\.cubin".*O_RDONLY)");
     CHECK(std::count(opened.begin(), opened.end(), '\n') == entries);
   }
 }
 
-TEST_CASE("the patterns for changes and locks find what a writer does") {
+TEST_CASE("the patterns for changes and locks match a writer's system calls") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
   const test::TempFolder folder;
   const auto log = folder / "log";

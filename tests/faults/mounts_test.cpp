@@ -1,5 +1,5 @@
-// File systems of a test's own: a small one that fills up, and one that cannot be written. In a mount namespace, so
-// that nobody else sees them.
+// File systems that a test mounts: a small one that fills up, and a read-only one. They are in a mount namespace of
+// their own, so that no other process sees them.
 #include <sched.h>
 #include <sys/mount.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int no_namespace = 90;
 constexpr const char* needs_mounts = "needs to be root, to mount";
 
-// Runs `work` in a child with mounts of its own. What it returns, or no_namespace.
+// Runs `work` in a child process with its own mount namespace. Returns the result of `work`, or no_namespace.
 template <class Work>
 int with_mounts(Work work) {
   return test::in_child([&] {
@@ -31,7 +31,7 @@ bool mount_bind_readonly(const fs::path& folder) {
          ::mount(nullptr, folder.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
 }
 
-// Publishes until the disk is full. How many were stored; -1 when an error does not name the reason.
+// Publishes entries until the disk is full. Returns how many were stored; -1 if the error does not name the reason.
 int fill(Cabinet& cabinet) {
   for (int number = 0; number < 1000; ++number) {
     const auto published = cabinet.publish(test::key_of(number), test::object_of(number));
@@ -41,7 +41,7 @@ int fill(Cabinet& cabinet) {
   return -1;
 }
 
-// 0: all is as it should be on a full disk; else the number of what is not.
+// Checks a cabinet on a full disk. Returns 0 on success, else the number of the check that failed.
 int use_full_disk(const fs::path& root) {
   auto cabinet = Cabinet::open(root, true);
   if (!cabinet) return 2;
@@ -51,11 +51,11 @@ int use_full_disk(const fs::path& root) {
     if (!hit(*cabinet, number)) return 4;
   }
   if (cabinet->find(test::key_of(stored), test::record_of(stored))) return 5;
-  // The index may have failed before the objects did; they answer without it.
+  // The index can fail before the objects do; listings then come from the objects.
   if (test::entries_of(*cabinet)->size() != static_cast<std::size_t>(stored)) return 6;
   const auto report = cache::Maintenance(*cabinet).verify(false);
   if (!report || !report->damaged.empty() || report->leftovers != 0) return 7;
-  // Opened anew it still serves, and once there is room it stores.
+  // After it is opened again it serves look-ups, and stores entries once there is room.
   auto again = Cabinet::open(root, true);
   if (!again || !hit(*again, 0)) return 8;
   for (int number = 0; number < 2; ++number) {
@@ -66,7 +66,7 @@ int use_full_disk(const fs::path& root) {
 
 }  // namespace
 
-TEST_CASE("a disk that fills up keeps what was stored, says why it takes no more, and goes on once there is room") {
+TEST_CASE("a full disk keeps its entries, gives the reason for refusing more, and stores again once there is room") {
   const test::TempFolder folder;
   const int outcome = with_mounts([&] {
     if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=160k") != 0) return no_namespace;
@@ -76,7 +76,7 @@ TEST_CASE("a disk that fills up keeps what was stored, says why it takes no more
   CHECK(outcome == 0);
 }
 
-TEST_CASE("a root on a full disk is opened to be read when its parts cannot be made") {
+TEST_CASE("a root on a full disk is opened read-only if its folders cannot be created") {
   test::TempFolder folder;
   const int outcome = with_mounts([&] {
     if (::mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=64k,nr_inodes=4") != 0) return no_namespace;
@@ -91,7 +91,7 @@ TEST_CASE("a root on a full disk is opened to be read when its parts cannot be m
   CHECK(outcome == 0);
 }
 
-TEST_CASE("a read-only mount serves every look-up and listing, stores nothing and says why") {
+TEST_CASE("a root on a read-only mount serves look-ups and listings, stores nothing and gives the reason") {
   test::Filled root(3);
   const auto before = test::snapshot(root.layout.root);
   const int outcome = with_mounts([&] {
@@ -112,7 +112,7 @@ TEST_CASE("a read-only mount serves every look-up and listing, stores nothing an
   CHECK(test::snapshot(root.layout.root) == before);
 }
 
-TEST_CASE("a journal that a killed writer left makes a read-only mount no less useful") {
+TEST_CASE("a journal left by a killed writer does not disturb look-ups and listings on a read-only mount") {
   test::Filled root(3);
   test::write_file(root.layout.index_journal(),
                    std::string("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7") + std::string(504, 'x'));

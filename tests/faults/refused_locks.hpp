@@ -1,4 +1,4 @@
-// Has the kernel refuse every lock, as a file system without locks does.
+// Makes the kernel refuse every lock, as on a file system without locks.
 #pragma once
 
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 namespace cubinet::test {
 
-// From now on flock() and fcntl() with F_SETLK or F_SETLKW answer ENOLCK in this process. False: that cannot be had
-// here.
+// From now on flock() and fcntl() with F_SETLK or F_SETLKW fail with ENOLCK in this process. False: the system does not
+// support this.
 inline bool refuse_locks() {
   const auto load = [](std::size_t offset) {
     return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));

@@ -32,7 +32,7 @@ bool wait_until(const Condition& holds) {
   return holds();
 }
 
-// A compiler of the test's making that does `work` and leaves a file behind for each compilation that it begins.
+// A fake compiler that runs `work` and leaves a file behind for each compilation that it begins.
 class SlowCompiler : public jit::Compiler {
  public:
   SlowCompiler(fs::path begun, std::function<void()> work) : begun_(std::move(begun)), work_(std::move(work)) {}
@@ -53,7 +53,7 @@ class SlowCompiler : public jit::Compiler {
   std::function<void()> work_;
 };
 
-// The same kernels for every seed, in an order of the seed's.
+// A plan of the same kernels for every seed, in an order that the seed determines.
 warmup::Plan plan_of(unsigned seed) {
   warmup::Plan plan;
   for (int i = 1; i <= kernels; ++i) {
@@ -65,7 +65,7 @@ warmup::Plan plan_of(unsigned seed) {
   return plan;
 }
 
-// What a process that warms says at its end.
+// The results of a process that warms the plan.
 struct Told {
   std::int64_t compiled = 0;
   std::int64_t hits = 0;
@@ -76,7 +76,7 @@ struct Told {
 
 struct Options {
   unsigned seed = 0;
-  std::function<void()> work = take_time;  // of a compilation
+  std::function<void()> work = take_time;  // what a compilation runs
   std::chrono::milliseconds patience{60'000};
   int jobs = 1;
 };
@@ -116,7 +116,7 @@ class Warmer {
     test::wait_for(std::exchange(process_, -1));
   }
 
-  // Waits for its end. Nothing: it did not get there.
+  // Waits for its end. None: the process ended before it reported its results.
   std::optional<Told> finish() {
     Told told;
     const bool whole = ::read(ends_[0], &told, sizeof told) == sizeof told;
@@ -132,7 +132,7 @@ class Warmer {
 struct Place {
   Place() { fs::create_directory(folder / "begun"); }
 
-  // How often the compilation of each kernel was begun.
+  // How many compilations of each kernel were begun.
   [[nodiscard]] std::map<std::string, int> begun() const {
     std::map<std::string, int> counts;
     for (const auto& item : fs::directory_iterator(folder / "begun")) {
@@ -145,7 +145,8 @@ struct Place {
     REQUIRE(wait_until([&] { return !begun().empty(); }));
   }
 
-  // A compilation that lasts until so many have begun: with more than one process has threads, a second one is there.
+  // A compilation that lasts until `count` have begun. If `count` is above the number of threads of one process, a
+  // second process is compiling then.
   [[nodiscard]] std::function<void()> until_begun(int count) const {
     return [this, count] {
       take_time();
@@ -153,7 +154,7 @@ struct Place {
     };
   }
 
-  // Every kernel is there once and whole.
+  // Checks that every kernel is stored once and is sound.
   void is_complete() const {
     auto cabinet = cache::Cabinet::open(folder / "root", false);
     REQUIRE(cabinet);
@@ -175,7 +176,7 @@ std::vector<std::unique_ptr<Warmer>> start(const Place& place, unsigned count, O
   return warmers;
 }
 
-// Waits for all of them, each of which must have done the whole plan. The sums, and the longest time.
+// Waits for all processes, each of which must have done the whole plan. Returns the sums, and the longest time.
 Told finish(const std::vector<std::unique_ptr<Warmer>>& warmers) {
   Told sum;
   for (const auto& warmer : warmers) {
@@ -193,7 +194,7 @@ Told finish(const std::vector<std::unique_ptr<Warmer>>& warmers) {
 
 }  // namespace
 
-TEST_CASE("processes that warm a cold root in different orders compile each kernel once between them") {
+TEST_CASE("processes that warm an empty root in different orders together compile each kernel once") {
   for (const int jobs : {1, 3}) {
     const Place place;
     const auto told = finish(start(place, 6, {.work = place.until_begun(jobs + 1), .jobs = jobs}));
@@ -206,7 +207,7 @@ TEST_CASE("processes that warm a cold root in different orders compile each kern
   }
 }
 
-TEST_CASE("processes that warm in the same order share the work, and none waits for the whole of another's") {
+TEST_CASE("processes that warm in the same order share the work, and none waits until another has finished") {
   const Place place;
   std::vector<std::unique_ptr<Warmer>> warmers;
   for (int i = 0; i < 4; ++i) {
@@ -224,7 +225,7 @@ TEST_CASE("processes that warm in the same order share the work, and none waits 
   CHECK(workers > 1);
 }
 
-TEST_CASE("when a process is killed in the middle of a compilation the others go on at once") {
+TEST_CASE("if a process is killed during a compilation, the others continue at once") {
   const Place place;
   Warmer victim(place.folder.path(), {.seed = 100, .work = [] { std::this_thread::sleep_for(1000s); }, .jobs = 2});
   place.wait_for_a_compilation();
@@ -238,7 +239,7 @@ TEST_CASE("when a process is killed in the middle of a compilation the others go
   place.is_complete();
 }
 
-TEST_CASE("when a process is stopped in the middle of a compilation the others do its part when patience is over") {
+TEST_CASE("if a process is stopped during a compilation, the others do its part when their patience ends") {
   const Place place;
   const fs::path go_on = place.folder / "go on";
   Warmer victim(place.folder.path(),
@@ -252,7 +253,7 @@ TEST_CASE("when a process is stopped in the middle of a compilation the others d
   CHECK(told.seconds < 20);
   for (const auto& [key, count] : place.begun()) {
     INFO(key);
-    CHECK((count == 1 || key.substr(0, 2) == stuck.substr(0, 2)));  // they have one lock file
+    CHECK((count == 1 || key.substr(0, 2) == stuck.substr(0, 2)));  // keys with these digits share a lock file
   }
   place.is_complete();
 
@@ -266,7 +267,7 @@ TEST_CASE("when a process is stopped in the middle of a compilation the others d
   place.is_complete();
 }
 
-TEST_CASE("where every lock file is a folder each process still does the whole plan") {
+TEST_CASE("if every lock file is a folder, each process still does the whole plan") {
   const Place place;
   const cache::Layout layout{place.folder / "root"};
   REQUIRE(cache::Cabinet::open(layout.root, true));
@@ -276,12 +277,12 @@ TEST_CASE("where every lock file is a folder each process still does the whole p
     fs::create_directories(layout.claim(key) / "inside");
   }
   const auto told = finish(start(place, 4, {}));
-  CHECK(told.compiled > kernels);  // no lock, no sharing
+  CHECK(told.compiled > kernels);  // without locks the work is not shared
   CHECK(told.undone == 0);
   place.is_complete();
 }
 
-TEST_CASE("sixteen processes that want one kernel at once compile it once") {
+TEST_CASE("sixteen processes that need one kernel at once compile it once") {
   const Place place;
   const auto spec = plan_of(0).kernels.front().spec;
   std::vector<pid_t> children;

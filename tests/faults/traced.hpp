@@ -1,4 +1,4 @@
-// Programs that are run under strace, which watches their system calls or spoils some of them.
+// Runs programs under strace, which lists their system calls or makes some of them fail.
 #pragma once
 
 #include <fcntl.h>
@@ -11,13 +11,13 @@
 
 namespace cubinet::test {
 
-// What became of a program.
+// The result of a program.
 struct Outcome {
-  int status = 0;  // its exit status, -1 when a signal ended it
+  int status = 0;  // exit status; -1 if a signal ended it
   std::string said;
 };
 
-// Runs a program from PATH. What it says on standard error goes through `error_file`.
+// Runs a program from PATH. Its standard error is written to `error_file`.
 inline Outcome run(const std::vector<std::string>& command, const std::filesystem::path& error_file) {
   const pid_t child = start_child([&] {
     const int out = ::open(error_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -34,7 +34,7 @@ inline Outcome run(const std::vector<std::string>& command, const std::filesyste
   return outcome;
 }
 
-// `command` under strace, which writes what it sees to `log`.
+// The command line that runs `command` under strace, which writes its trace to `log`.
 inline std::vector<std::string> traced(const std::vector<std::string>& options, const std::filesystem::path& log,
                                        const std::vector<std::string>& command) {
   std::vector<std::string> words = {"strace", "-f", "-qq", "-o", log.native()};

@@ -1,4 +1,4 @@
-// libFuzzer's target: any bytes as a bundle, as they are and with their digests put right.
+// libFuzzer's target: reads any bytes as a bundle, unchanged and with corrected digests.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What must hold for any bytes that are taken for a bundle.
+// Checks what must hold for any bytes that are read as a bundle.
 #pragma once
 
 #include <stdexcept>
@@ -8,8 +8,8 @@
 
 namespace cubinet::test {
 
-// Puts right, as far as the head can be read, the check and the digests of the blobs, which a random change could never
-// get behind.
+// Corrects the check and the digests of the blobs, as far as the head can be read. Without this, every random change
+// would be refused because of a wrong digest.
 inline std::string resealed(std::string bytes) {
   const auto head = cache::BundleContents::parse_head(bytes, bytes.size());
   if (!head) return bytes;
@@ -30,8 +30,8 @@ inline std::string resealed(std::string bytes) {
   return bytes;
 }
 
-// Reads the bytes as a bundle. Throws when they are taken for one and are none: nothing but sound objects may come out,
-// each under its own key. Returns whether they are one.
+// Reads the bytes as a bundle. Returns whether they were accepted. Throws std::logic_error if they were accepted and an
+// object is not sound or is not found under its own key, and if they were refused without a reason.
 inline bool probe_bundle(const std::string& bytes) {
   const auto objects = read_bundle(bytes);
   if (!objects) {

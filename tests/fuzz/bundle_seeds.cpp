@@ -1,4 +1,4 @@
-// bundle_seeds FOLDER: writes the bundles that fuzzing begins with.
+// bundle_seeds FOLDER: writes the first corpus for fuzzing.
 #include <filesystem>
 #include <iostream>
 

@@ -1,5 +1,5 @@
 # cmake -DNM=<nm> -DLIBRARY=<shared library> -P exports.cmake
-# Fails and lists every symbol that the library defines for others and that is not of the public interface.
+# Lists every exported symbol of the library that is not part of the public interface, and fails if there is one.
 cmake_minimum_required(VERSION 3.22)
 
 execute_process(COMMAND ${NM} -D --defined-only ${LIBRARY} OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)

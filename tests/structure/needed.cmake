@@ -1,5 +1,5 @@
 # cmake -DREADELF=<readelf> -DBINARY=<executable> -P needed.cmake
-# Fails when the binary needs a shared library that a bare Linux installation does not have.
+# Fails if the binary needs a shared library that a minimal Linux installation does not have.
 cmake_minimum_required(VERSION 3.22)
 
 execute_process(COMMAND ${READELF} -d ${BINARY} OUTPUT_VARIABLE table COMMAND_ERROR_IS_FATAL ANY)

@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lowest first: a layer may include itself and what stands before it.
+// The layers, lowest first. A layer may include itself and the layers before it.
 constexpr std::array<std::string_view, 8> layers = {
     "util", "cache", "jit", "warmup/planning", "warmup/execution", "warmup/campaign", "capi", "tools"};
 
-// Outside headers that one module alone may know, and the layer it lives in.
+// Third-party headers that only one module may include, and the layer of that module.
 struct Seam {
-  std::string_view header;  // one that ends in '/' is all headers of a folder
+  std::string_view header;  // a name that ends in '/' means all headers of that folder
   std::string_view layer;
 };
 constexpr std::array<Seam, 5> seams = {
@@ -41,7 +41,7 @@ int rank_of(std::string_view path) {
   return found == layers.end() ? -1 : static_cast<int>(found - layers.begin());
 }
 
-// "templates/sm90/" for a template of that architecture; empty for one that all share.
+// "templates/sm90/" for a template of that architecture; empty for one that all architectures share.
 std::string architecture_folder(std::string_view path) {
   static const std::regex pattern(R"(^templates/sm[0-9]+/)");
   std::match_results<std::string_view::const_iterator> match;
@@ -70,8 +70,8 @@ bool is_standard(std::string_view name) {
   return name.find_first_of("./") == std::string_view::npos || c_headers.count(name) != 0;
 }
 
-// The position after the comment or quoted literal that starts at `at`; `at` itself when none starts there. Raw
-// literals are not known: no #include line hides in one.
+// The position after the comment or quoted literal that starts at `at`; `at` itself if none starts there. Raw string
+// literals are not recognized; none of them contains an #include line.
 std::size_t end_of_token(const std::string& text, std::size_t at) {
   const auto after = [&](std::string_view mark, std::size_t from) {
     const std::size_t found = text.find(mark, from);
@@ -90,7 +90,7 @@ std::size_t end_of_token(const std::string& text, std::size_t at) {
   return at;  // no literal: a digit separator or an apostrophe
 }
 
-// The text with its comments blanked; line ends stay.
+// The text with blanks in place of its comments; line ends stay.
 std::string without_comments(std::string text) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t end = end_of_token(text, i);
@@ -102,9 +102,9 @@ std::string without_comments(std::string text) {
   return text;
 }
 
-// What is wrong with the name of a test; empty when nothing is. ctest lists names in a CMake script and hands each to
-// the test's executable, which reads it as an option or a pattern: "--help ..." prints the help and ends well, "~..."
-// runs all tests but that one, and CMake takes a list apart at ";". Commas are escaped by Catch2's script.
+// The error in a test's name; empty if there is none. ctest lists names in a CMake script and passes each to the test's
+// executable, which reads it as an option or a pattern: "--help ..." prints the help and succeeds, and "~..." runs all
+// tests except that one. CMake splits a list at ";". Catch2's script escapes commas.
 std::string fault_of_test_name(std::string_view name) {
   for (const std::string_view lead : {"-", "~", "*", "exclude:"}) {
     if (name.starts_with(lead)) return "begins with " + std::string(lead);
@@ -114,7 +114,7 @@ std::string fault_of_test_name(std::string_view name) {
   return bad == std::string_view::npos ? std::string() : "holds " + std::string(1, name[bad]);
 }
 
-// The literals that `text` consists of, between blanks, as one without its quotes. Escapes stay as they are written.
+// Joins the string literals that `text` consists of, without their quotes. Escapes are not decoded.
 std::string joined_literals(const std::string& text) {
   static const std::regex literal(R"re("((?:[^"\\]|\\.)*)")re");
   std::string joined;
@@ -158,8 +158,8 @@ class Checker {
     }
   }
 
-  // A template includes files of templates/, and one of templates/<architecture>/ those of its own folder also. The
-  // compiler of the kernels sees nothing else.
+  // A template may include files of templates/, and a template of templates/<architecture>/ also files of that folder.
+  // NVRTC gets no other files.
   void check_template(const File& file, const Include& include) {
     if (is_shared_template(file.path)) {
       report(file, include.line, "a header that host and device share includes " + include.name);
@@ -180,7 +180,7 @@ class Checker {
     }
   }
 
-  // The Python package is a user of the library like any other.
+  // The Python package uses the library only through its public headers.
   void check_binding(const File& file, const Include& include) {
     if (include.angled || include.name.starts_with("python/") || known_.count("include/" + include.name) != 0) return;
     report(file, include.line, "the Python package includes " + include.name + ", which is not public");
@@ -220,7 +220,7 @@ class Checker {
     }
   }
 
-  // Each outside interface has one module in front of it, so that tests can put a fake in its place.
+  // Only one module includes each guarded header, so that tests can replace the module by a fake.
   void check_seams() {
     for (const auto& [seam, modules] : users_) {
       if (modules.size() < 2) continue;

@@ -1,4 +1,4 @@
-// The rules that hold between the folders, as a function over texts: docs/design.md, "Folders".
+// Checks the rules for includes between folders (docs/design.md, "Folders"), as a function over texts.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ struct File {
 
 // One #include line.
 struct Include {
-  std::string name;  // what stands between the quotes or angle brackets
+  std::string name;  // the text between the quotes or angle brackets
   bool angled = false;
   int line = 0;  // from 1
 };
@@ -23,10 +23,10 @@ struct Include {
 // The #include lines of a text, outside comments. Conditions are not evaluated.
 std::vector<Include> includes_of(const std::string& text);
 
-// Every breach of the rules, as "path:line: what is wrong"; empty when the tree is sound.
+// Every violation of the rules, as "path:line: what is wrong"; empty if there is none.
 std::vector<std::string> breaches(const std::vector<File>& files);
 
-// The files of the tree that the rules speak of, sorted by path. Throws std::runtime_error when one cannot be read.
+// The files of the tree that the rules apply to, sorted by path. Throws std::runtime_error if one cannot be read.
 std::vector<File> read_tree(const std::filesystem::path& root);
 
 }  // namespace cubinet::structure

@@ -1,5 +1,5 @@
-// A library with a symbol that is not of the public interface, which exports.cmake has to find, and with one of the
-// shared libstdc++, which needed.cmake has to find.
+// A library with a symbol that is not part of the public interface, which exports.cmake must find, and with a symbol of
+// the shared libstdc++, which needed.cmake must find.
 #include <locale>
 
 extern "C" __attribute__((visibility("default"))) int stray_symbol() {

@@ -6,7 +6,7 @@
 namespace cubinet::structure {
 namespace {
 
-// A sound tree with one file per folder, and one planted file that is `path` with `text`.
+// A tree without violations that has one file per folder, plus the file `path` with `text`.
 std::vector<File> planted(const std::string& path, const std::string& text) {
   return {{"cache/index.cpp", "#include <sqlite3.h>\n#include \"util/files.hpp\"\n"},
           {"include/cubinet/error.hpp", "#include <string>\n"},
@@ -27,7 +27,7 @@ std::vector<File> planted(const std::string& path, const std::string& text) {
           {path, text}};
 }
 
-// The one breach of a planted tree; empty when there is none.
+// The violation in a tree with this file; empty if there is none.
 std::string breach(const std::string& path, const std::string& text) {
   const std::vector<std::string> found = breaches(planted(path, text));
   REQUIRE(found.size() <= 1);
@@ -36,9 +36,9 @@ std::string breach(const std::string& path, const std::string& text) {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("The source tree keeps its rules") {
+TEST_CASE("The source tree follows the rules") {
   const std::vector<File> files = read_tree(CUBINET_SOURCE_DIR);
-  // A walk that finds nothing would prove nothing.
+  // If no files are found, the check proves nothing.
   for (const std::string folder :
        {"util/", "cache/", "jit/", "warmup/planning/", "warmup/execution/", "warmup/campaign/", "tools/", "python/",
         "templates/", "include/cubinet/", "tests/"}) {
@@ -50,11 +50,11 @@ TEST_CASE("The source tree keeps its rules") {
   CHECK(list == "");
 }
 
-TEST_CASE("A tree with arrows that point down only is sound") {
+TEST_CASE("A tree that includes only lower layers has no violation") {
   CHECK(breach("cache/entry.cpp", "#include \"cache/key.hpp\"\n#include \"util/files.hpp\"\n") == "");
 }
 
-TEST_CASE("An arrow that points up is found in every layer") {
+TEST_CASE("An include of a higher layer is found in every layer") {
   CHECK(contains(breach("util/a.cpp", "\n#include \"cache/key.hpp\"\n"), "util/a.cpp:2: the arrow to cache/key.hpp"));
   CHECK(contains(breach("cache/a.cpp", "#include \"jit/driver.hpp\"\n"), "points up"));
   CHECK(contains(breach("jit/a.cpp", "#include \"warmup/planning/plan.hpp\"\n"), "points up"));
@@ -68,13 +68,13 @@ TEST_CASE("Planning includes neither execution nor the campaign, and execution d
   CHECK(breach("warmup/campaign/a.cpp", "#include \"warmup/planning/plan.hpp\"\n") == "");
 }
 
-TEST_CASE("A comment or a text that mentions an include is no include") {
+TEST_CASE("An include in a comment or a string literal does not count") {
   CHECK(breach("util/a.cpp", "// #include \"jit/driver.hpp\"\n/*\n#include \"jit/driver.hpp\"\n*/\n") == "");
   CHECK(breach("util/a.cpp", "auto s = \"#include <cuda.h>\";\n") == "");
   CHECK(breach("util/a.cpp", "auto s = \"//\";\n#include \"jit/driver.hpp\"\n") != "");
 }
 
-TEST_CASE("An include that hides its layer is found") {
+TEST_CASE("An include without the path from the root of the tree is found") {
   CHECK(contains(breach("util/a.cpp", "#include \"files.hpp\"\n"), "name it from the root"));
   CHECK(contains(breach("util/a.cpp", "#include \"templates/types.cuh\"\n"), "in no layer"));
 }
@@ -95,7 +95,7 @@ TEST_CASE("An architecture's folder is included by itself and by the families") 
   CHECK(contains(breach("warmup/campaign/a.cpp", "#include \"jit/sm90/launch.hpp\"\n"), "jit/families/ only"));
 }
 
-TEST_CASE("A template that reaches outside templates is found") {
+TEST_CASE("A template that includes a file outside of templates is found") {
   CHECK(breach("templates/a.cuh", "#include \"types.cuh\"\n") == "");
   CHECK(breach("templates/sm90/a.cuh", "#include \"ptx/wgmma.cuh\"\n#include \"types.cuh\"\n") == "");
   CHECK(contains(breach("templates/a.cuh", "#include \"ptx/wgmma.cuh\"\n"), "not under templates/"));
@@ -104,14 +104,14 @@ TEST_CASE("A template that reaches outside templates is found") {
   CHECK(contains(breach("templates/a.cuh", "#include \"util/files.hpp\"\n"), "not under templates/"));
 }
 
-TEST_CASE("A public header that shows a third-party or inner header is found") {
+TEST_CASE("A public header that includes a third-party or internal header is found") {
   CHECK(breach("include/cubinet/a.hpp", "#include <stdint.h>\n#include \"cubinet/error.hpp\"\n") == "");
   CHECK(contains(breach("include/cubinet/a.hpp", "#include <tl/expected.hpp>\n"), "public header"));
   CHECK(contains(breach("include/cubinet/a.hpp", "#include <cuda.h>\n"), "public header"));
   CHECK(contains(breach("include/cubinet/a.hpp", "#include \"util/files.hpp\"\n"), "public header"));
 }
 
-TEST_CASE("A binding that reaches past the public headers is found") {
+TEST_CASE("A binding that includes an internal header is found") {
   CHECK(breach("python/src/a.cpp", "#include <Python.h>\n#include \"cubinet/error.hpp\"\n") == "");
   CHECK(breach("python/src/a.cpp", "#include \"python/src/a.hpp\"\n") == "");
   CHECK(contains(breach("python/src/a.cpp", "#include \"util/files.hpp\"\n"), "which is not public"));
@@ -127,14 +127,14 @@ TEST_CASE("A second module that includes a guarded header is found") {
   CHECK(breaches(planted("warmup/campaign/a.cpp", "#include <cuda.h>\n")).size() == 2);
 }
 
-TEST_CASE("A parser of the command line outside tools is found") {
+TEST_CASE("A command-line parser outside tools is found") {
   const std::vector<std::string> found = breaches(planted("warmup/campaign/a.cpp", "#include <CLI/CLI.hpp>\n"));
   REQUIRE(found.size() == 2);
   CHECK(contains(found.front(), "warmup/campaign/a.cpp:1: CLI/CLI.hpp belongs to tools/"));
   CHECK(contains(found.back(), "tools/command_line, warmup/campaign/a"));
 }
 
-TEST_CASE("JSON in a header is found") {
+TEST_CASE("A header that includes JSON is found") {
   CHECK(contains(breach("jit/a.hpp", "#include <nlohmann/json.hpp>\n"), "nlohmann/json"));
   CHECK(breach("jit/a.cpp", "#include <nlohmann/json.hpp>\n") == "");
 }
@@ -151,12 +151,12 @@ TEST_CASE("A library that prints, exits or reads the environment twice is found"
   CHECK(contains(breaches(two).front(), "warmup/campaign/b.cpp:1: the environment is read here and in jit/a.cpp"));
 }
 
-// The breach of a tree with a test of this name; empty when there is none.
+// The violation in a tree with a test of this name; empty if there is none.
 std::string breach_of_name(const std::string& name) {
   return breach("tests/a_test.cpp", "\nTEST_CASE(\"" + name + "\") {}\n");
 }
 
-TEST_CASE("A name by which ctest runs no test or another one is found") {
+TEST_CASE("A test name with which ctest runs no test, or another one, is found") {
   CHECK(contains(breach_of_name("--help names it"), "tests/a_test.cpp:2: the name of the test"));
   CHECK(contains(breach_of_name("-1 is refused"), "begins with -"));
   CHECK(contains(breach_of_name("~x is refused"), "begins with ~"));
@@ -168,13 +168,13 @@ TEST_CASE("A name by which ctest runs no test or another one is found") {
   CHECK(contains(breach_of_name("The word \\\"x\\\" is quoted"), "holds \\"));
 }
 
-TEST_CASE("A plain name of a test is sound, with a comma, a dash and an option in it too") {
+TEST_CASE("A plain test name has no violation, also with a comma, a dash or an option in it") {
   CHECK(breach_of_name("Commas, dashes - and --options: these * too, says (x's) test") == "");
   CHECK(breach("tests/a_test.cpp", "// TEST_CASE(\"-x\")\n") == "");
   CHECK(breach("jit/a.cpp", "TEST_CASE(\"-x\") {}\n") == "");
 }
 
-TEST_CASE("The name of a test is found where it is broken over lines") {
+TEST_CASE("A test name that is broken over lines is found") {
   const std::string path = "tests/a_test.cpp";
   CHECK(contains(breach(path, "TEST_CASE(\n    \"One\"\n    \"; two\") {}\n"), "\"One; two\" holds ;"));
   CHECK(contains(breach(path, "TEST_CASE(\"One\", \"[tag]\") {}\nTEST_CASE (\"-x\") {}\n"), "a_test.cpp:2:"));
