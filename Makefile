@@ -3,32 +3,32 @@
 BUILD ?= build
 WHEELS ?= $(BUILD)/wheels
 JOBS ?= $(shell nproc)
-# Tests run at once: some only wait.
+# Number of tests that run at once: twice JOBS, because some tests only wait.
 TEST_JOBS ?= $(shell expr 2 \* $(JOBS))
 CMAKE_FLAGS ?=
 MODEL ?= examples/models/qwen3.5-35b-a3b/config.json
 EP ?= 8
 ARCH ?= sm_90a
 M_MAX ?=
-# bf16, fp8 or bf16,fp8; left empty it is what the model's weights are.
+# bf16, fp8 or bf16,fp8; empty: the type of the model's weights.
 DTYPE ?=
-# How long `make fuzz` goes on.
+# How long `make fuzz` runs, in seconds.
 FUZZ_SECONDS ?= 60
-# For which Python `make wheel` builds: one that has pip.
+# The Python for which `make wheel` builds. It must have pip.
 PYTHON ?= python3
 
 CUBINET = $(BUILD)/bin/cubinet
 CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-# A compiler cache serves every checkout alike.
+# All checkouts can share one compiler cache.
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
-# What precompiled headers need to be kept.
+# ccache needs this to store precompiled headers.
 export CCACHE_SLOPPINESS = pch_defines,time_macros
 CTEST = ctest --test-dir $(BUILD) --output-on-failure
 
 .PHONY: warmup test test-gpu bench wheel sanitize sanitize-thread fuzz build configure clean
 
-# Compiles every kernel that the model can ask for, without a GPU; a second run finds them all.
+# Compiles every kernel that the model can need, without a GPU. A second run finds them all in the cabinet.
 warmup: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target bin/cubinet
 	$(CUBINET) warmup --model $(MODEL) --ep $(EP) --arch $(ARCH) $(if $(M_MAX),--m-max $(M_MAX)) \
@@ -40,35 +40,35 @@ warmup: configure
 test: build
 	$(CTEST) -j $(TEST_JOBS)
 
-# The tests that need a GPU alone, with all that they print: why each was skipped, for one.
+# Runs only the tests that need a GPU, with all of their output, such as the reason why a test was skipped.
 test-gpu: build
 	$(CTEST) -L gpu --verbose
 
-# How fast kernels are found and compiled (no GPU), and how fast they are (on one).
+# Measures how fast kernels are found and compiled (without a GPU), and how fast they run (on a GPU).
 bench: build
 	$(BUILD)/bin/cubinet_bench_cache
 	$(BUILD)/bin/cubinet_bench_compile
 	$(BUILD)/bin/cubinet_bench_gemm
 
-# The Python package, into $(BUILD)/dist.
+# Builds the Python package in $(BUILD)/dist.
 wheel:
 	@scripts/setup "$(WHEELS)"
 	$(PYTHON) -m pip wheel . --no-deps -w $(BUILD)/dist -C build-dir=$(BUILD)/wheel \
 	  -C cmake.define.CUBINET_WHEELS="$$(realpath -m "$(WHEELS)")" $(patsubst -D%,-C cmake.define.%,$(CCACHE))
 
-# What is built with clang: it compiles instrumented code in half of GCC's time.
+# The sanitizer and fuzz builds use clang, which compiles instrumented code in half of GCC's time.
 CLANG_FLAGS = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF
 
-# Host code and its tests under the address and undefined-behaviour sanitizers, in a folder of their own; needs clang.
-# Leaks are not looked for: libnvrtc keeps what it allocates until the process ends. Without precompiled headers, so that
-# a source that does not include what it uses is found.
+# Runs the tests of host code under the address and undefined-behavior sanitizers, in a build folder of their own. Needs
+# clang. Leaks are not checked, because libnvrtc keeps its memory until the process ends. Precompiled headers are off,
+# so that a missing include is an error.
 sanitize:
 	CUBINET_CLANG=1 ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) test BUILD=$(BUILD)-sanitize WHEELS=$(WHEELS) \
 	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON $(CMAKE_FLAGS)"
 
-# The tests whose code runs in several threads, under the thread sanitizer; needs clang. Some of them fork while threads
-# run, and the child starts threads of its own.
+# Runs the tests of multi-threaded code under the thread sanitizer. Needs clang. Some of them fork while threads run,
+# and the child starts threads of its own, which die_after_fork=0 permits.
 THREADED = util cache jit warmup_campaign warmup_execution
 sanitize-thread:
 	@CUBINET_CLANG=1 $(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
@@ -77,8 +77,8 @@ sanitize-thread:
 	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(TEST_JOBS) \
 	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'
 
-# The parser of bundles on bytes that nobody would write, in a folder of its own; needs clang. What it finds is written to
-# the corpus's folder as crash-*.
+# Fuzzes the parser of bundles, in a build folder of its own. Needs clang. Inputs that fail are written to the corpus's
+# folder as crash-*.
 fuzz:
 	CUBINET_CLANG=1 $(MAKE) configure BUILD=$(BUILD)-fuzz WHEELS=$(WHEELS) \
 	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_FUZZ=ON $(CMAKE_FLAGS)"

@@ -1,4 +1,4 @@
-# Finds what compiling against CUDA needs: cuda.h, nvrtc.h, and the folder of libnvrtc. The libraries
+# Finds cuda.h, nvrtc.h and the folder of libnvrtc, which the build needs. The libraries
 # themselves are opened at run time and never linked. Places, in this order:
 #   1. a toolkit: CUDA_HOME, CUDAToolkit_ROOT, the folder above an nvcc on PATH, /usr/local/cuda
 #      (skipped with CUBINET_NO_TOOLKIT, an option and an environment variable that sets its default)
@@ -13,7 +13,7 @@ if("$ENV{CUBINET_NO_TOOLKIT}")
 endif()
 option(CUBINET_NO_TOOLKIT "Ignore an installed CUDA toolkit and use the wheels" ${no_toolkit})
 
-# The roots to search, best first.
+# The roots to search, in order of preference.
 function(cubinet_cuda_roots result)
   set(roots "")
   if(NOT CUBINET_NO_TOOLKIT)

@@ -38,9 +38,9 @@ function(cubinet_compiled_dependency name header library)
   add_library(cubinet::${name} ALIAS cubinet_dependency_${name})
 endfunction()
 
-# {fmt} is compiled once and linked: header-only, its formatting code takes two thirds of the time of each source that
-# uses it. Debian's package holds headers and a shared library alone, so its version 9 is compiled here (fmt_library.cpp);
-# of other versions the archive is used where the package has one, else the headers.
+# {fmt} is compiled once and linked, because with the header-only variant its formatting code takes two thirds of the
+# compile time of each source that uses it. Debian's package has only headers and a shared library, so version 9 is
+# compiled here (fmt_library.cpp). Of other versions the package's archive is used, or if it has none, the headers.
 function(cubinet_fmt_dependency)
   find_package(fmt REQUIRED)
   add_library(cubinet_dependency_fmt INTERFACE)
@@ -66,7 +66,7 @@ cubinet_compiled_dependency(sqlite sqlite3.h sqlite3)
 cubinet_compiled_dependency(crypto openssl/evp.h crypto)
 cubinet_compiled_dependency(zstd zstd.h zstd)
 
-# SQLite's archive does not say that it needs the mathematical functions.
+# SQLite's archive needs libm, but does not declare it.
 target_link_libraries(cubinet_dependency_sqlite INTERFACE m)
 
 if(CUBINET_TESTS)

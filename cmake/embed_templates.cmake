@@ -1,7 +1,7 @@
 # cubinet_embed_templates(<target>)
-# adds to <target> one generated source that holds every *.cuh file under templates/, sorted by name, as the table that
-# jit/embedded_file.hpp declares. A text ends with a NUL that its size does not count. The source is made again when a
-# template is changed, added or removed.
+# Adds to <target> one generated source that holds every *.cuh file under templates/, sorted by name, as the table that
+# jit/embedded_file.hpp declares. A text ends with a NUL that its size does not count. The source is generated again
+# when a template is changed, added or removed.
 set(CUBINET_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_files.cmake)
 
 function(cubinet_embed_templates target)
@@ -10,7 +10,7 @@ function(cubinet_embed_templates target)
   set(output ${CMAKE_BINARY_DIR}/generated/embedded_templates.cpp)
   file(GLOB_RECURSE names CONFIGURE_DEPENDS RELATIVE ${root} ${root}/*.cuh)
   list(SORT names)
-  # The list is a file of its own, rewritten only when it differs: a removed template must also cause a rebuild.
+  # The list of names is a file that is rewritten only if it differs, so that a removed template also causes a rebuild.
   string(REPLACE ";" "\n" lines "${names}")
   file(CONFIGURE OUTPUT ${list_file} CONTENT "${lines}\n" @ONLY)
   list(TRANSFORM names PREPEND ${root}/ OUTPUT_VARIABLE files)

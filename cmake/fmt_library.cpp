@@ -1,4 +1,4 @@
-// The functions and templates that version 9 of {fmt} declares as compiled elsewhere; see dependencies.cmake.
+// Compiles the functions and templates that version 9 of {fmt} declares as extern; see dependencies.cmake.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,7 +1,7 @@
 # cubinet_install_kernels(<prefix> [<component>])
-# installs the kernels that stand in for others beside the library, where it looks for them: a machine without NVRTC and
-# with an empty cabinet serves with these. <prefix>, "" or a folder's name with a slash behind it, is where bin/ and
-# share/ lie below the installation's. Needs NVRTC on the machine that installs; without it they are left out.
+# Installs the generic kernels beside the library, which looks for them there, so that a machine without NVRTC and with
+# an empty cabinet can serve with them. bin/ and share/ are in the folder <prefix> of the installation; <prefix> is ""
+# or a folder's name with a slash at its end. Needs NVRTC on the installing machine; without it they are left out.
 function(cubinet_install_kernels prefix)
   set(component "")
   if(ARGC GREATER 1)

@@ -1,7 +1,7 @@
 # libcubinet.so: the layers that an engine needs, in one file, with only the public interface visible.
-# It takes the layers' objects, not their archives, because --exclude-libs hides what comes from
-# archives: the third-party libraries and the C++ run-time library. That one is linked in because a process may hold
-# another: PyTorch shows symbols of std::filesystem and std::regex of its own, which would be taken for the library's.
+# It links the layers' objects, not their archives, because --exclude-libs hides the symbols of archives: those of the
+# third-party libraries and of the C++ run-time library. The C++ run-time library is linked in because a process can
+# have another one: PyTorch exports its own symbols of std::filesystem and std::regex, which would be used otherwise.
 function(cubinet_shared_library)
   set(map ${PROJECT_SOURCE_DIR}/cmake/libcubinet.map)
   add_library(cubinet SHARED)

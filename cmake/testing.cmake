@@ -1,8 +1,8 @@
 # cubinet_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>] [TIMEOUT <seconds>] [FIRST])
-# makes the executable <name> with Catch2's main and registers each of its test cases with ctest, so
-# that `ctest -N` lists the promises. A test case that cannot run here calls CUBINET_SKIP (tests/catch.hpp)
-# and is reported as skipped. FIRST is for tests that take long: they are begun before the others, so that none is left
-# to run alone at the end. Sources see CUBINET_SOURCE_DIR, the root of the source tree.
+# Creates the executable <name> with Catch2's main and registers each of its test cases with ctest, so
+# that `ctest -N` lists them. A test case that cannot run on this machine calls CUBINET_SKIP (tests/catch.hpp)
+# and is reported as skipped. FIRST is for tests that take long: they are started before the others, so that they do not
+# run alone at the end. Sources see CUBINET_SOURCE_DIR, the root of the source tree.
 find_package(Catch2 REQUIRED)
 include(Catch)
 
@@ -10,9 +10,9 @@ add_library(cubinet_dependency_catch2 INTERFACE)
 add_library(cubinet::catch2 ALIAS cubinet_dependency_catch2)
 target_link_libraries(cubinet_dependency_catch2 INTERFACE Catch2::Catch2)
 
-# Version 3 brings its own main. For version 2 it is compiled once, here: an archive built as C++11, as
-# distributions ship it, lacks the parts for newer types. A name that selects no test case (a semicolon
-# in it, say) must fail: version 3 does that by itself, version 2 has to be told.
+# Version 3 has its own main. For version 2 it is compiled once, here, because distributions build their archive as
+# C++11, without the parts for newer types. A name that selects no test case (for example, with a semicolon) must fail:
+# version 3 does that by default, version 2 needs an option.
 if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
   set(CUBINET_CATCH_ARGUMENTS "")
   add_library(cubinet_catch_main INTERFACE)
@@ -23,12 +23,12 @@ else()
   file(CONFIGURE OUTPUT ${CUBINET_CATCH_MAIN} CONTENT "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
   add_library(cubinet_catch_main STATIC ${CUBINET_CATCH_MAIN})
   target_link_libraries(cubinet_catch_main PUBLIC cubinet::catch2)
-  # The framework itself is not under test: its main is compiled for speed of the build.
+  # The framework itself is not under test, so its main is compiled for a fast build.
   target_compile_options(cubinet_catch_main PRIVATE -O0 -g0 $<$<BOOL:${CUBINET_SANITIZE}>:-fno-sanitize=all>)
 endif()
 
-# How ctest reads the end of a test. Skipping is told by the printed line alone: the exit code of version 2, and of the
-# first releases of version 3, is the number of failed assertions, so that no number is left to mean something else.
+# How ctest recognizes a skipped test: only by the printed line. The exit code of version 2, and of the first releases
+# of version 3, is the number of failed assertions, so that no exit code is free to mean "skipped".
 set(CUBINET_TEST_PROPERTIES SKIP_REGULAR_EXPRESSION "CUBINET_SKIPPED:")
 
 function(cubinet_test name)
@@ -44,7 +44,7 @@ function(cubinet_test name)
   target_compile_definitions(${name} PRIVATE CUBINET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   cubinet_warnings(${name})
   cubinet_portable(${name})
-  # A test is compiled more often than it is run; what it tests is optimised.
+  # Tests are compiled without optimization, because they are compiled more often than run. The code under test has it.
   cubinet_precompiled(${name} test)
   set(properties TIMEOUT ${ARG_TIMEOUT} ${CUBINET_TEST_PROPERTIES})
   if(ARG_LABELS)

@@ -1,12 +1,12 @@
-# cubinet_warnings(<target>): the warnings that all host code is held to; errors with CUBINET_WERROR.
+# cubinet_warnings(<target>): the warnings for all host code; with CUBINET_WERROR they are errors.
 # cubinet_portable(<target>): links an executable so that the one file runs on another distribution.
-# CUBINET_SANITIZE applies to everything that is compiled after this file is included, because a
-# process in which only some objects are instrumented reports faults that are not there.
+# CUBINET_SANITIZE applies to everything that is compiled after this file is included: a
+# process in which only some objects are instrumented reports errors that do not exist.
 if(CUBINET_SANITIZE)
   if(CUBINET_SANITIZE STREQUAL "thread")
     set(CUBINET_SANITIZERS -fsanitize=thread -O1)
   else()
-    # -O0: optimising instrumented code takes a compiler two to four times as long, and says no more.
+    # -O0: with optimization, instrumented code takes two to four times as long to compile and finds no more errors.
     set(CUBINET_SANITIZERS -fsanitize=address,undefined -fno-sanitize-recover=undefined -O0)
   endif()
   add_compile_options(${CUBINET_SANITIZERS} -fno-omit-frame-pointer -g1)
@@ -23,11 +23,11 @@ endif()
 function(cubinet_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
   if(CUBINET_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC's view of what is initialized is lost in instrumented code; the build without sanitizers has this warning.
+    # GCC gives false warnings of this kind for instrumented code. The build without sanitizers has the warning.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # With precompiled headers, GCC 12 gives these for the standard library's own strings and vectors.
+    # With precompiled headers, GCC 12 gives these warnings for the standard library's own strings and vectors.
     target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
   if(CUBINET_WERROR)
@@ -36,7 +36,7 @@ function(cubinet_warnings target)
 endfunction()
 
 function(cubinet_portable target)
-  # The sanitizers' runtime brings the shared libstdc++ with it, and two copies do not catch each other's exceptions.
+  # The sanitizers' runtime loads the shared libstdc++, and two copies do not catch each other's exceptions.
   if(NOT CUBINET_SANITIZE AND NOT CUBINET_SHARED_DEPS)
     target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
