@@ -67,7 +67,7 @@ TEST_CASE("A subject does not depend on the order in which problems are named, o
   CHECK_FALSE((subject_of(request_of({a, b})) == subject_of(request_of({a}))));
 }
 
-TEST_CASE("The subject of the generic kernels has no sizes, and is not that of a shape that has those of its request") {
+TEST_CASE("The subject of the generic kernels has no sizes and differs from that of a request for shapes") {
   auto request = request_of({{.n = 128, .k = 128, .groups = 1}, {.n = 256, .k = 128, .groups = 1}});
   const auto shapes = subject_of(request);
   request.specialized = false;
@@ -79,7 +79,7 @@ TEST_CASE("The subject of the generic kernels has no sizes, and is not that of a
   CHECK_FALSE(covers(shapes, generic));
 }
 
-TEST_CASE("A subject comes back from its text, and no other text is one") {
+TEST_CASE("A subject is read back from its text, and any other text is refused") {
   auto subject = subject_of(request_of({a, b, c}));
   CHECK((warmup::subject_from_json(to_json(subject)) == subject));
   subject.executed = {"NVIDIA H200", "580.10"};
@@ -94,7 +94,7 @@ TEST_CASE("A subject comes back from its text, and no other text is one") {
   }
 }
 
-TEST_CASE("A subject covers what asks for less, and nothing that differs in what kernels depend on") {
+TEST_CASE("A subject covers smaller requests, and none that differs in anything that kernels depend on") {
   const auto recorded = subject_of(request_of({a, b, c}, {1, 4096}));
   CHECK(covers(recorded, recorded));
   CHECK(covers(recorded, subject_of(request_of({b}, {1, 4096}))));
@@ -135,14 +135,14 @@ TEST_CASE("Each problem is covered over its own range of M") {
   CHECK_FALSE(covers(subject({{a, {1, 10}}, {a, {20, 64}}}), subject({{a, {5, 30}}})));
 }
 
-TEST_CASE("The record of a build that had one range of M for all problems is passed over") {
+TEST_CASE("The record of a build with one range of M for all problems is skipped") {
   const std::string text = R"({"arch":"sm_90a","executed":null,"m":[1,4096],"num_sms":132,"problems":[{"dtype":"bf16",)"
                            R"("groups":4,"k":512,"layout":"masked","n":1024}],"templates":")" +
                            warmup::templates_digest() + R"("})";
   CHECK_FALSE(warmup::subject_from_json(text));
 }
 
-TEST_CASE("Execution is covered by execution on a device of the same name, and asks nothing where it is not wanted") {
+TEST_CASE("Execution is covered by execution on a device of the same name, and is ignored if it is not requested") {
   const auto compiled = subject_of(request_of({a}));
   const auto executed = subject_of(request_of({a}), warmup::Executed{"H200", "580.10"});
   CHECK(covers(executed, compiled));
@@ -170,7 +170,7 @@ TEST_CASE("After a complete warmup its request is covered, and every smaller one
   CHECK_FALSE(root.is_covered(request_of({a}, {1, 8192})));
 }
 
-TEST_CASE("A warmup from coverage finds everything, records the hits and needs no compiler") {
+TEST_CASE("A warmup from a coverage record hits every kernel, records the hits and needs no compiler") {
   Warmed root;
   const PlanRequest request = request_of({a, b, c});
   const Plan plan = warmup::make_plan(request).value();
@@ -187,7 +187,7 @@ TEST_CASE("A warmup from coverage finds everything, records the hits and needs n
   CHECK(root.maintenance().stats()->hits == report->hits);
 }
 
-TEST_CASE("Of a cabinet's records those are read that this build can read, and told which are of its own templates") {
+TEST_CASE("Only records that this build can read are listed, and marked if they have its own templates") {
   const auto own = subject_of(request_of({a, b}), warmup::Executed{"a device", "580"});
   auto other = own;
   other.templates = std::string(64, '0');
@@ -209,7 +209,7 @@ TEST_CASE("Of a cabinet's records those are read that this build can read, and t
   CHECK(records[1].recorded == 10);
 }
 
-TEST_CASE("An entry that is removed, damaged or gone takes the coverage with it, and the next warmup brings it back") {
+TEST_CASE("A removed, damaged or missing entry ends the coverage, and the next warmup restores it") {
   Warmed root;
   const PlanRequest request = request_of({a, c});
   const auto keys = root.keys(request);
@@ -238,7 +238,7 @@ TEST_CASE("An entry that is removed, damaged or gone takes the coverage with it,
   }
 }
 
-TEST_CASE("A request that does not need the entry that is gone is not covered by that record either") {
+TEST_CASE("A record with a missing entry does not cover a request that does not need that entry either") {
   Warmed root;
   REQUIRE(root.warm_and_record(request_of({a, b})));
   REQUIRE(root.maintenance().remove(root.keys(request_of({b})).front()));
@@ -266,7 +266,7 @@ TEST_CASE("A warmup that failed, was stopped or could not store everything recor
   CHECK(root.record(request, good));
 }
 
-TEST_CASE("A complete warmup that cannot be recorded says why, and one that is not complete has nothing to record") {
+TEST_CASE("A complete warmup that cannot be recorded reports the reason, and an incomplete one records nothing") {
   Warmed root;
   const PlanRequest request = request_of({a});
   Report report = root.warm(request);
@@ -291,7 +291,7 @@ TEST_CASE("A complete warmup that cannot be recorded says why, and one that is n
   CHECK(root.try_to_record(request, report) == false);
 }
 
-TEST_CASE("A record takes the place of those that it covers, and leaves others") {
+TEST_CASE("A record replaces the records that it covers, and no others") {
   Warmed root;
   REQUIRE(root.warm_and_record(request_of({a}, {1, 64})));
   REQUIRE(root.warm_and_record(request_of({c})));
@@ -302,7 +302,7 @@ TEST_CASE("A record takes the place of those that it covers, and leaves others")
   CHECK(root.is_covered(request_of({c})));
 }
 
-TEST_CASE("A record whose entries lack a kernel of today's plan covers nothing") {
+TEST_CASE("A record whose entries lack a kernel of the current plan covers nothing") {
   Warmed root;
   const PlanRequest request = request_of({a});
   root.warm(request);
@@ -313,7 +313,7 @@ TEST_CASE("A record whose entries lack a kernel of today's plan covers nothing")
   CHECK_FALSE(root.is_covered(request));
 }
 
-TEST_CASE("What lies in a layer counts, and stops to count with it") {
+TEST_CASE("Entries of a layer count for coverage as long as the layer is present") {
   Warmed layer;
   Warmed root;
   const PlanRequest request = request_of({a, b});
@@ -331,7 +331,7 @@ TEST_CASE("What lies in a layer counts, and stops to count with it") {
   CHECK_FALSE(root.is_covered(request));
 }
 
-TEST_CASE("A cabinet that is read alone answers from its record, and keeps it though an entry is gone") {
+TEST_CASE("A read-only cabinet uses its record, and keeps it even if an entry is missing") {
   Warmed root;
   const PlanRequest request = request_of({a});
   const Plan plan = warmup::make_plan(request).value();
@@ -356,7 +356,7 @@ TEST_CASE("A rebuilt index covers nothing until the next complete warmup") {
   CHECK(root.is_covered(request));
 }
 
-TEST_CASE("A root that a compiler made which is not accepted is covered by no record, until it is made again") {
+TEST_CASE("A root with kernels of an unaccepted compiler is not covered until they are compiled again") {
   Warmed root;
   const PlanRequest request = request_of({a, b});
   const Plan plan = warmup::make_plan(request).value();
@@ -382,7 +382,8 @@ TEST_CASE("A root that a compiler made which is not accepted is covered by no re
   CHECK(warmup::warm(plan, unaccepted, &root.cabinet, 1, {}).hits == kernels);
 }
 
-TEST_CASE("A record whose subject an earlier build keyed by its NVRTC covers nothing, and hides nothing") {
+TEST_CASE(
+    "A record whose subject contains the NVRTC version of an earlier build covers nothing and hides no other record") {
   Warmed root;
   const PlanRequest request = request_of({a});
   const Plan plan = warmup::make_plan(request).value();

@@ -61,7 +61,7 @@ TEST_CASE("A plan is written with each kernel once, its uses, and the constants 
   }
 }
 
-TEST_CASE("A campaign is written with what failed, what was not executed, and bytes that are no text replaced") {
+TEST_CASE("A campaign is written with failed and unexecuted kernels, and invalid UTF-8 is replaced") {
   const Json object = Json::parse(warmup::campaign_json(full_report()));
   CHECK(object.at("unique_kernels") == 3);
   CHECK(object.at("compiled") == 1);
@@ -79,7 +79,7 @@ TEST_CASE("A campaign is written with what failed, what was not executed, and by
   CHECK(object.at("notes") == Json{"a note"});
 }
 
-TEST_CASE("A report that there is no memory to write is std::bad_alloc, not the end of the process") {
+TEST_CASE("Running out of memory while writing a report throws std::bad_alloc and does not end the process") {
   const auto report = full_report();
   const auto request = fp8_request();
   const auto plan = warmup::make_plan(request.plan);
@@ -88,7 +88,7 @@ TEST_CASE("A report that there is no memory to write is std::bad_alloc, not the 
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(warmup::plan_json(request, *plan)); }) > 10);
 }
 
-TEST_CASE("What a campaign fell short of is told in the order in which it matters") {
+TEST_CASE("The shortfall of a campaign is reported in order of importance") {
   warmup::CampaignReport report;
   CHECK_FALSE(warmup::shortfall_of(report));
   report.asked.execute = true;

@@ -39,7 +39,7 @@ int limit(const char* module, int* asked) {
 
 }  // namespace
 
-TEST_CASE("The module's files name the device and the driver where all devices are of one kind") {
+TEST_CASE("The kernel module's files name the device and the driver if all devices have the same name") {
   const test::TempFolder folder;
   CHECK_FALSE(identity_from_module(folder.path()));
   write(folder.path() / "version", kVersion);
@@ -55,7 +55,7 @@ TEST_CASE("The module's files name the device and the driver where all devices a
   CHECK_FALSE(identity_from_module(folder.path()));
 }
 
-TEST_CASE("Files of another form name no device") {
+TEST_CASE("Files in another format name no device") {
   const test::TempFolder folder;
   write(folder.path() / "version", "garbage\n");
   add_gpu(folder.path(), "0", "NVIDIA H200");
@@ -65,14 +65,14 @@ TEST_CASE("Files of another form name no device") {
   CHECK_FALSE(identity_from_module(folder.path()));
 }
 
-TEST_CASE("A driver for CUDA 13 is known by its kernel module, and the driver itself is not opened") {
+TEST_CASE("A driver for CUDA 13 is recognized by its kernel module without opening libcuda") {
   int asked = 0;
   CHECK(limit("580.95.05", &asked) == 13000);
   CHECK(limit("590.44.01", &asked) == 13000);
   CHECK(asked == 0);
 }
 
-TEST_CASE("An older driver is asked, since a newer libcuda may lie beside it") {
+TEST_CASE("With an older kernel module libcuda is asked, because a newer libcuda can be installed") {
   for (const char* module : {"550.54.15", "579.99", "450.80.02", "unknown"}) {
     int asked = 0;
     CHECK(limit(module, &asked) == 12040);
@@ -80,7 +80,7 @@ TEST_CASE("An older driver is asked, since a newer libcuda may lie beside it") {
   }
 }
 
-TEST_CASE("A machine without a driver limits nothing") {
+TEST_CASE("A machine without a driver has no limit") {
   int asked = 0;
   CHECK(limit(nullptr, &asked) == 0);
   CHECK(asked == 0);

@@ -118,7 +118,7 @@ TEST_CASE("The kernels that take longest to compile are started first") {
   CHECK(weights.front() > weights.back());
 }
 
-TEST_CASE("A kernel without a configuration is warmed with the rest, after those that take longer") {
+TEST_CASE("A kernel without a configuration is compiled with the others, after those that take longer") {
   Plan plan = plan_of(2);
   const jit::KernelSpec quantization = jit::families().quantization("sm_90a")->spec();
   plan.kernels.insert(plan.kernels.begin(), {quantization, plan.kernels.front().uses});
@@ -154,7 +154,7 @@ TEST_CASE("A second warmup compiles nothing, and its hits are recorded") {
   for (const auto& entry : *entries) CHECK(entry.hits == 1);
 }
 
-TEST_CASE("What the cabinet's limits evict again by the end of a run is stored no longer, and the report says why") {
+TEST_CASE("Kernels that are evicted before the end of a run do not count as stored, and the report gives the reason") {
   test::TempFolder folder;
   auto cabinet = cache::Cabinet::open(folder / "cabinet", true, {.limits = {.entries = 4}}).value();
   FakeCompiler compiler;
@@ -174,7 +174,7 @@ TEST_CASE("What the cabinet's limits evict again by the end of a run is stored n
   CHECK(report.persist_problem.starts_with(std::to_string(8 - left.size()) + " of 8 kernels"));
 }
 
-TEST_CASE("What somebody removed from the cabinet during a run is not said to be evicted") {
+TEST_CASE("Kernels that are removed from the cabinet during a run are not reported as evicted") {
   test::TempFolder folder;
   auto cabinet = cache::Cabinet::open(folder / "cabinet", true).value();
   FakeCompiler compiler;
@@ -189,7 +189,7 @@ TEST_CASE("What somebody removed from the cabinet during a run is not said to be
   CHECK(report.persist_problem.find("CUBINET_CACHE_MAX") == std::string::npos);
 }
 
-TEST_CASE("A kernel that does not compile is reported with its log, stored nowhere, and stops no other") {
+TEST_CASE("A kernel that does not compile is reported with its log and not stored, and the others continue") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(5);
   FakeCompiler compiler;
@@ -224,7 +224,7 @@ TEST_CASE("Kernels are compiled by as many threads as there are jobs, and by no 
   }
 }
 
-TEST_CASE("Progress is told after each kernel, in order, by one thread at a time") {
+TEST_CASE("Progress is reported after each kernel, in order, by one thread at a time") {
   const Plan plan = plan_of(12);
   FakeCompiler compiler;
   std::vector<std::int64_t> seen;
@@ -243,7 +243,7 @@ TEST_CASE("Progress is told after each kernel, in order, by one thread at a time
   CHECK_FALSE(overlapped);
 }
 
-TEST_CASE("Progress says what became of each kernel") {
+TEST_CASE("Progress reports the outcome of each kernel") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(3);
   FakeCompiler compiler;
@@ -258,7 +258,7 @@ TEST_CASE("Progress says what became of each kernel") {
   CHECK(report.stored == 1);
 }
 
-TEST_CASE("Progress that throws, whatever it throws, costs no kernel and ends no process") {
+TEST_CASE("Any exception from the progress callback is ignored") {
   TemporaryCabinet temporary;
   FakeCompiler compiler;
   compiler.wait_for = 3;
@@ -273,7 +273,7 @@ TEST_CASE("Progress that throws, whatever it throws, costs no kernel and ends no
   CHECK(report.remaining.empty());
 }
 
-TEST_CASE("A stopped run begins no further kernel and reports what is left") {
+TEST_CASE("A stopped run starts no further kernel and reports the remaining ones") {
   TemporaryCabinet temporary;
   const Plan plan = plan_of(6);
   std::atomic<bool> stop{false};
@@ -299,7 +299,7 @@ TEST_CASE("Without a cabinet everything is compiled and nothing persists") {
   CHECK(report.persist == cache::Persistence::off);
 }
 
-TEST_CASE("A kernel that cannot be stored is compiled all the same, and the report says why it is lost") {
+TEST_CASE("A kernel that cannot be stored is compiled all the same, and the report gives the reason") {
   TemporaryCabinet temporary;
   const fs::path objects = cache::Layout{temporary.cabinet->root()}.objects();
   fs::remove_all(objects);
@@ -317,7 +317,7 @@ TEST_CASE("A kernel that cannot be stored is compiled all the same, and the repo
   CHECK(report.persist == cache::Persistence::off);
 }
 
-TEST_CASE("A run begins no further kernel once one finds no room, and goes on after any other trouble with storing") {
+TEST_CASE("A run starts no further kernel after no_room, and continues after any other error of storing") {
   for (const int error : {ENOSPC, EDQUOT, EROFS, EFBIG, EMFILE, ENFILE, EIO}) {
     INFO("error " << error);
     const test::TempFolder folder;
@@ -347,13 +347,13 @@ TEST_CASE("An empty plan is done at once") {
   CHECK(report.remaining.empty());
 }
 
-TEST_CASE("A kernel that another is making is left to the end, and found then") {
+TEST_CASE("A kernel that another process is compiling is deferred to the end and found then") {
   TemporaryCabinet temporary;
   cache::Cabinet& cabinet = *temporary.cabinet;
   const Plan plan = plan_of(4);
   FakeCompiler theirs;
   FakeCompiler ours;
-  // The one that would be first.
+  // The kernel that a run starts first.
   std::vector<jit::KernelSpec> order;
   warm(plan, theirs, nullptr, 1, [&](const warmup::Step& step) { order.push_back(step.latest); });
   std::optional<cache::Claim> held(cabinet.claim(jit::key_of(order.front())));
@@ -373,7 +373,7 @@ TEST_CASE("A kernel that another is making is left to the end, and found then") 
   CHECK(cache::Maintenance(cabinet).stats()->hits == 1);
 }
 
-TEST_CASE("What was there before the run is a hit and not shared") {
+TEST_CASE("A kernel that was present before the run counts as a hit and not as shared") {
   TemporaryCabinet temporary;
   FakeCompiler compiler;
   warm(plan_of(3), compiler, &*temporary.cabinet, 1, {});
@@ -382,7 +382,7 @@ TEST_CASE("What was there before the run is a hit and not shared") {
   CHECK(report.shared == 0);
 }
 
-TEST_CASE("A kernel whose maker does not end is compiled when patience is over, once the rest is done") {
+TEST_CASE("A kernel whose compiling process does not finish is compiled after the rest, when patience ends") {
   TemporaryCabinet temporary;
   cache::Cabinet& cabinet = *temporary.cabinet;
   const Plan plan = plan_of(3);
@@ -398,7 +398,7 @@ TEST_CASE("A kernel whose maker does not end is compiled when patience is over, 
   CHECK((seen.back() == plan.kernels[1].spec));
 }
 
-TEST_CASE("A run that is told to stop while it waits for another stops waiting") {
+TEST_CASE("A run that is stopped while it waits for another process stops waiting") {
   TemporaryCabinet temporary;
   cache::Cabinet& cabinet = *temporary.cabinet;
   const Plan plan = plan_of(2);
@@ -415,7 +415,7 @@ TEST_CASE("A run that is told to stop while it waits for another stops waiting")
   CHECK(report.seconds < 50);
 }
 
-TEST_CASE("A run names the process that it waits for at each look, and not itself") {
+TEST_CASE("A run reports the process that it waits for at each attempt, and never itself") {
   TemporaryCabinet temporary;
   cache::Cabinet& cabinet = *temporary.cabinet;
   const Plan plan = plan_of(2);
