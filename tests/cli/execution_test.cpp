@@ -8,7 +8,7 @@ namespace {
 
 using namespace cubinet::cli;
 
-// At least two kernels: a GEMM and the quantisation.
+// At least two kernels: a GEMM and the quantization.
 const Arguments request{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
 
 // Its processes see no device, whether there is one or not.

@@ -95,9 +95,9 @@ class QuantizationExecution {
   Expected<std::string> compare() {
     const HostQuantized rows = quantize_rows_on_host(x_, kRows, kK);
     const HostQuantized weights = quantize_weights_on_host(w_, kGroups, kN, kK);
-    return expect("quantised rows", kAt.x_q, rows.q)
+    return expect("quantized rows", kAt.x_q, rows.q)
         .and_then([&] { return expect("scales of rows", kAt.x_scales, rows.scales); })
-        .and_then([&] { return expect("quantised weights", kAt.w_q, weights.q); })
+        .and_then([&] { return expect("quantized weights", kAt.w_q, weights.q); })
         .and_then([&] { return expect("scales of weights", kAt.w_scales, weights.scales); })
         .and_then([&] { return expect("transposed scales", kAt.columns, transposed_on_host(rows.scales)); })
         .map([&] { return std::move(complaint_); });

@@ -270,7 +270,7 @@ TEST_CASE("Damaged entries that a start finds are told in its warning, and a lat
   CHECK(report.warning.empty());
 }
 
-TEST_CASE("An FP8 problem is prepared with the kernels that quantise, which are counted and found like the others") {
+TEST_CASE("An FP8 problem is prepared with the kernels that quantize, which are counted and found like the others") {
   const test::TempFolder folder;
   World world;
   const std::int64_t kernels = count_kernels(kQuantizedProblem, kRange) + 1;
@@ -290,14 +290,14 @@ TEST_CASE("An FP8 problem is prepared with the kernels that quantise, which are 
   CHECK(world.calls == kernels);
 }
 
-TEST_CASE("A BF16 problem is prepared without the kernels that quantise") {
+TEST_CASE("A BF16 problem is prepared without the kernels that quantize") {
   World world;
   jit::Engine engine(parts_for(world));
   REQUIRE(engine.prepare(kProblem, kRange, nullptr));
   for (const std::string& name : test::fake_device().entry_points) CHECK(name == "bf16_grouped_masked");
 }
 
-TEST_CASE("The quantiser is compiled once, from the cabinet afterwards, and loaded once") {
+TEST_CASE("The quantizer is compiled once, from the cabinet afterwards, and loaded once") {
   const test::TempFolder folder;
   World world;
   StartReport report;
@@ -318,7 +318,7 @@ TEST_CASE("The quantiser is compiled once, from the cabinet afterwards, and load
   CHECK(world.calls == 1);
 }
 
-TEST_CASE("A quantiser outlives its engine") {
+TEST_CASE("A quantizer outlives its engine") {
   World world;
   auto engine = std::make_unique<jit::Engine>(parts_for(world));
   auto quantizer = std::make_unique<jit::PreparedQuantizer>(*engine->prepare_quantizer(nullptr));
@@ -330,7 +330,7 @@ TEST_CASE("A quantiser outlives its engine") {
   CHECK(test::fake_device().retained == 0);
 }
 
-TEST_CASE("A quantiser that cannot be had is an error with the reason") {
+TEST_CASE("A quantizer that cannot be had is an error with the reason") {
   World world;
   world.installed = false;
   jit::Engine engine(parts_for(world));

@@ -82,7 +82,7 @@ TEST_CASE("Groups are no part of a specialization, and the layout chooses the fa
   CHECK(jit::sm90::spec_for(problem, kGoldenConfig).family_name() == "bf16_grouped_contiguous");
 }
 
-TEST_CASE("The families that check others and that quantise take no constants") {
+TEST_CASE("The families that check others and that quantize take no constants") {
   for (const auto& spec :
        {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
     INFO(spec.family_name());

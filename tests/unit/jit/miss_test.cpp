@@ -295,7 +295,7 @@ TEST_CASE("An engine that goes while kernels are being made ends them and leaves
   CHECK(gemm->launch(arguments(kMany), nullptr));
 }
 
-TEST_CASE("FP8's kernels that quantise are made at once where others are missed: nothing stands in for them") {
+TEST_CASE("FP8's kernels that quantize are made at once where others are missed: nothing stands in for them") {
   const test::TempFolder folder;
   warm(folder, {jit::families().generic(kQuantized)});
   World world;
@@ -401,7 +401,7 @@ TEST_CASE("Threads that miss the same kernel at once make it once") {
   CHECK(test::fake_device().loaded.size() == 2);
 }
 
-TEST_CASE("FP8 starts with the generic kernel where nothing can quantise, and refuses row-major scales alone") {
+TEST_CASE("FP8 starts with the generic kernel where nothing can quantize, and refuses row-major scales alone") {
   const test::TempFolder folder;
   warm(folder, {jit::families().generic(kQuantized)});
   World world;

@@ -58,7 +58,7 @@ std::string refusal(const Expected<void>& outcome, ErrorCode code = ErrorCode::i
 
 }  // namespace
 
-TEST_CASE("Rows are quantised with their scales in either layout") {
+TEST_CASE("Rows are quantized with their scales in either layout") {
   const auto quantizer = prepared();
   REQUIRE(quantize_rows(quantizer, 6, 384, row_major_scales(scales_address(), 6, 384)));
   CHECK(launched("fp8_quantize_rows") == Parameters{kSource, kQuantized, kScales, 6, 384, 6, 18, 3, 1});
@@ -66,7 +66,7 @@ TEST_CASE("Rows are quantised with their scales in either layout") {
   CHECK(launched("fp8_quantize_rows") == Parameters{kSource, kQuantized, kScales, 6, 384, 6, 24, 1, 8});
 }
 
-TEST_CASE("Rows of several groups are quantised with scales per group") {
+TEST_CASE("Rows of several groups are quantized with scales per group") {
   const auto quantizer = prepared();
   REQUIRE(quantize_rows(quantizer, 10, 256, row_major_scales(scales_address(), 5, 256, 2)));
   CHECK(launched("fp8_quantize_rows") == Parameters{kSource, kQuantized, kScales, 10, 256, 5, 10, 2, 1});
@@ -76,13 +76,13 @@ TEST_CASE("Rows of several groups are quantised with scales per group") {
   CHECK(launched("fp8_quantize_rows") == Parameters{kSource, kQuantized, kScales, 1, 128, 1, 4, 1, 4});
 }
 
-TEST_CASE("Weights are quantised, the last block of N full or not") {
+TEST_CASE("Weights are quantized, the last block of N full or not") {
   const auto quantizer = prepared();
   REQUIRE(quantize_weights(quantizer, 3, 577, 512, weight_scales(scales_address(), 3, 577, 512)));
   CHECK(launched("fp8_quantize_weights") == Parameters{kSource, kQuantized, kScales, 3, 577, 512});
 }
 
-TEST_CASE("A quantisation has as many CTAs as it has work, up to what the device holds at once") {
+TEST_CASE("A quantization has as many CTAs as it has work, up to what the device holds at once") {
   const auto quantizer = prepared();
   REQUIRE(quantize_rows(quantizer, 1, 128, row_major_scales(scales_address(), 1, 128)));
   CHECK(test::fake_device().history.back().ctas == 1);
@@ -94,7 +94,7 @@ TEST_CASE("A quantisation has as many CTAs as it has work, up to what the device
   CHECK(test::fake_device().history.back().ctas == 8);
 }
 
-TEST_CASE("A quantisation goes to the given stream, with the device's context current for as long as it takes") {
+TEST_CASE("A quantization goes to the given stream, with the device's context current for as long as it takes") {
   const auto quantizer = prepared();
   auto* const stream = reinterpret_cast<CUstream>(0x77);
   const int pushes = test::fake_device().pushes;
@@ -108,7 +108,7 @@ TEST_CASE("A quantisation goes to the given stream, with the device's context cu
   CHECK(test::fake_device().current == nullptr);
 }
 
-TEST_CASE("Nothing to quantise launches nothing and is no error") {
+TEST_CASE("Nothing to quantize launches nothing and is no error") {
   const auto quantizer = prepared();
   CHECK(quantizer.quantize_rows(nullptr, 0, 128, nullptr, {}, nullptr));
   CHECK(quantizer.quantize_weights(nullptr, 0, 128, 128, nullptr, {}, nullptr));
@@ -172,7 +172,7 @@ TEST_CASE("Scales that do not fit the tensor are refused by name") {
         std::string::npos);
 }
 
-TEST_CASE("A quantisation that the driver refuses is an error that names the kernel") {
+TEST_CASE("A quantization that the driver refuses is an error that names the kernel") {
   const auto quantizer = prepared();
   test::fake_device().launch_result = CUDA_ERROR_LAUNCH_FAILED;
   const auto outcome = quantize_rows(quantizer, 4, 128, row_major_scales(scales_address(), 4, 128));

@@ -40,7 +40,7 @@ std::vector<jit::KernelSpec> selected_kernels() {
 
 }  // namespace
 
-TEST_CASE("Every selected kernel compiles without spills and without serialised matrix instructions") {
+TEST_CASE("Every selected kernel compiles without spills and without serialized matrix instructions") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
   const auto specs = selected_kernels();
@@ -63,7 +63,7 @@ TEST_CASE("Every selected kernel compiles without spills and without serialised 
   }
 }
 
-TEST_CASE("The kernels that check others and those that quantise compile without spills") {
+TEST_CASE("The kernels that check others and those that quantize compile without spills") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
   for (const auto& spec :
@@ -76,7 +76,7 @@ TEST_CASE("The kernels that check others and those that quantise compile without
   }
 }
 
-TEST_CASE("The quantisation has the entry points that the host asks for") {
+TEST_CASE("The quantization has the entry points that the host asks for") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
   const auto kernel = (*nvrtc)->compile(jit::families().quantization("sm_90a")->spec());

@@ -128,7 +128,7 @@ TEST_CASE("Without a budget half of what is free is taken at most, and what is f
   CHECK(all.executed == static_cast<std::int64_t>(plan.kernels.size()));
   CHECK(all.peak_device_bytes <= 100 * mib);
   const ExecutionReport large = bench.execute(plan_of(16384, 8192, 8, 128), 1000 * mib);
-  CHECK(large.executed == 1);  // the quantisation, which is small
+  CHECK(large.executed == 1);  // the quantization, which is small
   REQUIRE_FALSE(large.not_executed.empty());
   CHECK(large.not_executed.front().reason.find("MiB are free") != std::string::npos);
 }
@@ -181,7 +181,7 @@ TEST_CASE("A kernel with a wrong result fails by name, and the others go on") {
   }
 }
 
-TEST_CASE("A transposition that does nothing fails the quantisation") {
+TEST_CASE("A transposition that does nothing fails the quantization") {
   Bench bench;
   fake_gpu().wrong = "fp8_transpose_scales";
   const ExecutionReport report = bench.execute(small_plan(), 1000 * mib);

@@ -1,4 +1,4 @@
-// A fake driver with memory: allocations are counted and backed by the host's, and the kernels that fill, quantise and
+// A fake driver with memory: allocations are counted and backed by the host's, and the kernels that fill, quantize and
 // check are stood in for as far as their callers can tell.
 #pragma once
 

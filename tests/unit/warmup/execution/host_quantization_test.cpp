@@ -1,4 +1,4 @@
-// The arithmetic that judges the kernels that quantise.
+// The arithmetic that judges the kernels that quantize.
 #include "warmup/execution/host_quantization.hpp"
 
 #include <bit>

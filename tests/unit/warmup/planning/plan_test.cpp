@@ -244,7 +244,7 @@ TEST_CASE("An unknown architecture is refused by name, and sm_90 is one") {
   }
 }
 
-TEST_CASE("A plan holds the kernels that quantise once where it has an FP8 problem, and not where it has none") {
+TEST_CASE("A plan holds the kernels that quantize once where it has an FP8 problem, and not where it has none") {
   const Problem bf16 = problem_of(Layout::masked, 1024, 512, 4);
   const Problem contiguous{DataType::fp8, Layout::contiguous, 1024, 512, 4};
   const Problem masked{DataType::fp8, Layout::masked, 576, 256, 8};
@@ -265,7 +265,7 @@ TEST_CASE("A plan holds the kernels that quantise once where it has an FP8 probl
   for (const auto& use : found.front().uses) CHECK(use.m_ranges == std::vector<MRange>{range});
 }
 
-TEST_CASE("Besides the kernels that quantise, a plan of FP8 problems is exact") {
+TEST_CASE("Besides the kernels that quantize, a plan of FP8 problems is exact") {
   const std::vector<Problem> problems{{DataType::fp8, Layout::contiguous, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 2112, 128, 3}};
