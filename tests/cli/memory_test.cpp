@@ -92,7 +92,7 @@ TEST_CASE("The report says how many jobs there were and why, and how much memory
 }
 
 TEST_CASE("A warmup inside a control group of 1 GiB compiles every kernel of a model in both types") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer keeps what is freed, in each worker");
 #endif
   const auto group = LimitedGroup::make(1024 * mib);
@@ -102,7 +102,7 @@ TEST_CASE("A warmup inside a control group of 1 GiB compiles every kernel of a m
 }
 
 TEST_CASE("A small control group lowers the jobs below the cores, and the limit is named") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer takes more than any such limit");
 #endif
   if (util::usable_cores() < 2) CUBINET_SKIP("one core, one job");
@@ -118,7 +118,7 @@ TEST_CASE("A small control group lowers the jobs below the cores, and the limit 
 }
 
 TEST_CASE("A warmup inside 1 GiB of address space or of data compiles every kernel of a model in both types") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
@@ -142,7 +142,7 @@ nlohmann::json refusal_of(const Outcome& outcome) {
 }  // namespace
 
 TEST_CASE("If a limit leaves too little memory for one job, nothing is started, and need, rest and limit are named") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif
   for (const auto& [resource, name] : {std::pair{RLIMIT_AS, "Max address space"}, {RLIMIT_DATA, "Max data size"}}) {
@@ -157,7 +157,7 @@ TEST_CASE("If a limit leaves too little memory for one job, nothing is started, 
 }
 
 TEST_CASE("A control group too small for one job is refused before the kernel ends the process") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer takes more than any such limit");
 #endif
   const auto group = LimitedGroup::make(56 * mib);
@@ -169,7 +169,7 @@ TEST_CASE("A control group too small for one job is refused before the kernel en
 }
 
 TEST_CASE("A warmup that has nothing to compile needs no memory for it") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif
   const Sandbox sandbox;
@@ -182,7 +182,7 @@ TEST_CASE("A warmup that has nothing to compile needs no memory for it") {
 TEST_CASE(
     "A given number of jobs overrides the refusal with a note, and an NVRTC that cannot be mapped is not called "
     "missing") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif
   const Sandbox sandbox;
@@ -201,7 +201,7 @@ TEST_CASE(
 }
 
 TEST_CASE("One job compiles within 290 MiB of address space beside other threads") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer maps more than any such limit");
 #endif
   const Sandbox sandbox;

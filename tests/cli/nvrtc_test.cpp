@@ -230,7 +230,7 @@ TEST_CASE("A truncated NVRTC is named, and the next one compiles") {
 }
 
 TEST_CASE("A stack of 64 KiB is enough for a warmup") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer takes more");
 #endif
   Sandbox sandbox;

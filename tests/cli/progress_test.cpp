@@ -347,7 +347,7 @@ TEST_CASE("A warmup without threads, descriptors or memory does not leave the st
     }
   };
   ends("--nproc=0", true);
-#ifndef __SANITIZE_ADDRESS__  // it maps more, and needs a descriptor to look at an object's type
+#ifndef CUBINET_ADDRESS_SANITIZER  // it maps more, and needs a descriptor to look at an object's type
   ends("--as=60000000", true);
   // How many are open already depends on who runs the tests.
   for (const char* few : {"--nofile=9", "--nofile=8", "--nofile=7"}) ends(few, false);

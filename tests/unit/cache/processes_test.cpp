@@ -162,10 +162,10 @@ TEST_CASE("writers of the same keys that are all killed at once, repeatedly, lea
 }
 
 TEST_CASE("a cabinet opened before a fork works in parent and child, also while a thread uses the index") {
-#ifdef __SANITIZE_THREAD__
+#ifdef CUBINET_THREAD_SANITIZER
   CUBINET_SKIP("the thread sanitizer ends a child whose thread gets the stack of one that its parent has");
 #endif
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer's allocator may be locked by a thread that the child of a fork does not have");
 #endif
   test::Filled root(2);

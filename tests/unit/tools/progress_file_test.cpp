@@ -250,7 +250,7 @@ TEST_CASE("Each run has an identity of its own, and the child of a fork is anoth
 }
 
 TEST_CASE("A file is removed even if no descriptor is left for the folders of its path") {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the sanitizer needs a descriptor to look at an object's type");
 #endif
   const test::TempFolder folder;

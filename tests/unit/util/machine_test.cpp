@@ -206,7 +206,7 @@ TEST_CASE("A real process has memory available, fewer bytes with a limit of its 
   CHECK(*before > 0);
   CHECK(util::resident_bytes() > 0);
   CHECK(util::peak_resident_bytes() >= util::resident_bytes() / 2);
-#ifdef __SANITIZE_ADDRESS__
+#ifdef CUBINET_ADDRESS_SANITIZER
   CUBINET_SKIP("the address sanitizer maps more than the limit");
 #endif
   struct rlimit kept {};

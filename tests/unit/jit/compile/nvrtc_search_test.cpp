@@ -81,7 +81,7 @@ TEST_CASE("A library of another kind under NVRTC's name is passed over with a wo
 }
 
 TEST_CASE("A library that crashes when it is opened is passed over with file and signal") {
-#ifndef CUBINET_SANITIZED
+#ifndef CUBINET_ADDRESS_SANITIZER
   check_passed_over(crashing_nvrtc(), "was ended by SIGBUS", jit::shipped_worker());
 #endif
 }

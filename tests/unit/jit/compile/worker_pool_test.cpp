@@ -35,7 +35,7 @@ void check_compiles(jit::WorkerPool& pool) {
 }  // namespace
 
 // The sanitizers take these signals, and end the process with an exit code.
-#ifndef CUBINET_SANITIZED
+#ifndef CUBINET_ADDRESS_SANITIZER
 TEST_CASE("A library that crashes while it compiles is an error with file and signal, and the next kernel compiles") {
   const auto pool = fake_pool();
   for (const auto& [words, signal] : {std::pair{"#segfault", "SIGSEGV"}, {"#abort", "SIGABRT"}}) {
