@@ -34,7 +34,10 @@ cache::Object object_of(int number, int payload_kib) {
     object.payload[i] = static_cast<char>((i * 131 + static_cast<std::size_t>(number)) >> 3U);
   }
   object.facts.arch = "sm_90a";
-  object.facts.details = jit::to_details({.family = "bf16_grouped_masked", .kernel_names = {"bf16_grouped_masked"}});
+  jit::KernelFacts facts;
+  facts.family = "bf16_grouped_masked";
+  facts.kernel_names = {facts.family};
+  object.facts.details = jit::to_details(facts);
   return object;
 }
 
