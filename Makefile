@@ -60,20 +60,20 @@ wheel:
 CLANG_FLAGS = -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCUBINET_BENCH=OFF -DCUBINET_EXAMPLES=OFF
 
 # Runs the tests of host code under the address and undefined-behavior sanitizers, in a build folder of their own. Needs
-# clang. Leaks are not checked, because libnvrtc keeps its memory until the process ends. Precompiled headers are off,
-# so that a missing include is an error.
+# clang. Leaks are not checked, because libnvrtc keeps its memory until the process ends.
 sanitize:
 	CUBINET_CLANG=1 ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(MAKE) test BUILD=$(BUILD)-sanitize WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=ON -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON $(CMAKE_FLAGS)"
+	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=ON $(CMAKE_FLAGS)"
 
 # Runs the tests of multi-threaded code under the thread sanitizer. Needs clang. Some of them fork while threads run,
-# and the child starts threads of its own, which die_after_fork=0 permits.
+# and the child starts threads of its own, which die_after_fork=0 permits. Precompiled headers are off, and what no such
+# test links is compiled too, so that a missing include is an error.
 THREADED = util cache jit warmup_campaign warmup_execution
 sanitize-thread:
 	@CUBINET_CLANG=1 $(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=thread $(CMAKE_FLAGS)"
-	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test)
+	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=thread -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON $(CMAKE_FLAGS)"
+	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test) cubinet_tools cubinet_capi
 	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(TEST_JOBS) \
 	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'
 

@@ -93,8 +93,13 @@ std::optional<RecordedProblem> recorded_problem_from(std::string_view text) {
     const Json json = Json::parse(text);
     RecordedProblem problem;
     problem.subject = json.at("subject").dump();
-    json.at("m").at(0).get_to(problem.first);
-    json.at("m").at(1).get_to(problem.last);
+    const Json& m = json.at("m");
+    // A number above 64 bits is read as a floating-point number, whose conversion would be undefined.
+    for (const Json* number : {&m.at(0), &m.at(1), &json.at("asked")}) {
+      if (!number->is_number_integer()) return std::nullopt;
+    }
+    m.at(0).get_to(problem.first);
+    m.at(1).get_to(problem.last);
     json.at("asked").get_to(problem.asked);
     const bool sound =
         problem.first >= 1 && problem.first <= problem.last && problem.asked >= 0 && json.at("subject").is_object();

@@ -6,7 +6,7 @@
 #             and for files, and its C++ templates take twice as long to compile with -O2
 #   test      the standard library and Catch2, without optimization; see cubinet_test()
 # Sources must still include every header that they use: CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without the sets
-# (`make sanitize` does).
+# (`make sanitize-thread` does).
 set(CUBINET_STANDARD_HEADERS
   <algorithm> <array> <atomic> <chrono> <condition_variable> <cstddef> <cstdint> <filesystem> <fstream> <functional>
   <iterator> <map> <memory> <mutex> <optional> <set> <span> <sstream> <string> <string_view> <system_error> <thread>

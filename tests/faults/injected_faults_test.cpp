@@ -124,10 +124,12 @@ TEST_CASE("a repair killed at any system call is completed by the next repair") 
 
 TEST_CASE("a writer on a full or failing disk reports the error and stores no partial entries") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
+#ifndef CUBINET_ADDRESS_SANITIZER  // it writes to a pipe itself, to find out whether memory can be read
   for (const char* error : {"error=ENOSPC", "error=EDQUOT", "error=EIO"}) {
     INFO(error);
     CHECK(at_every_call(Before::nothing, "write", error, ends_or_says_why) > 0);
   }
+#endif
   for (const char* calls : {"fsync,fdatasync", "linkat", "mkdirat"}) {
     INFO(calls);
     CHECK(at_every_call(Before::nothing, calls, "error=EIO", ends_or_says_why) > 0);

@@ -204,5 +204,7 @@ TEST_CASE("Noting eight problems that are recorded already costs a start well un
     reading = std::min(reading, milliseconds_of([&] { CHECK(cabinet.record_problems(recorded)); }));
   }
   INFO("noting on the path of the start " << noting << " ms, reading beside it " << reading << " ms");
+#ifndef CUBINET_ADDRESS_SANITIZER  // instrumented code takes longer
   CHECK(noting + reading < 1);
+#endif
 }
