@@ -213,6 +213,7 @@ TEST_CASE("facts are read only if every field is present with its type and withi
 }
 
 TEST_CASE("Running out of memory while writing an object throws an exception and does not end the process") {
+  if (!test::memory_can_fail) CUBINET_SKIP(test::no_failing_memory);
   const auto object = test::object_of(1);
   const auto key = test::key_of(1);
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(encode_footer(key, object)); }) > 3);

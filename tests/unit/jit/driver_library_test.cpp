@@ -89,6 +89,7 @@ TEST_CASE("An image that a new enough driver does not take is told by the driver
 }
 
 TEST_CASE("No function that answers with a Result throws, wherever memory runs out in it") {
+  if (!test::memory_can_fail) CUBINET_SKIP(test::no_failing_memory);
   const FakeLibrary library;
   const test::TempFolder folder;
   const ServiceOptions options = options_in(folder);

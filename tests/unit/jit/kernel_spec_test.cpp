@@ -67,6 +67,7 @@ TEST_CASE("The record and the key of a known specialization never change") {
 }
 
 TEST_CASE("Memory that runs out while a record is written is an exception, and ends no process") {
+  if (!test::memory_can_fail) CUBINET_SKIP(test::no_failing_memory);
   const auto spec = golden_spec();
   const auto files = golden_files();
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(jit::record_of(spec, files)); }) > 3);

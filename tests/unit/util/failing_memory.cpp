@@ -19,6 +19,8 @@ FailingMemory::~FailingMemory() { allocations_left = no_limit; }
 
 }  // namespace cubinet::test
 
+#ifndef CUBINET_THREAD_SANITIZER
+
 // All forms whose memory the replaced `operator delete` may get: the address sanitizer compares the two.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   if (allocations_left != no_limit && allocations_left-- <= 0) {
@@ -35,3 +37,5 @@ void* operator new(std::size_t size) {
 
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+#endif

@@ -5,6 +5,14 @@
 
 namespace cubinet::test {
 
+// Whether `new` can be made to fail: clang's thread sanitizer has an `operator new` of its own in each program.
+#ifdef CUBINET_THREAD_SANITIZER
+inline constexpr bool memory_can_fail = false;
+#else
+inline constexpr bool memory_can_fail = true;
+#endif
+inline constexpr const char* no_failing_memory = "the thread sanitizer has an operator new of its own";
+
 // While the object lives, `new` succeeds `left` times on this thread and then fails. Link failing_memory.cpp.
 class FailingMemory {
  public:

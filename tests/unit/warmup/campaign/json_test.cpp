@@ -80,6 +80,7 @@ TEST_CASE("A campaign is written with failed and unexecuted kernels, and invalid
 }
 
 TEST_CASE("Running out of memory while writing a report throws std::bad_alloc and does not end the process") {
+  if (!test::memory_can_fail) CUBINET_SKIP(test::no_failing_memory);
   const auto report = full_report();
   const auto request = fp8_request();
   const auto plan = warmup::make_plan(request.plan);
