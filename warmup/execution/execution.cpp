@@ -30,6 +30,11 @@ struct KernelResult {
 KernelResult failed(std::string reason) { return {ExecutionOutcome::failed, std::move(reason)}; }
 KernelResult not_executed(std::string reason) { return {ExecutionOutcome::not_executed, std::move(reason)}; }
 
+// The kernels that quantize, for the architecture of `kernel`.
+jit::KernelSpec quantization_spec(const PlannedKernel& kernel) {
+  return jit::families().quantization(kernel.spec.architecture)->spec();
+}
+
 // The cubins that the execution of a kernel loads; empty where it needs none.
 struct Cubins {
   std::string kernel;
@@ -127,7 +132,7 @@ class PlanExecution {
     Expected<void> done;
     if (!is_quantization(kernel.spec)) done = provide(kernel.spec, cubins.kernel);
     if (done && has_scales(kernel.uses.front().problem)) {
-      done = provide(jit::families().quantization(kernel.spec.architecture)->spec(), cubins.quantization);
+      done = provide(quantization_spec(kernel), cubins.quantization);
     }
     return done.map([&] { return std::move(cubins); });
   }
@@ -146,8 +151,8 @@ class PlanExecution {
   // The result if the kernel cannot be loaded; none if it is loaded. Each module leaves less memory for tensors.
   std::optional<KernelResult> load(const PlannedKernel& kernel, const Cubins& cubins, KernelOnDevice& loaded) {
     if (!cubins.quantization.empty()) {
-      auto module = jit::load_kernel<jit::QuantizationKernels>(
-          parts_.device, jit::families().quantization(kernel.spec.architecture)->spec(), cubins.quantization);
+      auto module =
+          jit::load_kernel<jit::QuantizationKernels>(parts_.device, quantization_spec(kernel), cubins.quantization);
       if (!module) return failed(module.error().message);
       loaded.quantization = std::move(*module);
       if (auto obstacle = check_budget(kernel)) return obstacle;

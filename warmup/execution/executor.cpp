@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "jit/kernel_spec.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -23,10 +23,7 @@ std::int64_t step_for(const RowPlan& plan) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(plan.flop() / kMostReferenceFlop));
 }
 
-std::string describe(const RowPlan& plan) {
-  return fmt::format("{} N={} K={} groups={} rows={}", jit::operation_name(plan.problem), plan.problem.n, plan.problem.k,
-                     plan.problem.groups, plan.rows);
-}
+std::string describe(const RowPlan& plan) { return fmt::format("{} rows={}", jit::describe(plan.problem), plan.rows); }
 
 }  // namespace
 
