@@ -21,7 +21,7 @@ class MissHandler {
   // compilation. Thread-safe. Precondition: the device's context is current. Errors: capturing, not_prepared, and those
   // of compiling and loading a kernel.
   virtual Expected<const GemmKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
-                                                    std::int64_t m, CUstream stream) = 0;
+                                              std::int64_t m, CUstream stream) = 0;
 };
 
 // The command that warms the kernels of the problem over a range of M. `cache_root` may be empty.

@@ -93,8 +93,8 @@ Expected<Entries> entries_of_plan(const warmup::Plan& plan, const cache::Mainten
     if (object) entries.push_back({key, object->facts, 0, 0, 0, {}});
     if (object) continue;
     if (object.error().code != ErrorCode::not_found) return fail(damaged(object.error().message));
-    missing += fmt::format("  {}  {} N={} K={} {}\n", key.hex(), spec.family_name(), size_text(spec.n), size_text(spec.k),
-                           spec.config);
+    missing += fmt::format("  {}  {} N={} K={} {}\n", key.hex(), spec.family_name(), size_text(spec.n),
+                           size_text(spec.k), spec.config);
   }
   if (missing.empty()) return entries;
   return fail(ErrorCode::not_found,

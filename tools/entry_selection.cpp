@@ -75,7 +75,8 @@ Expected<EntryOrder> entry_order(std::string_view name) {
   for (const auto& [known, order] : orders) {
     if (known == name) return order;
   }
-  return fail(ErrorCode::invalid_argument, fmt::format("'{}' is not an order; the orders are {}", name, entry_order_names()));
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'{}' is not an order; the orders are {}", name, entry_order_names()));
 }
 
 bool is_by_use(EntryOrder order) { return order == by<&cache::Entry::last_used> || order == by<&cache::Entry::hits>; }

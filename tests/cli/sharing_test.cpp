@@ -122,16 +122,14 @@ TEST_CASE("stats say what the cabinet is complete for, until something of it is 
 
 TEST_CASE("stats and the report print what each of several coverage records is complete for") {
   const Sandbox sandbox;
-  for (const Arguments& more : std::vector<Arguments>{{"--generic-only", "--dtype", "bf16"},
-                                                      {"--shape", "128,256,1", "--no-generic"}}) {
+  for (const Arguments& more :
+       std::vector<Arguments>{{"--generic-only", "--dtype", "bf16"}, {"--shape", "128,256,1", "--no-generic"}}) {
     REQUIRE(sandbox.run(with({"warmup", "--quiet", "--layout", "masked", "--m-max", "8"}, more)).exit_code == 0);
   }
   const std::string text = sandbox.run({"cache", "stats"}).out;
   INFO(text);
-  CHECK(text.find("complete     for the generic kernels (bf16 masked); M 1 to 8, sm_90a, NVRTC ") !=
-        std::string::npos);
-  CHECK(text.find("complete     for bf16 masked 128 x 256 in 1 group; M 1 to 8, sm_90a, NVRTC ") !=
-        std::string::npos);
+  CHECK(text.find("complete     for the generic kernels (bf16 masked); M 1 to 8, sm_90a, NVRTC ") != std::string::npos);
+  CHECK(text.find("complete     for bf16 masked 128 x 256 in 1 group; M 1 to 8, sm_90a, NVRTC ") != std::string::npos);
   CHECK(text.find(": 1 kernel; ") != std::string::npos);
   const auto coverage = object_of(sandbox.run({"cache", "stats", "--json"})).at("coverage");
   REQUIRE(coverage.size() == 2);

@@ -9,8 +9,8 @@
 
 #include "cubinet/problem.hpp"
 #include "jit/driver.hpp"
-#include "jit/quantization_kernels.hpp"
 #include "jit/kernel.hpp"
+#include "jit/quantization_kernels.hpp"
 #include "util/expected.hpp"
 #include "warmup/execution/device_resources.hpp"
 #include "warmup/execution/executor_layout.hpp"
@@ -53,8 +53,7 @@ class GroupedExecutor {
   [[nodiscard]] CUdeviceptr at(const Extent& extent) const;
   [[nodiscard]] GemmTensors tensors(const RowPlan& plan) const;
   Expected<void> transpose_scales(const GemmTensors& tensors, const RowPlan& plan);
-  Expected<void> launch(const GemmTensors& tensors, const RowPlan& plan, std::int64_t m,
-                        const jit::GemmKernel& kernel);
+  Expected<void> launch(const GemmTensors& tensors, const RowPlan& plan, std::int64_t m, const jit::GemmKernel& kernel);
 
   ExecutorContext* context_;
   Problem problem_;

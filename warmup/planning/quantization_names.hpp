@@ -34,8 +34,8 @@ struct Excluded {
   std::string reason;       // the key and the pattern; empty if there are none
 };
 
-// Reads modules_to_not_convert, ignore, exclude_modules and ignored_layers of `config`. `name` is the prefix of its keys
-// in the reason.
+// Reads modules_to_not_convert, ignore, exclude_modules and ignored_layers of `config`. `name` is the prefix of its
+// keys in the reason.
 Excluded excluded_experts(const nlohmann::json& config, const std::string& name);
 
 }  // namespace cubinet::warmup

@@ -11,8 +11,8 @@
 #include "cache/maintenance.hpp"
 #include "catch.hpp"
 #include "engine_world.hpp"
-#include "jit/problems.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/problems.hpp"
 
 using namespace cubinet;
 using test::parts_with_cabinet;

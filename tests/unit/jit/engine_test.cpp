@@ -7,8 +7,8 @@
 #include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "engine_world.hpp"
-#include "jit/provide.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/provide.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;

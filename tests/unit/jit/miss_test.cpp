@@ -7,8 +7,8 @@
 
 #include "catch.hpp"
 #include "engine_world.hpp"
-#include "jit/provide.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/provide.hpp"
 
 using namespace cubinet;
 using test::parts_for;
@@ -35,9 +35,7 @@ ContiguousArguments arguments(std::int64_t m) {
   return made;
 }
 
-jit::KernelSpec selected(const Problem& problem, std::int64_t m) {
-  return jit::families().select(problem, m);
-}
+jit::KernelSpec selected(const Problem& problem, std::int64_t m) { return jit::families().select(problem, m); }
 
 // Puts kernels into the cabinet of `folder`, as a warmup does.
 void warm(const test::TempFolder& folder, const std::vector<jit::KernelSpec>& specs) {

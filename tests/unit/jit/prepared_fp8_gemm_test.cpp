@@ -6,8 +6,8 @@
 
 #include "catch.hpp"
 #include "fake_driver.hpp"
-#include "jit/prepared_gemm.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/prepared_gemm.hpp"
 
 using namespace cubinet;
 
@@ -40,8 +40,8 @@ jit::PreparedGemm prepared(const Problem& problem) {
   const auto device = test::make_fake_context();
   const jit::KernelSpec spec = jit::families().select(problem, 64);
   auto kernel = must(jit::load_kernel<jit::GemmKernel>(device, spec, "cubin"));
-  auto quantization = must(jit::load_kernel<jit::QuantizationKernels>(
-      device, jit::families().quantization("sm_90a")->spec(), "cubin"));
+  auto quantization =
+      must(jit::load_kernel<jit::QuantizationKernels>(device, jit::families().quantization("sm_90a")->spec(), "cubin"));
   const auto table =
       std::make_shared<jit::KernelTable>(problem, std::vector<jit::KernelTable::Row>{{{1, 1 << 20}, spec}});
   table->set(0, std::move(kernel));

@@ -9,9 +9,9 @@
 
 #include "catch.hpp"
 #include "fake_gpu.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/kernel_spec.hpp"
 #include "jit/loader.hpp"
-#include "jit/families/registry.hpp"
 #include "unit/jit/fake_compiler.hpp"
 #include "unit/jit/fake_driver.hpp"
 
@@ -32,8 +32,8 @@ struct Fixture {
   test::FakeCompiler compiler;
   warmup::DeviceWatch watch = must(warmup::DeviceWatch::start(device->driver(), std::chrono::milliseconds(50)));
   warmup::VerificationKernels verification = must(warmup::VerificationKernels::open(device, compiler, nullptr));
-  std::shared_ptr<const jit::QuantizationKernels> quantization = must(
-      jit::load_kernel<jit::QuantizationKernels>(device, jit::families().quantization("sm_90a")->spec(), "cubin"));
+  std::shared_ptr<const jit::QuantizationKernels> quantization =
+      must(jit::load_kernel<jit::QuantizationKernels>(device, jit::families().quantization("sm_90a")->spec(), "cubin"));
   warmup::ExecutorContext context{*device, watch, verification, quantization.get()};
 
   // Executes the kernel that m selects.
