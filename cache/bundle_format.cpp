@@ -11,10 +11,10 @@ namespace cubinet::cache {
 namespace {
 
 constexpr std::string_view magic = "cubinetB";
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t bundle_format_version = 1;
 constexpr std::size_t arch_bytes = 16;
 
-auto damaged(std::string what) { return fail(ErrorCode::invalid_argument, std::move(what)); }
+auto damaged_bundle(std::string what) { return fail(ErrorCode::invalid_argument, std::move(what)); }
 
 std::string_view without_padding(std::string_view field) {
   const std::size_t last = field.find_last_not_of('\0');
@@ -49,7 +49,7 @@ void put_row(std::string& out, const BundleRow& row) {
 }
 
 Expected<void> check_row(const BundleRow& row, std::uint64_t end, std::uint64_t objects_bytes) {
-  const auto wrong = [&](const char* what) { return damaged(fmt::format("entry {}: {}", row.key.hex(), what)); };
+  const auto wrong = [&](const char* what) { return damaged_bundle(fmt::format("entry {}: {}", row.key.hex(), what)); };
   if (row.offset != end) return wrong("its blob does not begin where the one before ends");
   if (row.blob_bytes == 0 || row.blob_bytes > max_blob_bytes) return wrong("the blob's length is out of bounds");
   if (row.object_bytes == 0 || row.object_bytes > max_object_bytes)
@@ -66,15 +66,15 @@ Expected<void> check_rows(const BundleContents& contents) {
   std::optional<Key> last;
   for (std::uint64_t i = 0; i < contents.size(); ++i) {
     const BundleRow row = contents.row(i);
-    if (last && *last == row.key) return damaged(fmt::format("the key {} is there twice", row.key.hex()));
-    if (last && *last > row.key) return damaged(fmt::format("the key {} is out of order", row.key.hex()));
+    if (last && *last == row.key) return damaged_bundle(fmt::format("the key {} is there twice", row.key.hex()));
+    if (last && *last > row.key) return damaged_bundle(fmt::format("the key {} is out of order", row.key.hex()));
     if (auto checked = check_row(row, end, objects_bytes); !checked) return checked;
     end += row.blob_bytes;
     objects_bytes += row.object_bytes;
-    if (end > contents.head().blobs_bytes) return damaged("the blobs are longer than the head says");
+    if (end > contents.head().blobs_bytes) return damaged_bundle("the blobs are longer than the head says");
     last = row.key;
   }
-  if (end != contents.head().blobs_bytes) return damaged("the blobs are shorter than the head says");
+  if (end != contents.head().blobs_bytes) return damaged_bundle("the blobs are shorter than the head says");
   return {};
 }
 
@@ -85,36 +85,36 @@ std::uint64_t BundleHead::front_bytes() const {
 }
 
 Expected<BundleHead> BundleContents::parse_head(std::string_view bytes, std::uint64_t file_bytes) {
-  if (bytes.size() < bundle_head_bytes) return damaged("too short to hold a head");
+  if (bytes.size() < bundle_head_bytes) return damaged_bundle("too short to hold a head");
   Fields fields(bytes);
-  if (fields.take(magic.size()) != magic) return damaged("does not begin with the mark of a bundle");
+  if (fields.take(magic.size()) != magic) return damaged_bundle("does not begin with the mark of a bundle");
   const std::uint64_t version = fields.number(4);
-  if (version != format_version) return damaged(fmt::format("format version {} is not known", version));
+  if (version != bundle_format_version) return damaged_bundle(fmt::format("format version {} is not known", version));
   BundleHead head;
   head.signature_bytes = fields.number(4);
   head.rows = fields.number(8);
   head.blobs_bytes = fields.number(8);
   if (head.signature_bytes != 0 && head.signature_bytes != bundle_signature_bytes) {
-    return damaged("the signature's length is out of bounds");
+    return damaged_bundle("the signature's length is out of bounds");
   }
-  if (head.rows > max_bundle_entries) return damaged("more entries than are allowed");
-  if (head.blobs_bytes > max_bundle_bytes) return damaged("more bytes than are allowed");
+  if (head.rows > max_bundle_entries) return damaged_bundle("more entries than are allowed");
+  if (head.blobs_bytes > max_bundle_bytes) return damaged_bundle("more bytes than are allowed");
   const std::uint64_t whole = head.front_bytes() + head.blobs_bytes;
   if (whole == file_bytes) return head;
-  return damaged(fmt::format("it is {} bytes long, and {} by what it says", file_bytes, whole));
+  return damaged_bundle(fmt::format("it is {} bytes long, and {} by what it says", file_bytes, whole));
 }
 
 Expected<BundleContents> BundleContents::parse(std::string front, std::uint64_t file_bytes) {
   const auto head = parse_head(front, file_bytes);
   if (!head) return propagate(head);
-  if (front.size() != head->front_bytes()) return damaged("the table of contents is not whole");
+  if (front.size() != head->front_bytes()) return damaged_bundle("the table of contents is not whole");
   BundleContents contents;
   contents.head_ = *head;
   contents.front_ = std::move(front);
   const std::string_view part = contents.signed_part();
   const std::string_view rows = part.substr(0, part.size() - digest_bytes);
   if (util::sha256(rows) != Fields(part.substr(rows.size())).digest()) {
-    return damaged("the check of the table of contents is wrong");
+    return damaged_bundle("the check of the table of contents is wrong");
   }
   if (auto checked = check_rows(contents); !checked) return propagate(checked);
   return contents;
@@ -151,7 +151,7 @@ std::string encode_bundle_front(std::vector<BundleRow>& rows, bool with_signatur
     end += row.blob_bytes;
   }
   std::string front(magic);
-  put_number(front, format_version, 4);
+  put_number(front, bundle_format_version, 4);
   put_number(front, with_signature ? bundle_signature_bytes : 0, 4);
   put_number(front, rows.size(), 8);
   put_number(front, end, 8);
@@ -167,12 +167,12 @@ bool fits_bundle(std::string_view arch) {
 
 Expected<Object> decode_blob(std::string_view blob, const BundleRow& row) {
   // The digest is compared first, so that the decompressor sees only what the table of contents covers.
-  if (blob.size() != row.blob_bytes || util::sha256(blob) != row.digest) return damaged("the blob's digest is wrong");
+  if (blob.size() != row.blob_bytes || util::sha256(blob) != row.digest) return damaged_bundle("the blob's digest is wrong");
   auto bytes = decompress(blob, row.object_bytes);
   if (!bytes) return propagate(bytes);
   auto object = decode_object(std::move(*bytes), row.key);
   if (object && object->facts.arch != row.arch) {
-    return damaged(fmt::format("the object is for {}, not {}", object->facts.arch, row.arch));
+    return damaged_bundle(fmt::format("the object is for {}, not {}", object->facts.arch, row.arch));
   }
   return object;
 }

@@ -11,9 +11,8 @@
 namespace cubinet::cache {
 namespace {
 
-constexpr std::int64_t day = 86'400;
-constexpr std::int64_t leftover_age = day;
-constexpr std::int64_t quarantine_age = 30 * day;
+constexpr std::int64_t leftover_age = util::seconds_per_day;
+constexpr std::int64_t quarantine_age = 30 * util::seconds_per_day;
 
 // This many files are removed before their rows are: a killed collection leaves at most so many dangling rows.
 constexpr std::size_t batch = 256;

@@ -11,7 +11,7 @@ namespace {
 // Higher levels shrink cubins hardly more and take several times as long.
 constexpr int level = 9;
 
-struct Release {
+struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
 };
 
@@ -20,7 +20,7 @@ auto broken(std::string_view what) { return fail(ErrorCode::invalid_argument, st
 }  // namespace
 
 Expected<std::string> compress(std::string_view bytes) {
-  const std::unique_ptr<ZSTD_CCtx, Release> context(ZSTD_createCCtx());
+  const std::unique_ptr<ZSTD_CCtx, FreeContext> context(ZSTD_createCCtx());
   if (!context) return fail(ErrorCode::io, "out of memory while compressing");
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_contentSizeFlag, 1);

@@ -26,7 +26,7 @@ void add_keys(std::string_view text, std::set<Key>& keys) {
 
 // On a file system without locks nobody knows whether the process is running: its file counts for 30 days.
 bool is_held(const std::filesystem::path& path) {
-  constexpr std::int64_t month = std::int64_t{30} * 86'400;
+  constexpr std::int64_t month = 30 * util::seconds_per_day;
   const util::LockState state = util::lock_state(path);
   struct stat status {};
   if (state != util::LockState::unknown || ::lstat(path.c_str(), &status) != 0) return state == util::LockState::held;

@@ -33,9 +33,8 @@ std::int64_t size_of(int folder, const std::string& name) {
 // Whether a running writer has a file in tmp/, see util::publish_file. Without locks, a file younger than a day counts
 // as being written.
 bool is_being_written(const fs::path& path, const struct stat& status) {
-  constexpr std::int64_t day = 86'400;
   const util::LockState state = util::lock_state(path);
-  const bool young = util::system_clock().seconds() - status.st_mtim.tv_sec < day;
+  const bool young = util::system_clock().seconds() - status.st_mtim.tv_sec < util::seconds_per_day;
   return state == util::LockState::held || (state == util::LockState::unknown && young);
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
+#include "util/clock.hpp"
+
 namespace cubinet::cache {
 namespace {
 
-constexpr std::int64_t day = 86'400;
-
-bool is_ahead_of(std::int64_t now, std::int64_t time) { return time - day > now; }
+bool is_ahead_of(std::int64_t now, std::int64_t time) { return time - util::seconds_per_day > now; }
 
 // The time of last use as recorded. No entry was used before it was created, so the later of both times counts; unless
 // the creation is in the future: then a clock was wrong, and a recorded use is more credible.

@@ -20,7 +20,7 @@ constexpr std::size_t signature_bytes = 64;
 
 using PemReader = EVP_PKEY* (*)(BIO*, EVP_PKEY**, pem_password_cb*, void*, OSSL_LIB_CTX*, const char*);
 
-struct Release {
+struct FreeCryptoObject {
   void operator()(BIO* memory) const { BIO_free(memory); }
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
@@ -31,7 +31,7 @@ int no_password(char*, int, int, void*) { return -1; }
 const std::uint8_t* octets(std::string_view bytes) { return reinterpret_cast<const std::uint8_t*>(bytes.data()); }
 
 std::shared_ptr<EVP_PKEY> parse(std::string_view pem, PemReader reader) {
-  const std::unique_ptr<BIO, Release> memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const std::unique_ptr<BIO, FreeCryptoObject> memory(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   if (!memory) throw std::bad_alloc();
   std::shared_ptr<EVP_PKEY> key(reader(memory.get(), nullptr, no_password, nullptr, util::crypto_context(), nullptr),
                                 EVP_PKEY_free);
@@ -48,8 +48,8 @@ Expected<std::shared_ptr<EVP_PKEY>> read_key(const std::filesystem::path& path, 
   return fail(ErrorCode::invalid_argument, fmt::format("{} holds no {}", path.native(), wanted));
 }
 
-std::unique_ptr<EVP_MD_CTX, Release> make_context() {
-  std::unique_ptr<EVP_MD_CTX, Release> context(EVP_MD_CTX_new());
+std::unique_ptr<EVP_MD_CTX, FreeCryptoObject> make_context() {
+  std::unique_ptr<EVP_MD_CTX, FreeCryptoObject> context(EVP_MD_CTX_new());
   if (!context) throw std::bad_alloc();
   return context;
 }

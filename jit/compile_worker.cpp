@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "jit/compile_messages.hpp"
+#include "util/clock.hpp"
 #include "util/machine.hpp"
 #include "util/message_stream.hpp"
 
@@ -61,7 +62,7 @@ class Worker {
 void serve_compilations(int socket) {
   if (!util::send_message(socket, worker_build)) return;
   Worker worker;
-  constexpr auto ever = std::chrono::steady_clock::time_point::max();
+  constexpr auto ever = util::Moment::max();
   std::string text;
   while (util::receive_message(socket, text, ever) == util::Received::message) {
     if (!util::send_message(socket, worker.answer(text))) return;

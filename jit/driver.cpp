@@ -18,7 +18,7 @@ struct Library {
   std::string path;
 };
 
-constexpr const char* kMend =
+constexpr const char* kInstallDriver =
     "install the NVIDIA driver of this machine's GPU, or, in a container, start it with the GPU passed through";
 
 // The path where the loader found the library that was opened as `asked`.
@@ -95,7 +95,7 @@ Expected<void> initialize(const Driver& driver) {
                                                "; check CUDA_VISIBLE_DEVICES and the container's device access");
   }
   return fail(ErrorCode::driver_missing,
-              "the CUDA driver " + driver.path + " does not start: " + reason + "; " + kMend);
+              "the CUDA driver " + driver.path + " does not start: " + reason + "; " + kInstallDriver);
 }
 
 }  // namespace
@@ -104,13 +104,13 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
   Refusals refusals;
   const Library library = open_first({"libcuda.so.1", "libcuda.so"}, refusals);
   if (library.handle == nullptr && !refusals.first.empty()) {
-    return fail(ErrorCode::driver_missing, "no CUDA driver: the loader refuses " + refusals.first + "; " + kMend,
+    return fail(ErrorCode::driver_missing, "no CUDA driver: the loader refuses " + refusals.first + "; " + kInstallDriver,
                 refusals.all);
   }
   if (library.handle == nullptr) {
     return fail(
         ErrorCode::driver_missing,
-        std::string("no CUDA driver: tried libcuda.so.1 and libcuda.so through the loader's search path; ") + kMend,
+        std::string("no CUDA driver: tried libcuda.so.1 and libcuda.so through the loader's search path; ") + kInstallDriver,
         refusals.all);
   }
   if (is_stub(library)) {
@@ -118,7 +118,7 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
                                                " is the stub of a CUDA toolkit, which programs are linked against and "
                                                "which runs nothing; take its folder out of LD_LIBRARY_PATH and the "
                                                "loader's configuration, and " +
-                                               kMend);
+                                               kInstallDriver);
   }
   auto driver = std::make_shared<Driver>();
   driver->path = library.path;

@@ -48,7 +48,7 @@ struct Opened {
 };
 
 // The file that the loader chose for a library that was opened by name alone.
-std::string path_of(void* function, const std::string& name) {
+std::string file_of(void* function, const std::string& name) {
   Dl_info info{};
   return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : name;
 }
@@ -61,7 +61,7 @@ Expected<Opened> open_by_name(const std::string& name) {
     return fail(there ? ErrorCode::compiler_missing : ErrorCode::not_found, reason);
   }
   void* function = dlsym(handle, "nvrtcVersion");
-  const std::string path = function != nullptr ? path_of(function, name) : name;
+  const std::string path = function != nullptr ? file_of(function, name) : name;
   load_builtins(fs::path(path).parent_path());
   return Opened{handle, path};
 }

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
-constexpr const char* kMend =
+constexpr const char* kInstallNvrtc =
     "install a CUDA 13 toolkit, or `pip install nvidia-cuda-nvrtc==13.0.88`, and name its folder with CUDA_HOME or "
     "CUBINET_NVRTC_DIR";
 
@@ -56,7 +56,7 @@ tl::unexpected<Error> refuse_all(const Error& first, std::string tried) {
   if (first.code == ErrorCode::out_of_memory) return fail(first.code, message + memory_mend(), std::move(tried));
   const auto room = check_memory(util::memory_rooms());
   if (!room) return fail(ErrorCode::out_of_memory, message + room.error().message, std::move(tried));
-  return fail(ErrorCode::compiler_missing, message + kMend, std::move(tried));
+  return fail(ErrorCode::compiler_missing, message + kInstallNvrtc, std::move(tried));
 }
 
 std::string joined(const std::vector<std::string>& folders) {
@@ -81,7 +81,7 @@ Expected<NvrtcLocation> find_nvrtc(const std::vector<std::string>& folders, cons
     if (!refused && opened.error().code != ErrorCode::not_found) refused = std::move(opened.error());
   }
   if (refused) return refuse_all(*refused, std::move(tried));
-  return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in " + joined(places) + "; " + kMend,
+  return fail(ErrorCode::compiler_missing, "NVRTC not found: looked in " + joined(places) + "; " + kInstallNvrtc,
               std::move(tried));
 }
 

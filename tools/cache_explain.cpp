@@ -256,7 +256,7 @@ bool names_problem(const RequestOptions& request) {
   return !request.model.empty() || !request.shapes.empty() || request.recorded || request.generic_only;
 }
 
-int explain(const CacheOptions& options, const ExplainOptions& wanted, const std::string& root) {
+int explain_kernels(const CacheOptions& options, const ExplainOptions& wanted, const std::string& root) {
   const auto refuse = [&](const Error& error) { return report_error(error, options.json, exit_usage); };
   const auto given = std::find_if(wanted.of_problem.begin(), wanted.of_problem.end(),
                                   [](const Option& option) { return option.given(); });
@@ -285,7 +285,7 @@ int explain(const CacheOptions& options, const ExplainOptions& wanted, const std
 void add_cache_explain(Command cache) {
   const auto wanted = std::make_shared<ExplainOptions>();
   const auto action = [wanted](const CacheOptions& options, const std::string& root) {
-    return explain(options, *wanted, root);
+    return explain_kernels(options, *wanted, root);
   };
   const Command command =
       add_root_command(cache, "explain", "Explain why a look-up hits or misses", explain_help, action);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "util/clock.hpp"
 #include "util/expected.hpp"
 #include "util/json_text.hpp"
 
@@ -159,8 +160,8 @@ std::string age_text(std::int64_t seconds) {
   seconds = std::max<std::int64_t>(seconds, 0);  // negative if the clock was set back
   if (seconds < 60) return fmt::format("{} s", seconds);
   if (seconds < 3600) return fmt::format("{} min", seconds / 60);
-  if (seconds < 2 * 86'400) return fmt::format("{} h", seconds / 3600);
-  return fmt::format("{} d", seconds / 86'400);
+  if (seconds < 2 * util::seconds_per_day) return fmt::format("{} h", seconds / 3600);
+  return fmt::format("{} d", seconds / util::seconds_per_day);
 }
 
 }  // namespace cubinet::tools

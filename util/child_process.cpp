@@ -118,14 +118,14 @@ Received ChildProcess::ask(std::string_view message, std::string& answer, std::c
 }
 
 Received ChildProcess::receive(std::string& message, std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+  const auto deadline = now() + patience;
   const Received waited = wait_for_message(deadline);
   return waited == Received::message ? receive_message(socket_.get(), message, deadline) : waited;
 }
 
 // Waits for the beginning of a message. The pidfd reports the child's end if the socket does not: a fork of another
 // thread during the start may have left the other end open in a third process.
-Received ChildProcess::wait_for_message(std::chrono::steady_clock::time_point deadline) {
+Received ChildProcess::wait_for_message(Moment deadline) {
   int output = output_.get();
   for (;;) {
     pollfd files[] = {{socket_.get(), POLLIN, 0}, {output, POLLIN, 0}, {handle_.get(), POLLIN, 0}};
@@ -168,7 +168,7 @@ ChildProcess::End ChildProcess::end() {
   if (socket_) socket_.close();
   if (process_ < 0 || !is_own()) return {};
   constexpr auto patience = std::chrono::seconds(2);
-  if (handle_ && !wait_until_readable(handle_.get(), std::chrono::steady_clock::now() + patience)) {
+  if (handle_ && !wait_until_readable(handle_.get(), now() + patience)) {
     syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
   }
   return reap();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "util/clock.hpp"
 #include "util/expected.hpp"
 #include "util/files.hpp"
 #include "util/message_stream.hpp"
@@ -51,7 +52,7 @@ class ChildProcess {
 
  private:
   ChildProcess() = default;
-  Received wait_for_message(std::chrono::steady_clock::time_point deadline);
+  Received wait_for_message(Moment deadline);
   bool read_output();
   End reap();
 

@@ -13,6 +13,8 @@ class Clock {
   [[nodiscard]] virtual std::int64_t seconds() const = 0;
 };
 
+constexpr std::int64_t seconds_per_day = 86'400;
+
 // The clock of this machine. Lives as long as the process; thread-safe.
 const Clock& system_clock();
 

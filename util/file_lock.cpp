@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <thread>
 
+#include "util/clock.hpp"
+
 namespace cubinet::util {
 
 FileLock::FileLock(File file) : file_(std::move(file)), owner_(::getpid()) {}
@@ -34,19 +36,18 @@ void FileLock::write(std::string_view text) {
 
 Expected<std::optional<FileLock>> FileLock::acquire(const std::filesystem::path& path,
                                                     std::chrono::milliseconds patience, SystemCalls& calls) {
-  using Clock = std::chrono::steady_clock;
   File file(calls.open(path.native(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644), system_calls());
   // Another user's file can be locked as well; nothing is written to it then.
   if (!file && errno == EACCES)
     file = File(calls.open(path.native(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0), system_calls());
   if (!file) return fail(ErrorCode::io, system_message("open the lock", path, errno));
-  const auto deadline = Clock::now() + patience;
+  const auto deadline = now() + patience;
   // Polls, because flock has no timed wait that is safe in a library (an alarm signal belongs to the program).
   auto pause = std::chrono::milliseconds(1);
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return fail(ErrorCode::io, system_message("lock", path, errno));
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now());
     if (left.count() <= 0) return std::optional<FileLock>();
     std::this_thread::sleep_for(std::min(pause, left));
     pause = std::min(pause * 2, std::chrono::milliseconds(20));

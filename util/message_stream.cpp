@@ -11,8 +11,6 @@
 namespace cubinet::util {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 bool send_all(int socket, const char* bytes, std::size_t count) {
   while (count > 0) {
     const ssize_t sent = send(socket, bytes, count, MSG_NOSIGNAL);
@@ -24,7 +22,7 @@ bool send_all(int socket, const char* bytes, std::size_t count) {
   return true;
 }
 
-Received receive_all(int socket, char* bytes, std::size_t count, Clock::time_point deadline) {
+Received receive_all(int socket, char* bytes, std::size_t count, Moment deadline) {
   while (count > 0) {
     if (!wait_until_readable(socket, deadline)) return Received::late;
     const ssize_t received = recv(socket, bytes, count, MSG_DONTWAIT);
@@ -46,7 +44,7 @@ bool send_message(int socket, std::string_view message) {
   return send_all(socket, head, sizeof head) && send_all(socket, message.data(), message.size());
 }
 
-bool wait_until_readable(int file, Clock::time_point deadline) {
+bool wait_until_readable(int file, Moment deadline) {
   for (;;) {
     pollfd entry{file, POLLIN, 0};
     const int patience = poll_patience(deadline);
@@ -55,7 +53,7 @@ bool wait_until_readable(int file, Clock::time_point deadline) {
   }
 }
 
-Received receive_message(int socket, std::string& message, Clock::time_point deadline) {
+Received receive_message(int socket, std::string& message, Moment deadline) {
   std::uint32_t length = 0;
   char head[sizeof length];
   if (const auto received = receive_all(socket, head, sizeof head, deadline); received != Received::message)
@@ -66,8 +64,8 @@ Received receive_message(int socket, std::string& message, Clock::time_point dea
   return receive_all(socket, message.data(), length, deadline);
 }
 
-int poll_patience(Clock::time_point deadline) {
-  const std::int64_t left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+int poll_patience(Moment deadline) {
+  const std::int64_t left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now()).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
 }
 

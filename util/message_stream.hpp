@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "util/clock.hpp"
+
 namespace cubinet::util {
 
 // The largest message. A longer one is not sent, and a received length above this ends the conversation.
@@ -18,15 +20,15 @@ bool send_message(int socket, std::string_view message);
 
 // Waits until the descriptor is readable (end of file included) and returns true, or returns false at `deadline`.
 // Signals do not end the wait.
-bool wait_until_readable(int file, std::chrono::steady_clock::time_point deadline);
+bool wait_until_readable(int file, Moment deadline);
 
 enum class Received { message, ended, late };
 
 // Waits for the next message until `deadline`. `ended`: the other side closed the socket, or sent no valid message.
 // `message` is unspecified unless the result is Received::message.
-Received receive_message(int socket, std::string& message, std::chrono::steady_clock::time_point deadline);
+Received receive_message(int socket, std::string& message, Moment deadline);
 
 // The timeout that poll(2) takes to wait until `deadline`, in milliseconds, at most a minute.
-int poll_patience(std::chrono::steady_clock::time_point deadline);
+int poll_patience(Moment deadline);
 
 }  // namespace cubinet::util

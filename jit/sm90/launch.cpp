@@ -77,7 +77,7 @@ Expected<void> launch(const Driver& driver, const DeviceInfo& device, const Laun
   if (const CUresult result = encode_maps(driver, config, problem, arguments, block); result != CUDA_SUCCESS) {
     return driver.check(result, "cuTensorMapEncodeTiled");
   }
-  block.set_scalars({.d = static_cast<bf16*>(arguments.d),
+  block.set_scalars({.d = static_cast<cubinet::bf16*>(arguments.d),
                      .grouping = arguments.grouping,
                      .rows = static_cast<std::int32_t>(arguments.rows),
                      .groups = problem.groups,

@@ -22,8 +22,6 @@ auto order_of(const ProblemRange& one) {
   return std::make_tuple(problem.data_type, problem.layout, problem.n, problem.k, problem.groups, one.range.first);
 }
 
-bool comes_before(const ProblemRange& a, const ProblemRange& b) { return order_of(a) < order_of(b); }
-
 Json to_json(const ProblemRange& one) {
   const Problem& problem = one.problem;
   return {{"dtype", jit::data_type_name(problem.data_type)},
@@ -35,7 +33,7 @@ Json to_json(const ProblemRange& one) {
 }
 
 // These throw nlohmann::json exceptions for members that are missing or have another type.
-ProblemRange read_problem(const Json& json) {
+ProblemRange problem_range_from(const Json& json) {
   Problem problem;
   // An unknown name has a default here; subject_from_json() refuses it, for the subject is then written differently.
   problem.data_type = jit::data_type_named(json.at("dtype").get<std::string>()).value_or(problem.data_type);
@@ -48,7 +46,7 @@ ProblemRange read_problem(const Json& json) {
 
 Subject read_subject(const Json& json) {
   Subject subject;
-  for (const Json& problem : json.at("problems")) subject.problems.push_back(read_problem(problem));
+  for (const Json& problem : json.at("problems")) subject.problems.push_back(problem_range_from(problem));
   json.at("arch").get_to(subject.architecture);
   json.at("num_sms").get_to(subject.num_sms);
   json.at("templates").get_to(subject.templates);
@@ -110,7 +108,7 @@ Subject subject_of(const PlanRequest& request, std::optional<Executed> executed)
     for (auto& [problem, range] : subject.problems) problem = {problem.data_type, problem.layout};
   }
   subject.problems = merged(subject.problems);
-  std::sort(subject.problems.begin(), subject.problems.end(), comes_before);
+  std::ranges::sort(subject.problems, {}, order_of);
   subject.architecture = request.target.architecture;
   subject.num_sms = request.target.sms;
   subject.templates = templates_digest();

@@ -4,6 +4,8 @@
 #include <string>
 #include <thread>
 
+#include "util/clock.hpp"
+
 namespace cubinet::warmup {
 
 Expected<DeviceStream> make_stream(const jit::Driver& driver) {
@@ -22,11 +24,11 @@ Expected<DeviceEvent> make_event(const jit::Driver& driver) {
 
 std::optional<Expected<void>> await_stream(const jit::Driver& driver, CUstream stream,
                                            std::chrono::milliseconds deadline, std::string_view what) {
-  const auto limit = std::chrono::steady_clock::now() + deadline;
+  const auto limit = util::now() + deadline;
   for (;;) {
     const CUresult result = driver.cuStreamQuery(stream);
     if (result != CUDA_ERROR_NOT_READY) return driver.check(result, what);
-    if (std::chrono::steady_clock::now() > limit) return std::nullopt;
+    if (util::now() > limit) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 }

@@ -14,7 +14,6 @@ namespace {
 
 // Aligns every tensor for any access, and keeps it out of the cache lines of its neighbours.
 constexpr std::int64_t kAlignment = 256;
-constexpr std::int64_t kRowsPerTile = cubinet_verification::kTileRows;
 // TMA coordinates are signed 32-bit numbers.
 constexpr std::int64_t kMostRows = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 62;

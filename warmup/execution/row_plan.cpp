@@ -9,7 +9,6 @@
 namespace cubinet::warmup {
 namespace {
 
-constexpr std::int64_t kRowsPerTile = cubinet_verification::kTileRows;
 constexpr std::int64_t kBlock = contiguous_alignment();
 
 // A random number in [low, high].

@@ -10,6 +10,7 @@
 namespace cubinet::warmup {
 
 using cubinet_verification::RowTile;
+inline constexpr std::int64_t kRowsPerTile = cubinet_verification::kTileRows;
 
 struct RowPlan {
   Problem problem;
@@ -24,7 +25,7 @@ struct RowPlan {
 };
 
 // The rows that the reference kernel compares. `rows` lists valid rows, group by group; `tiles` cuts the list into
-// pieces of one group with at most 64 rows each.
+// pieces of one group with at most kRowsPerTile rows each.
 struct RowTiles {
   std::vector<std::int32_t> rows;
   std::vector<RowTile> tiles;

@@ -13,7 +13,7 @@ namespace cubinet::warmup {
 namespace {
 
 using nlohmann::json;
-using Members = std::set<std::string, std::less<>>;
+using MemberNames = std::set<std::string, std::less<>>;
 
 // The first 160 bytes of a text, for an error message: the file may have megabytes. Cuts no UTF-8 sequence.
 std::string clipped(std::string_view text) {
@@ -88,7 +88,7 @@ Plain without_words_of_python(std::string_view text) {
 class Examiner final : public json::json_sax_t {
  public:
   // `text` is the original text, for positions; the parser reads plain.text.
-  Examiner(std::string_view text, const Plain& plain, const std::string& origin, const Members& once)
+  Examiner(std::string_view text, const Plain& plain, const std::string& origin, const MemberNames& once)
       : text_(text), plain_(plain), origin_(origin), once_(once) {}
 
   [[nodiscard]] const std::string& complaint() const { return complaint_; }
@@ -145,8 +145,8 @@ class Examiner final : public json::json_sax_t {
   std::string_view text_;
   const Plain& plain_;
   const std::string& origin_;
-  const Members& once_;
-  Members seen_;
+  const MemberNames& once_;
+  MemberNames seen_;
   std::array<std::string, 5> path_;  // the keys on the path to the current value; `once_` has at most five levels
   std::size_t depth_ = 0;            // number of objects and arrays that enclose the current value
   std::string complaint_;
@@ -154,7 +154,7 @@ class Examiner final : public json::json_sax_t {
 
 }  // namespace
 
-Expected<json> parse_config(std::string_view text, const std::string& origin, const Members& once) {
+Expected<json> parse_config(std::string_view text, const std::string& origin, const MemberNames& once) {
   const Plain plain = without_words_of_python(text);
   Examiner examiner(text, plain, origin, once);
   if (!json::sax_parse(plain.text, &examiner)) return fail(ErrorCode::invalid_argument, examiner.complaint());

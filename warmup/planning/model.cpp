@@ -51,7 +51,7 @@ std::set<std::string, std::less<>> fields() {
   return all;
 }
 
-tl::unexpected<Error> refuse(const std::string& origin, const std::string& message) {
+tl::unexpected<Error> refuse_model(const std::string& origin, const std::string& message) {
   return fail(ErrorCode::invalid_argument, origin + ": " + message);
 }
 
@@ -102,12 +102,12 @@ Expected<Numbers> read_width(const Places& places, const std::string& model_type
   const std::array shared_keys{shared_width_key};
   const auto shared = read_agreed(places, shared_keys, 1, Lists::taken, origin);
   if (!shared) return propagate(shared);
-  if (!*shared) return refuse(origin, "neither moe_intermediate_size nor intermediate_size is there");
+  if (!*shared) return refuse_model(origin, "neither moe_intermediate_size nor intermediate_size is there");
   if (shares_width(model_type)) return **shared;
   for (const Place& place : places) {
     const std::string dense = sign_of_dense_layers(place);
     if (dense.empty()) continue;
-    return refuse(origin, "moe_intermediate_size is missing, and intermediate_size cannot stand for it: " + dense);
+    return refuse_model(origin, "moe_intermediate_size is missing, and intermediate_size cannot stand for it: " + dense);
   }
   return **shared;
 }
@@ -119,7 +119,7 @@ Expected<KeyedNumber> read_hidden(const Places& places, const std::string& origi
     if (!hidden) return propagate(hidden);
     if (*hidden) return KeyedNumber{(*hidden)->values.front(), (*hidden)->key};
   }
-  return refuse(origin, "hidden_size is missing");
+  return refuse_model(origin, "hidden_size is missing");
 }
 
 // The number of one layer. If all layers have the same number, its key has no index.
@@ -135,7 +135,7 @@ Expected<std::vector<ExpertShape>> layers_of(const Numbers& experts, const Numbe
   const std::size_t layers = std::max(experts.values.size(), widths.values.size());
   for (const Numbers* numbers : {&experts, &widths}) {
     if (numbers->values.size() == 1 || numbers->values.size() == layers) continue;
-    return refuse(origin, fmt::format("{} has {} values but {} has {}", experts.key, experts.values.size(), widths.key,
+    return refuse_model(origin, fmt::format("{} has {} values but {} has {}", experts.key, experts.values.size(), widths.key,
                                       widths.values.size()));
   }
   std::vector<ExpertShape> shapes;

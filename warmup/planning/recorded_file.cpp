@@ -91,7 +91,7 @@ Expected<RecordedProblem> read_problem(const Json& json) {
   return check_recorded(read).map([&] { return read; });
 }
 
-tl::unexpected<Error> refuse(const std::string& file, const std::string& what) {
+tl::unexpected<Error> refuse_file(const std::string& file, const std::string& what) {
   return fail(ErrorCode::invalid_argument, fmt::format("{}: {}", file, what));
 }
 
@@ -104,19 +104,19 @@ Expected<RecordedProblems> read_recorded_file(const std::string& file) {
   if (!json) return propagate(json);
   const auto list = json->find("problems");
   if (list == json->end() || !list->is_array() || !json->contains("version")) {
-    return refuse(file, "is no list of problems, as `cubinet cache problems --json` prints one");
+    return refuse_file(file, "is no list of problems, as `cubinet cache problems --json` prints one");
   }
   if (json->at("version") != recorded_file_version) {
-    return refuse(file, fmt::format("is of version {}, and this build reads version {}", json->at("version").dump(),
+    return refuse_file(file, fmt::format("is of version {}, and this build reads version {}", json->at("version").dump(),
                                     recorded_file_version));
   }
   if (list->size() > cache::max_recorded_problems) {
-    return refuse(file, fmt::format("holds {} problems, more than {}", list->size(), cache::max_recorded_problems));
+    return refuse_file(file, fmt::format("holds {} problems, more than {}", list->size(), cache::max_recorded_problems));
   }
   RecordedProblems recorded;
   for (std::size_t i = 0; i < list->size(); ++i) {
     auto problem = read_problem((*list)[i]);
-    if (!problem) return refuse(file, fmt::format("problems[{}]: {}", i, problem.error().message));
+    if (!problem) return refuse_file(file, fmt::format("problems[{}]: {}", i, problem.error().message));
     recorded.problems.push_back(*std::move(problem));
   }
   return recorded;

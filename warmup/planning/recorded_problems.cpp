@@ -20,15 +20,12 @@ namespace {
 using util::json_object;
 using util::json_string;
 
-bool comes_before(const RecordedProblem& a, const RecordedProblem& b) {
-  const auto order = [](const RecordedProblem& one) {
+void sort(RecordedProblems& recorded) {
+  std::ranges::sort(recorded.problems, {}, [](const RecordedProblem& one) {
     const Problem& problem = one.wanted.problem;
     return std::tie(problem.data_type, problem.layout, problem.n, problem.k, problem.groups, one.architecture);
-  };
-  return order(a) < order(b);
+  });
 }
-
-void sort(RecordedProblems& recorded) { std::sort(recorded.problems.begin(), recorded.problems.end(), comes_before); }
 
 // Converts a record of the cabinet to a problem; an error if this build cannot plan for it.
 Expected<RecordedProblem> understand(const cache::RecordedProblem& record) {

@@ -15,7 +15,7 @@
 namespace cubinet::warmup {
 namespace {
 
-tl::unexpected<Error> refuse(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
+tl::unexpected<Error> refuse_request(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
 
 // The values of a comma-separated list, each once, in the order of the text. `parse` reads the names in `known`.
 template <class Value, class Parse, class Table>
@@ -26,7 +26,7 @@ Expected<std::vector<Value>> parse_list(const char* option, const std::string& t
   for (const std::string& part : util::split(text, ',')) {
     const std::optional<Value> found = parse(part);
     if (!found) {
-      return refuse(fmt::format("{}: '{}' is neither {} nor {}", option, part, known.front().name, known.back().name));
+      return refuse_request(fmt::format("{}: '{}' is neither {} nor {}", option, part, known.front().name, known.back().name));
     }
     if (std::find(values.begin(), values.end(), *found) == values.end()) values.push_back(*found);
   }
@@ -165,7 +165,7 @@ Parallelism parallelism_of(const Request& request) {
 Expected<void> check_own_types(const Request& request, const OptionNames& names) {
   const bool own = !request.problems.empty() || request.recorded;
   if (!own || (request.dtype.empty() && request.layout.empty())) return {};
-  return refuse(fmt::format("{} is not for {}: each has its own", request.dtype.empty() ? names.layout : names.dtype,
+  return refuse_request(fmt::format("{} is not for {}: each has its own", request.dtype.empty() ? names.layout : names.dtype,
                             request.recorded ? names.recorded : names.problems));
 }
 
@@ -176,7 +176,7 @@ Expected<void> check_undivided(const Request& request, const OptionNames& names)
       request.generic_only
           ? fmt::format("the kernels of {} are the same on every rank", names.generic_only)
           : fmt::format("a {} is already what one rank sees", request.recorded ? "recorded problem" : names.problem);
-  return refuse(fmt::format("{}, {} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel,
+  return refuse_request(fmt::format("{}, {} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel,
                             names.redundant_experts, names.model, why));
 }
 
@@ -184,13 +184,13 @@ Expected<void> check_undivided(const Request& request, const OptionNames& names)
 Expected<void> check_source(const Request& request, const OptionNames& names) {
   const int sources = (request.model.empty() ? 0 : 1) + (request.problems.empty() ? 0 : 1) +
                       (request.recorded ? 1 : 0) + (request.generic_only ? 1 : 0);
-  if (sources == 0) return refuse(fmt::format("nothing to plan for: give {}", names.sources));
-  if (sources > 1) return refuse(fmt::format("more than one thing to plan for: give either {}", names.sources));
+  if (sources == 0) return refuse_request(fmt::format("nothing to plan for: give {}", names.sources));
+  if (sources > 1) return refuse_request(fmt::format("more than one thing to plan for: give either {}", names.sources));
   if (request.generic_only && request.no_generic) {
-    return refuse(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
+    return refuse_request(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
   }
   if (request.m_first > request.m_last) {
-    return refuse(fmt::format("{} {} is above {} {}", names.m_first, request.m_first, names.m_last, request.m_last));
+    return refuse_request(fmt::format("{} {} is above {} {}", names.m_first, request.m_first, names.m_last, request.m_last));
   }
   return check_own_types(request, names).and_then([&] { return check_undivided(request, names); });
 }
@@ -204,10 +204,10 @@ Expected<Request> with_launch(Request request, const std::optional<engines::Laun
     const char* const source = !request.problems.empty() ? names.problem
                                : request.recorded        ? names.recorded
                                                          : names.generic_only;
-    return refuse(fmt::format("{} is for a {}, not for {}", launched->option, names.model, source));
+    return refuse_request(fmt::format("{} is for a {}, not for {}", launched->option, names.model, source));
   }
   if (parallelism_of(request) != Parallelism()) {
-    return refuse(fmt::format("{} says how the experts are divided; leave out {}, {} and {}", launched->option,
+    return refuse_request(fmt::format("{} says how the experts are divided; leave out {}, {} and {}", launched->option,
                               names.expert_parallel, names.tensor_parallel, names.redundant_experts));
   }
   if (!request.model.empty()) return request;
