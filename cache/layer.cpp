@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* reason = "it is a bundle, which is only read";
+constexpr const char* read_only_reason = "it is a bundle, which is only read";
 
 Expected<OpenedLayer> open_bundle(const fs::path& path, const fs::path& key_file) {
   std::optional<VerifyKey> key;
@@ -24,7 +24,8 @@ Expected<OpenedLayer> open_bundle(const fs::path& path, const fs::path& key_file
   }
   auto bundle = Bundle::open(path, key, true);
   if (!bundle) return propagate(bundle);
-  return OpenedLayer{std::make_unique<Bundle>(std::move(*bundle)), Root{{path}, Persistence::readonly, reason}, true};
+  return OpenedLayer{std::make_unique<Bundle>(std::move(*bundle)),
+                     Root{{path}, Persistence::readonly, read_only_reason}, true};
 }
 
 }  // namespace

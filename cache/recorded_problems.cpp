@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "util/clock.hpp"
 #include "util/digest.hpp"
 #include "util/file_lock.hpp"
 #include "util/files.hpp"
@@ -20,8 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::int64_t version = 1;
-constexpr std::int64_t renewal_seconds = 24 * 3600;
+constexpr std::int64_t problem_version = 1;
+constexpr std::int64_t renewal_seconds = util::seconds_per_day;
 constexpr std::chrono::milliseconds lock_patience{1000};
 
 fs::path path_of(const Layout& layout, const std::string& subject) {
@@ -85,7 +86,7 @@ Expected<void> write_problem(util::SystemCalls& calls, const Layout& layout, con
 
 std::string to_text(const RecordedProblem& problem) {
   return fmt::format(R"({{"asked":{},"m":[{},{}],"subject":{},"version":{}}})", problem.asked, problem.first,
-                     problem.last, problem.subject, version);
+                     problem.last, problem.subject, problem_version);
 }
 
 std::optional<RecordedProblem> recorded_problem_from(std::string_view text) {

@@ -8,7 +8,7 @@
 namespace cubinet::jit {
 
 bool AskedProblems::note(const Problem& problem, MRange range, const std::string& architecture) {
-  range = {std::min(range.first, largest_m), std::min(range.last, largest_m)};
+  range = {std::min(range.first, largest_m()), std::min(range.last, largest_m())};
   const std::string subject = to_json({problem, architecture});
   const std::lock_guard lock(mutex_);
   const auto [known, is_new] = noted_.try_emplace(subject, range);

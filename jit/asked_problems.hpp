@@ -14,8 +14,8 @@ namespace cubinet::jit {
 // Thread-safe.
 class AskedProblems {
  public:
-  // Notes a problem and a range of M; values above largest_m are clamped. False if the range lies within what was noted
-  // before for this problem.
+  // Notes a problem and a range of M; values above largest_m() are clamped. False if the range lies within what was
+  // noted before for this problem.
   bool note(const Problem& problem, MRange range, const std::string& architecture);
 
   // Returns what was noted since the last call.

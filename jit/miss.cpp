@@ -25,7 +25,7 @@ std::string warm_command(const Problem& problem, MRange range, const std::string
   std::string command =
       fmt::format("cubinet warmup --shape {},{},{} --dtype {} --layout {} --m-min {} --m-max {} --arch {}", problem.n,
                   problem.k, problem.groups, data_type_name(problem.data_type), layout_name(problem.layout),
-                  std::min(range.first, largest_m), std::min(range.last, largest_m), architecture);
+                  std::min(range.first, largest_m()), std::min(range.last, largest_m()), architecture);
   if (!cache_root.empty()) command += " --cache " + quoted(cache_root);
   return command;
 }

@@ -12,9 +12,6 @@
 
 namespace cubinet::jit {
 
-// The largest M that a plan takes: 16 Mi rows, far above any batch. No selection changes above it.
-inline constexpr std::int64_t largest_m = std::int64_t{1} << 24;
-
 // The type of an operand's elements. e4m3 is e4m3fn: finite, largest value 448.
 enum class ElementType : std::uint8_t { bf16, e4m3 };
 

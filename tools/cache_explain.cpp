@@ -291,7 +291,7 @@ void add_cache_explain(Command cache) {
       add_root_command(cache, "explain", "Explain why a look-up hits or misses", explain_help, action);
   add_keys_argument(command, wanted->keys).described("One or two keys, or their first digits, at least 4").takes(0, 2);
   wanted->of_problem = add_request_options(command, wanted->request);
-  wanted->of_problem.push_back(add_number(command, "--m", wanted->m, 1, warmup::largest_m, "Only this M")
+  wanted->of_problem.push_back(add_number(command, "--m", wanted->m, 1, largest_m(), "Only this M")
                                    .shown_default("")
                                    .excludes("--m-min")
                                    .excludes("--m-max"));

@@ -143,9 +143,9 @@ std::vector<Option> add_request_options(Command command, RequestOptions& options
               "contiguous, masked, or contiguous,masked (default: those of the launch command, else both)")
       .type_name("LAYOUT")
       .not_empty("no layout is named");
-  add_number(command, "--m-min", options.m_first, 1, warmup::largest_m,
+  add_number(command, "--m-min", options.m_first, 1, largest_m(),
              "Smallest M: rows of A (contiguous), or rows expected per group (masked)");
-  add_number(command, "--m-max", options.m_last, 1, warmup::largest_m, "Largest M");
+  add_number(command, "--m-max", options.m_last, 1, largest_m(), "Largest M");
   command.option("--arch", options.arch, "Architecture to compile for").type_name("ARCH").shown_default(options.arch);
   add_recorded(command, options, before);
   const std::vector<Option> all = command.options();

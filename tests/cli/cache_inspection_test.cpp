@@ -20,10 +20,6 @@ namespace {
 using namespace cubinet::cli;
 namespace fs = std::filesystem;
 
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-const Arguments one_kernel{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
-
 // A cabinet with one kernel; its key.
 std::string warm(const Sandbox& sandbox) {
   const Outcome outcome = sandbox.run(with({"warmup", "--quiet"}, one_kernel));

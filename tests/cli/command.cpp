@@ -52,6 +52,14 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
+nlohmann::json check_of(const nlohmann::json& report, const std::string& name) {
+  for (const auto& check : report.at("checks")) {
+    if (check.at("name") == name) return check;
+  }
+  FAIL("no check " << name);
+  return {};
+}
+
 nlohmann::json object_of(const Outcome& outcome) {
   INFO("standard output: " << outcome.out << "\nstandard error: " << outcome.err);
   nlohmann::json parsed = nlohmann::json::parse(outcome.out, nullptr, false);

@@ -20,12 +20,18 @@ using Arguments = std::vector<std::string>;
 // The arguments followed by `more`.
 Arguments with(Arguments arguments, const Arguments& more);
 
+// A problem with one kernel, which compiles fast; a warmup of it.
+inline const Arguments one_kernel{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
+inline const Arguments warm_one_kernel = with({"warmup", "--json"}, one_kernel);
+
 struct Outcome {
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;      // which one
   std::string out;
   std::string err;
 };
+
+inline bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Standard output as JSON; it must hold exactly one object.
 nlohmann::json object_of(const Outcome& outcome);
@@ -63,6 +69,9 @@ class Sandbox {
   test::TempFolder folder_;
   test::TempFolder output_;  // outside the sandbox, so that tests can list the sandbox
 };
+
+// The check of this name in the output of `doctor --json`.
+nlohmann::json check_of(const nlohmann::json& report, const std::string& name);
 
 // The content of a progress file in the sandbox; an empty object if it does not exist. Fails on an incomplete file.
 nlohmann::json progress_of(const Sandbox& sandbox, const std::string& name);

@@ -5,19 +5,7 @@
 #include "catch.hpp"
 #include "command.hpp"
 
-namespace {
-
 using namespace cubinet::cli;
-
-nlohmann::json check_of(const nlohmann::json& report, const std::string& name) {
-  for (const auto& check : report.at("checks")) {
-    if (check.at("name") == name) return check;
-  }
-  FAIL("no check " << name);
-  return {};
-}
-
-}  // namespace
 
 TEST_CASE("doctor names what it found, compiles a probe, and writes nothing") {
   const Sandbox sandbox;

@@ -12,24 +12,12 @@ namespace {
 using namespace cubinet::cli;
 namespace fs = std::filesystem;
 
-const Arguments request{"warmup",  "--shape", "128,128,2",    "--layout", "masked",
-                        "--m-max", "8",       "--no-generic", "--quiet",  "--execute"};
+const Arguments executed_warmup{"warmup",  "--shape", "128,128,2",    "--layout", "masked",
+                                "--m-max", "8",       "--no-generic", "--quiet",  "--execute"};
 
 struct SandboxWithDriver : Sandbox {
   SandboxWithDriver() { environment["LD_LIBRARY_PATH"] = CUBINET_FAKE_LIBCUDA_DIR; }
 };
-
-nlohmann::json check_of(const nlohmann::json& report, const std::string& name) {
-  for (const auto& check : report.at("checks")) {
-    if (check.at("name") == name) return check;
-  }
-  FAIL("no check " << name);
-  return {};
-}
-
-bool contains(const nlohmann::json& text, const std::string& part) {
-  return text.get<std::string>().find(part) != std::string::npos;
-}
 
 }  // namespace
 
@@ -58,8 +46,8 @@ TEST_CASE("doctor fails if the driver is too old for NVRTC's kernels, and names 
   CHECK(report.at("run") == false);
   const auto driver = check_of(report, "driver");
   CHECK(driver.at("state") == "failed");
-  CHECK(contains(driver.at("found"), "CUDA 12.4, from " CUBINET_FAKE_LIBCUDA_DIR));
-  CHECK(contains(driver.at("mend"), "nvidia-cuda-nvrtc-cu12==12.9.86"));
+  CHECK(holds(driver.at("found"), "CUDA 12.4, from " CUBINET_FAKE_LIBCUDA_DIR));
+  CHECK(holds(driver.at("mend"), "nvidia-cuda-nvrtc-cu12==12.9.86"));
   CHECK(sandbox.run({"doctor"}).out.find("Warmup works here. Kernels cannot be run here") != std::string::npos);
 }
 
@@ -68,17 +56,17 @@ TEST_CASE("A warmup with --execute fails if the driver is too old, and says what
   sandbox.environment["FAKE_CUDA_VERSION"] = "12040";
   sandbox.environment["FAKE_CUDA_LOAD"] = "200";
   for (int i = 0; i < 2; ++i) {  // the second one finds all compiled
-    const Outcome outcome = sandbox.run(with(request, {"--json", "--progress-file", "p"}));
+    const Outcome outcome = sandbox.run(with(executed_warmup, {"--json", "--progress-file", "p"}));
     INFO(outcome.out << outcome.err);
     CHECK(outcome.exit_code == 1);
     const auto report = object_of(outcome);
     CHECK(report.at("executed") == 0);
     REQUIRE_FALSE(report.at("execution_failures").empty());
-    CHECK(contains(report.at("execution_failures")[0].at("message"), "is too old: it is for CUDA 12.4"));
+    CHECK(holds(report.at("execution_failures")[0].at("message"), "is too old: it is for CUDA 12.4"));
     CHECK(outcome.err.find("nvidia-cuda-nvrtc-cu12==12.9.86") != std::string::npos);
     const auto progress = progress_of(sandbox, "p");
     CHECK(progress.at("state") == "failed");
-    CHECK(contains(progress.at("message"), "is too old"));
+    CHECK(holds(progress.at("message"), "is too old"));
   }
 }
 
@@ -89,7 +77,7 @@ TEST_CASE("doctor names a file in place of the driver that is not a library") {
   for (const char* name : {"/libcuda.so.1", "/libcuda.so"}) std::ofstream(folder + name).close();
   sandbox.environment["LD_LIBRARY_PATH"] = folder;
   const Outcome outcome = sandbox.run({"doctor"});
-  CHECK(contains(outcome.out, folder + "/libcuda.so.1: file too short"));
+  CHECK(holds(outcome.out, folder + "/libcuda.so.1: file too short"));
 }
 
 TEST_CASE("doctor and a warmup with --execute name a toolkit's stub in place of the driver") {
@@ -98,9 +86,9 @@ TEST_CASE("doctor and a warmup with --execute name a toolkit's stub in place of 
   const std::string stub = CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1 is the stub of a CUDA toolkit";
   const auto driver = check_of(object_of(sandbox.run({"doctor", "--json"})), "driver");
   CHECK(driver.at("state") == "absent");
-  CHECK(contains(driver.at("found"), stub));
-  CHECK(contains(driver.at("mend"), "LD_LIBRARY_PATH"));
-  const auto report = object_of(sandbox.run(with(request, {"--json"})));
+  CHECK(holds(driver.at("found"), stub));
+  CHECK(holds(driver.at("mend"), "LD_LIBRARY_PATH"));
+  const auto report = object_of(sandbox.run(with(executed_warmup, {"--json"})));
   REQUIRE_FALSE(report.at("not_executed").empty());
-  CHECK(contains(report.at("not_executed")[0].at("reason"), stub));
+  CHECK(holds(report.at("not_executed")[0].at("reason"), stub));
 }

@@ -9,7 +9,7 @@ namespace {
 using namespace cubinet::cli;
 
 // At least two kernels: a GEMM and the quantization.
-const Arguments request{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
+const Arguments fp8_warmup{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
 
 // Its processes see no device, whether there is one or not.
 struct SandboxWithoutDevice : Sandbox {
@@ -20,7 +20,7 @@ struct SandboxWithoutDevice : Sandbox {
 
 TEST_CASE("Without a usable device every kernel is compiled and listed as not executed, with the driver's reason") {
   const SandboxWithoutDevice sandbox;
-  const Outcome outcome = sandbox.run(with(request, {"--execute", "--json"}));
+  const Outcome outcome = sandbox.run(with(fp8_warmup, {"--execute", "--json"}));
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
   const auto report = object_of(outcome);
@@ -34,7 +34,7 @@ TEST_CASE("Without a usable device every kernel is compiled and listed as not ex
   const auto& list = report.at("not_executed");
   REQUIRE(list.size() >= 2);
   REQUIRE(list.size() == report.at("unique_kernels"));
-  Arguments plan = with(request, {"--json"});
+  Arguments plan = with(fp8_warmup, {"--json"});
   plan.front() = "plan";
   const auto kernels = object_of(sandbox.run(plan)).at("kernels");
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -49,10 +49,10 @@ TEST_CASE(
     "Without a device and with all kernels compiled, the coverage record is found, and the progress counts all "
     "kernels") {
   const SandboxWithoutDevice sandbox;
-  const auto first = object_of(sandbox.run(with(request, {"--execute", "--json"})));
+  const auto first = object_of(sandbox.run(with(fp8_warmup, {"--execute", "--json"})));
   CHECK(first.at("coverage") == "recorded");
   for (int i = 0; i < 2; ++i) {
-    const Outcome again = sandbox.run(with(request, {"--execute", "--json", "--progress-file", "p"}));
+    const Outcome again = sandbox.run(with(fp8_warmup, {"--execute", "--json", "--progress-file", "p"}));
     CHECK(again.exit_code == 0);
     const auto report = object_of(again);
     CHECK(report.at("coverage") == "found");
@@ -63,12 +63,13 @@ TEST_CASE(
     CHECK(progress.at("done") == first.at("unique_kernels"));
     CHECK(progress.at("total") == first.at("unique_kernels"));
   }
-  CHECK(sandbox.run(with(request, {"--execute"})).out.find("\n0 of ") != std::string::npos);
+  CHECK(sandbox.run(with(fp8_warmup, {"--execute"})).out.find("\n0 of ") != std::string::npos);
 }
 
 TEST_CASE("With --strict a kernel that is not executed is exit code 1, with the same report") {
   const SandboxWithoutDevice sandbox;
-  const Outcome outcome = sandbox.run(with(request, {"--execute", "--strict", "--memory-budget", "64 MiB", "--json"}));
+  const Outcome outcome =
+      sandbox.run(with(fp8_warmup, {"--execute", "--strict", "--memory-budget", "64 MiB", "--json"}));
   CHECK(outcome.exit_code == 1);
   CHECK(object_of(outcome).at("not_executed").size() == object_of(outcome).at("unique_kernels"));
   CHECK(object_of(outcome).at("memory_budget") == 64 << 20);
@@ -77,7 +78,7 @@ TEST_CASE("With --strict a kernel that is not executed is exit code 1, with the 
 
 TEST_CASE("The text report prints each reason for not executing once, and names each kernel") {
   const SandboxWithoutDevice sandbox;
-  const Outcome outcome = sandbox.run(with(request, {"--execute"}));
+  const Outcome outcome = sandbox.run(with(fp8_warmup, {"--execute"}));
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.out.find("\n0 of ") != std::string::npos);
   CHECK(outcome.out.find(" kernels executed, 0 failed, ") != std::string::npos);
@@ -90,7 +91,7 @@ TEST_CASE("The text report prints each reason for not executing once, and names 
 
 TEST_CASE("Whatever the machine has, each kernel is executed or listed") {
   const Sandbox sandbox;
-  const auto report = object_of(sandbox.run(with(request, {"--execute", "--json"})));
+  const auto report = object_of(sandbox.run(with(fp8_warmup, {"--execute", "--json"})));
   CHECK(report.at("executed").get<std::size_t>() + report.at("execution_failures").size() +
             report.at("not_executed").size() ==
         report.at("unique_kernels"));
@@ -101,7 +102,7 @@ TEST_CASE("Options of an execution without --execute, and a wrong budget, are re
   const Sandbox sandbox;
   const auto refused = [&](const Arguments& more, const std::string& named) {
     const auto before = contents(sandbox.folder());
-    const Outcome outcome = sandbox.run(with(request, more));
+    const Outcome outcome = sandbox.run(with(fp8_warmup, more));
     INFO(outcome.err);
     CHECK(outcome.exit_code == 2);
     CHECK(outcome.err.find("cubinet: error: ") == 0);

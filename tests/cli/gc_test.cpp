@@ -12,7 +12,6 @@
 namespace {
 
 using namespace cubinet::cli;
-namespace cache = cubinet::cache;
 namespace fs = std::filesystem;
 namespace test = cubinet::test;
 
@@ -22,7 +21,7 @@ constexpr std::int64_t day = 86'400;
 struct Cabinet {
   Cabinet() {
     clock.now = cubinet::util::system_clock().seconds() - 5 * day;
-    auto opened = cache::Cabinet::open(root, true, {.clock = clock}).value();
+    auto opened = cubinet::cache::Cabinet::open(root, true, {.clock = clock}).value();
     for (int i = 4; i >= 0; --i) {
       clock.now += day;
       if (!opened.publish(test::key_of(i), test::object_of(i))) throw std::runtime_error("not stored");
@@ -34,7 +33,9 @@ struct Cabinet {
     arguments.insert(arguments.end(), {"--cache", root});
     return sandbox.run(arguments);
   }
-  [[nodiscard]] bool there(int number) const { return fs::exists(cache::Layout{root}.object(test::key_of(number))); }
+  [[nodiscard]] bool there(int number) const {
+    return fs::exists(cubinet::cache::Layout{root}.object(test::key_of(number)));
+  }
 
   Sandbox sandbox;
   std::string root = sandbox.path("root");

@@ -28,7 +28,7 @@ Shapes shapes_of(const Outcome& outcome) {
   return shapes;
 }
 
-std::set<std::string> families_of(const Outcome& outcome) {
+std::set<std::string> gemm_families_of(const Outcome& outcome) {
   std::set<std::string> families;
   const auto plan = object_of(outcome);
   for (const auto& kernel : plan.at("kernels")) {
@@ -98,9 +98,9 @@ TEST_CASE("vLLM pads the hidden size for a dispatcher that takes fixed sizes, an
   const Outcome outcome =
       sandbox.run({"plan", "--model", file, "--json", "--vllm", "-dp 8 -ep --all2all-backend deepep_low_latency"});
   CHECK(shapes_of(outcome) == Shapes{{2048, 3072, 8}, {3072, 1024, 8}});
-  CHECK(families_of(outcome) == std::set<std::string>{"fp8_grouped_masked"});
-  CHECK(families_of(sandbox.run({"plan", "--model", file, "--json", "--layout", "contiguous", "--vllm",
-                                 "-dp 8 -ep --all2all-backend deepep_low_latency"})) ==
+  CHECK(gemm_families_of(outcome) == std::set<std::string>{"fp8_grouped_masked"});
+  CHECK(gemm_families_of(sandbox.run({"plan", "--model", file, "--json", "--layout", "contiguous", "--vllm",
+                                      "-dp 8 -ep --all2all-backend deepep_low_latency"})) ==
         std::set<std::string>{"fp8_grouped_contiguous"});
 }
 

@@ -16,10 +16,6 @@ using namespace cubinet::cli;
 namespace fs = std::filesystem;
 namespace test = cubinet::test;
 
-bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-const Arguments one_kernel{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
-
 // A bundle with one kernel, whose key it returns. The cabinet that it came from is gone.
 std::string make_bundle(const Sandbox& sandbox, const std::string& file, const Arguments& more = {}) {
   const std::string root = sandbox.path("exported");

@@ -32,7 +32,7 @@ Arguments warmup(bool execute = false) {
   return arguments;
 }
 
-nlohmann::json warm(const Sandbox& sandbox, bool execute = false) {
+nlohmann::json warm_with_nvrtc(const Sandbox& sandbox, bool execute = false) {
   const Outcome outcome = sandbox.run(warmup(execute));
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
@@ -114,12 +114,12 @@ std::vector<std::string> forks(const Sandbox& sandbox) {
 TEST_CASE("Kernels of one NVRTC are found by a warmup with another, which is not opened") {
   if (!has_other_nvrtc() || !own_is_accepted()) CUBINET_SKIP(no_other_nvrtc);
   Sandbox sandbox;
-  const auto first = warm(sandbox);
+  const auto first = warm_with_nvrtc(sandbox);
   CHECK(first.at("compiled") == 3);
   CHECK(first.at("compiler") == own_compiler);
   CHECK(first.at("compilers") == Json::array({{{"compiler", own_compiler}, {"kernels", 3}, {"accepted", true}}}));
   sandbox.environment["CUBINET_NVRTC_DIR"] = CUBINET_OTHER_NVRTC_DIR;
-  const auto found = warm(sandbox);
+  const auto found = warm_with_nvrtc(sandbox);
   CHECK(found.at("coverage") == "found");
   CHECK(found.at("hits") == 3);
   CHECK(found.at("compiler") == "");
@@ -138,7 +138,7 @@ TEST_CASE("Kernels of an unaccepted NVRTC are used with a note, and replaced by 
   CHECK(unaccepted.err.find("3 kernels were made by " + std::string(other_compiler) +
                             ", which this build of Cubinet was not tested with") != std::string::npos);
   CHECK(unaccepted.err.find("13.0.88") != std::string::npos);
-  const auto again = warm(sandbox);
+  const auto again = warm_with_nvrtc(sandbox);
   CHECK(again.at("hits") == 3);
   CHECK(again.at("replaced") == 0);
   CHECK((makers(sandbox) == Versions{other_compiler}));
@@ -146,12 +146,12 @@ TEST_CASE("Kernels of an unaccepted NVRTC are used with a note, and replaced by 
   CHECK(doctor.out.find("this build was not tested with it") != std::string::npos);
 
   sandbox.environment.clear();
-  const auto replaced = warm(sandbox);
+  const auto replaced = warm_with_nvrtc(sandbox);
   CHECK(replaced.at("compiled") == 3);
   CHECK(replaced.at("replaced") == 3);
   CHECK(replaced.at("coverage") == "recorded");
   CHECK((makers(sandbox) == Versions{own_compiler}));
-  CHECK(warm(sandbox).at("coverage") == "found");
+  CHECK(warm_with_nvrtc(sandbox).at("coverage") == "found");
   const auto stats = object_of(sandbox.run({"cache", "stats", "--json"}));
   CHECK(stats.at("compilers") == Json::array({{{"compiler", own_compiler}, {"entries", 3}}}));
   CHECK(stats.at("coverage").at(0).at("nvrtc") == CUBINET_OWN_NVRTC_VERSION);
@@ -160,9 +160,9 @@ TEST_CASE("Kernels of an unaccepted NVRTC are used with a note, and replaced by 
 TEST_CASE("Without NVRTC the error says how many of the kernels are missing, and what is wrong with NVRTC") {
   if (!mounts_work()) CUBINET_SKIP("no mount can be made here");
   Sandbox sandbox;
-  warm(sandbox);
+  warm_with_nvrtc(sandbox);
   break_nvrtc(sandbox);
-  CHECK(warm(sandbox).at("coverage") == "found");
+  CHECK(warm_with_nvrtc(sandbox).at("coverage") == "found");
   for (const auto& entry : fs::recursive_directory_iterator(sandbox.path("home/.cache/cubinet/objects"))) {
     if (!entry.is_regular_file()) continue;
     fs::resize_file(entry, 100);
@@ -179,9 +179,9 @@ TEST_CASE("A second warmup only looks up: it opens neither NVRTC nor the driver,
   Sandbox sandbox;
   sandbox.tracer = {
       "strace", "-f", "-qq", "-o", sandbox.path("trace"), "-e", "trace=open,openat,execve,fork,vfork,clone,clone3"};
-  CHECK(warm(sandbox).at("compiled") == 3);
+  CHECK(warm_with_nvrtc(sandbox).at("compiled") == 3);
   CHECK_FALSE(lines_with(sandbox, {"libnvrtc"}).empty());  // it is seen where it is opened
-  CHECK(warm(sandbox).at("coverage") == "found");
+  CHECK(warm_with_nvrtc(sandbox).at("coverage") == "found");
   CHECK_FALSE(lines_with(sandbox, {"index.db"}).empty());
   CHECK(lines_with(sandbox, {"libnvrtc", "libcuda"}).empty());
   CHECK(lines_with(sandbox, {"execve("}).size() == 1);
@@ -190,7 +190,7 @@ TEST_CASE("A second warmup only looks up: it opens neither NVRTC nor the driver,
 
 TEST_CASE("A root with keys of an earlier build misses once, says why, and keeps its entries") {
   const Sandbox sandbox;
-  CHECK(warm(sandbox).at("compiled") == 3);
+  CHECK(warm_with_nvrtc(sandbox).at("compiled") == 3);
   const auto list = object_of(sandbox.run({"cache", "ls", "--json"}));
   for (const auto& entry : list.at("entries")) {
     const std::string key = entry.at("key");
@@ -209,8 +209,8 @@ TEST_CASE("A root with keys of an earlier build misses once, says why, and keeps
   CHECK(told.find("stale: compiled by an earlier build, for NVRTC 13.0 only; a warmup compiles it again") !=
         std::string::npos);
   CHECK(told.find("0 hits, 3 misses") != std::string::npos);
-  CHECK(warm(sandbox).at("compiled") == 3);
-  CHECK(warm(sandbox).at("coverage") == "found");
+  CHECK(warm_with_nvrtc(sandbox).at("compiled") == 3);
+  CHECK(warm_with_nvrtc(sandbox).at("coverage") == "found");
   CHECK(object_of(sandbox.run({"cache", "ls", "--json"})).at("total") == 6);
   CHECK(sandbox.run({"cache", "verify"}).exit_code == 0);
 }

@@ -31,9 +31,6 @@ double time_of_day() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// One kernel.
-const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"};
-
 double heartbeat(const Sandbox& sandbox) {
   const auto object = progress_of(sandbox, "p");
   return object.empty() ? 0 : object.at("heartbeat").get<double>();
@@ -50,7 +47,7 @@ std::ptrdiff_t lines_of(const std::string& text) { return std::count(text.begin(
 
 TEST_CASE("Progress goes to standard error as few plain lines, whatever the number of kernels, and quiet silences it") {
   const Sandbox sandbox;
-  const Arguments several = with(small, {"--shape", "256,128,2", "384,128,2", "512,128,2", "640,128,2"});
+  const Arguments several = with(warm_one_kernel, {"--shape", "256,128,2", "384,128,2", "512,128,2", "640,128,2"});
   const Outcome loud = sandbox.run(several);
   const auto report = object_of(loud);
   CHECK(report.at("compiled") == 5);
@@ -65,8 +62,8 @@ TEST_CASE("Progress goes to standard error as few plain lines, whatever the numb
 
 TEST_CASE("A warmup that finds all kernels prints nothing about compiling") {
   const Sandbox sandbox;
-  REQUIRE(sandbox.run(with(small, {"--quiet"})).exit_code == 0);
-  const Outcome again = sandbox.run(with(small, {"--progress-file", "p"}));
+  REQUIRE(sandbox.run(with(warm_one_kernel, {"--quiet"})).exit_code == 0);
+  const Outcome again = sandbox.run(with(warm_one_kernel, {"--progress-file", "p"}));
   CHECK(object_of(again).at("coverage") == "found");
   CHECK(again.err.empty());
   CHECK(progress_of(sandbox, "p").at("state") == "done");
@@ -74,7 +71,7 @@ TEST_CASE("A warmup that finds all kernels prints nothing about compiling") {
 
 TEST_CASE("Notes about failures are printed with --quiet, too, as --help says") {
   const Sandbox sandbox;
-  const Outcome outcome = sandbox.run(with(small, {"--quiet", "--progress-file", "absent/p"}));
+  const Outcome outcome = sandbox.run(with(warm_one_kernel, {"--quiet", "--progress-file", "absent/p"}));
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.err.find("note: the progress file could not be written: ") != std::string::npos);
   CHECK(sandbox.run({"warmup", "--help"}).out.find("No progress, and no notes but those about failures") !=
@@ -84,7 +81,7 @@ TEST_CASE("Notes about failures are printed with --quiet, too, as --help says") 
 TEST_CASE("The progress file ends as done with every count, alone in its folder, and --help names its fields") {
   const Sandbox sandbox;
   fs::create_directory(sandbox.path("watched"));
-  const Arguments watched = with(small, {"--progress-file", sandbox.path("watched/p"), "--quiet"});
+  const Arguments watched = with(warm_one_kernel, {"--progress-file", sandbox.path("watched/p"), "--quiet"});
   const pid_t process = sandbox.start(watched);
   CHECK(sandbox.finish(process).exit_code == 0);
   const auto first = progress_of(sandbox, "watched/p");
@@ -137,7 +134,7 @@ TEST_CASE("A progress file that cannot be written costs one note, and the warmup
   const std::string kept = sandbox.file("kept", "precious");
   fs::create_symlink(kept, sandbox.path("link"));
   for (const char* name : {"absent/p", "folder", "link", "/dev/null"}) {
-    const Outcome outcome = sandbox.run(with(small, {"--progress-file", name}));
+    const Outcome outcome = sandbox.run(with(warm_one_kernel, {"--progress-file", name}));
     INFO(outcome.err);
     CHECK(outcome.exit_code == 0);
     const std::size_t note = outcome.err.find("note: the progress file could not be written: ");
@@ -147,13 +144,13 @@ TEST_CASE("A progress file that cannot be written costs one note, and the warmup
   }
   CHECK(cubinet::test::contents(kept) == "precious");
   CHECK(fs::is_character_file("/dev/null"));
-  CHECK(sandbox.run(with(small, {"--progress-file", ""})).exit_code == 2);
+  CHECK(sandbox.run(with(warm_one_kernel, {"--progress-file", ""})).exit_code == 2);
 }
 
 TEST_CASE("A warmup that cannot begin leaves a progress file that says failed and why") {
   const Sandbox sandbox;
   const std::string file = sandbox.file("file", "not a folder");
-  const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--cache", file}));
+  const Outcome outcome = sandbox.run(with(warm_one_kernel, {"--progress-file", "p", "--cache", file}));
   CHECK(outcome.exit_code == 1);
   const auto progress = progress_of(sandbox, "p");
   CHECK(progress.at("state") == "failed");
@@ -164,11 +161,11 @@ TEST_CASE("A refused warmup writes failed and the reason over the previous run's
   const Sandbox sandbox;
   const std::string model = sandbox.file("model.json", "{}");
   const std::vector<std::pair<Arguments, std::string>> refused = {
-      {with(small, {"--progress-file", "p", "--bogus"}), "--bogus"},
-      {with(small, {"--progress-file=p", "--ep"}), "--ep"},
-      {with(small, {"--m-min", "x", "--progress-file", "p"}), "--m-min"},
-      {with(small, {"--progress-file", "p", "--m-min", "9"}), "--m-min 9"},
-      {with(small, {"--progress-file", "p", "--jobs", "0"}), "--jobs"},
+      {with(warm_one_kernel, {"--progress-file", "p", "--bogus"}), "--bogus"},
+      {with(warm_one_kernel, {"--progress-file=p", "--ep"}), "--ep"},
+      {with(warm_one_kernel, {"--m-min", "x", "--progress-file", "p"}), "--m-min"},
+      {with(warm_one_kernel, {"--progress-file", "p", "--m-min", "9"}), "--m-min 9"},
+      {with(warm_one_kernel, {"--progress-file", "p", "--jobs", "0"}), "--jobs"},
       {{"warmup", "--progress-file", "p", "--model", model}, model},
       {{"warmup", "--progress-file", "p", "--model", sandbox.path("absent.json")}, "absent.json"},
       {{"warmup", "--progress-file", "p"}, "--model"}};
@@ -187,8 +184,8 @@ TEST_CASE("A refused warmup writes failed and the reason over the previous run's
 
 TEST_CASE("A refused command line without a progress file, or not of a warmup, writes none") {
   const Sandbox sandbox;
-  for (const Arguments& arguments : {Arguments{"plan", "--progress-file", "p"}, with(small, {"--progress-file"}),
-                                     Arguments{"--progress-file", "p"}}) {
+  for (const Arguments& arguments : {Arguments{"plan", "--progress-file", "p"},
+                                     with(warm_one_kernel, {"--progress-file"}), Arguments{"--progress-file", "p"}}) {
     CHECK(sandbox.run(arguments).exit_code == 2);
     CHECK(contents(sandbox.folder()).empty());
   }
@@ -196,15 +193,15 @@ TEST_CASE("A refused command line without a progress file, or not of a warmup, w
 
 TEST_CASE("A progress file inside the cabinet is refused, and the cabinet is unchanged") {
   const Sandbox sandbox;
-  REQUIRE(sandbox.run(with(small, {"--cache", "cabinet"})).exit_code == 0);
+  REQUIRE(sandbox.run(with(warm_one_kernel, {"--cache", "cabinet"})).exit_code == 0);
   fs::create_directory_symlink(sandbox.path("cabinet"), sandbox.path("link"));
   const auto before = contents(sandbox.folder());
   const std::string index = cubinet::test::contents(sandbox.path("cabinet/index.db"));
   for (const char* file : {"cabinet/index.db", "cabinet/FORMAT", "cabinet/objects", "cabinet/p", "link/index.db",
                            "cabinet/../cabinet/CACHEDIR.TAG"}) {
     for (const Arguments& more : {Arguments{}, Arguments{"--bogus"}, Arguments{"--jobs", "0"}}) {
-      const Outcome outcome =
-          sandbox.run(with(small, with({"--cache", "cabinet", "--progress-file", file, "--shape", "256,128,2"}, more)));
+      const Outcome outcome = sandbox.run(
+          with(warm_one_kernel, with({"--cache", "cabinet", "--progress-file", file, "--shape", "256,128,2"}, more)));
       INFO(file << ": " << outcome.err);
       CHECK(outcome.exit_code == 2);
       if (more.empty()) CHECK(object_of(outcome).at("error").at("code") == "invalid_argument");
@@ -213,7 +210,7 @@ TEST_CASE("A progress file inside the cabinet is refused, and the cabinet is unc
       CHECK(cubinet::test::contents(sandbox.path("cabinet/index.db")) == index);
     }
   }
-  CHECK(sandbox.run(with(small, {"--cache", "cabinet", "--progress-file", "cabinet.p"})).exit_code == 0);
+  CHECK(sandbox.run(with(warm_one_kernel, {"--cache", "cabinet", "--progress-file", "cabinet.p"})).exit_code == 0);
 }
 
 TEST_CASE("A file with other content is refused as a progress file, and is unchanged") {
@@ -223,7 +220,7 @@ TEST_CASE("A file with other content is refused as a progress file, and is uncha
   for (const std::string& text : texts) {
     for (const Arguments& more : {Arguments{}, Arguments{"--bogus"}, Arguments{"--jobs", "0"}}) {
       const std::string file = sandbox.file("p", text);
-      const Outcome outcome = sandbox.run(with(small, with({"--progress-file", file}, more)));
+      const Outcome outcome = sandbox.run(with(warm_one_kernel, with({"--progress-file", file}, more)));
       INFO(outcome.err);
       CHECK(outcome.exit_code == 2);
       if (more.empty()) CHECK(outcome.err.find("--progress-file: " + file) != std::string::npos);
@@ -233,7 +230,7 @@ TEST_CASE("A file with other content is refused as a progress file, and is uncha
   }
   for (const std::string& text : {std::string(), progress_text(1, "failed", 1e9)}) {
     const std::string file = sandbox.file("p", text);
-    CHECK(sandbox.run(with(small, {"--progress-file", file})).exit_code == 0);
+    CHECK(sandbox.run(with(warm_one_kernel, {"--progress-file", file})).exit_code == 0);
     CHECK(progress_of(sandbox, "p").at("state") == "done");
   }
 }
@@ -279,7 +276,7 @@ TEST_CASE("A progress file that another living run updates is left to it with on
           keep(process);
         }
       });
-      const Outcome outcome = sandbox.run(with(small, with({"--progress-file", "p", "--quiet"}, more)));
+      const Outcome outcome = sandbox.run(with(warm_one_kernel, with({"--progress-file", "p", "--quiet"}, more)));
       INFO(outcome.err);
       CHECK(outcome.exit_code == (more.empty() ? 0 : 2));
       const std::string kept =
@@ -304,7 +301,7 @@ TEST_CASE("Of two runs that are both process 1, in containers on one volume, one
   REQUIRE(await_progress(first, "p", [](const auto& object) { return object.at("current") != ""; }));
   const auto kept = progress_of(first, "p");
   CHECK(kept.at("pid") == 1);
-  const Outcome other = second.run(with(small, {"--progress-file", file, "--quiet"}));
+  const Outcome other = second.run(with(warm_one_kernel, {"--progress-file", file, "--quiet"}));
   CHECK(other.exit_code == 0);
   CHECK(other.err.find("is updated by process 1") != std::string::npos);
   CHECK(progress_of(first, "p").at("run") == kept.at("run"));
@@ -315,7 +312,7 @@ TEST_CASE("Of two runs that are both process 1, in containers on one volume, one
 
 TEST_CASE("A progress file whose run has ended, is gone or hangs is taken over") {
   const Sandbox sandbox;
-  const pid_t gone = sandbox.start(with(small, {"--progress-file", "of gone", "--quiet"}));
+  const pid_t gone = sandbox.start(with(warm_one_kernel, {"--progress-file", "of gone", "--quiet"}));
   REQUIRE(sandbox.finish(gone).exit_code == 0);
   const std::string same = progress_of(sandbox, "of gone").at("pid_namespace").get<std::string>();
   const std::string identity = R"(,"run":"4567","host":"node-2","pid_namespace":")" + same + '"';
@@ -324,7 +321,7 @@ TEST_CASE("A progress file whose run has ended, is gone or hangs is taken over")
         progress_text(gone, "compiling", time_of_day(), identity),
         progress_text(getpid(), "executing", time_of_day() - 11, identity)}) {
     sandbox.file("p", text);
-    const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
+    const Outcome outcome = sandbox.run(with(warm_one_kernel, {"--progress-file", "p", "--quiet"}));
     CHECK(outcome.err.empty());
     CHECK(progress_of(sandbox, "p").at("state") == "done");
   }
@@ -337,7 +334,7 @@ TEST_CASE("A warmup without threads, descriptors or memory does not leave the st
     fs::remove_all(sandbox.path("home"));
     fs::permissions(sandbox.file("p", progress_text(1, "done", 1e9)), fs::perms::all);
     sandbox.tracer = {"prlimit", limit};
-    const Outcome outcome = sandbox.run(with(small, {"--progress-file", "p", "--quiet"}));
+    const Outcome outcome = sandbox.run(with(warm_one_kernel, {"--progress-file", "p", "--quiet"}));
     INFO(limit << ": " << outcome.err);
     CHECK(outcome.exit_code == 1);
     const auto progress = progress_of(sandbox, "p");

@@ -18,9 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr fs::perms all_write = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
 
-// One kernel.
-const Arguments small{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic", "--json"};
-
 // A warmup that has nothing to do and could not record that, for a reason in which `reason` occurs.
 void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const std::string& reason,
                       const std::string& coverage = "none", const std::string& words = "complete, but not recorded: ") {
@@ -75,7 +72,7 @@ TEST_CASE("warmup prints how each number was derived, and the notes, as plan doe
 
 TEST_CASE("A second warmup compiles nothing, and the kernels are those of the plan") {
   Sandbox sandbox;
-  const Outcome first = sandbox.run(small);
+  const Outcome first = sandbox.run(warm_one_kernel);
   INFO(first.err);
   REQUIRE(first.exit_code == 0);
   const auto report = object_of(first);
@@ -92,7 +89,7 @@ TEST_CASE("A second warmup compiles nothing, and the kernels are those of the pl
   CHECK(report.at("persist") == "on");
   CHECK(fs::path(report.at("cache").get<std::string>()) == fs::path(sandbox.path("home/.cache/cubinet")));
 
-  const auto again = object_of(sandbox.run(small));
+  const auto again = object_of(sandbox.run(warm_one_kernel));
   CHECK(again.at("compiled") == 0);
   CHECK(again.at("stored") == 0);
   CHECK(again.at("hits") == 1);
@@ -106,7 +103,7 @@ TEST_CASE("A second warmup compiles nothing, and the kernels are those of the pl
 
   fs::rename(sandbox.path("home/.cache/cubinet"), sandbox.path("moved"));
   sandbox.environment = {{"CUBINET_CACHE_DIR", sandbox.path("moved")}, {"LC_ALL", "C.UTF-8"}, {"TZ", "Asia/Tokyo"}};
-  CHECK(object_of(sandbox.run(small)).at("hits") == 1);
+  CHECK(object_of(sandbox.run(warm_one_kernel)).at("hits") == 1);
 }
 
 TEST_CASE("An FP8 warmup stores the kernels of the plan and fp8_quantization, and a second one compiles nothing") {
@@ -160,7 +157,7 @@ TEST_CASE("The configuration in a plan has every constant of the kernel's record
 TEST_CASE("The cache folder is that of --cache, else the first one that the environment names") {
   Sandbox sandbox;
   const auto chosen = [&](const Arguments& more) {
-    return object_of(sandbox.run(with(small, more))).at("cache").get<std::string>();
+    return object_of(sandbox.run(with(warm_one_kernel, more))).at("cache").get<std::string>();
   };
   sandbox.environment["XDG_CACHE_HOME"] = sandbox.path("xdg");
   CHECK(chosen({}) == sandbox.path("xdg/cubinet"));
@@ -179,7 +176,7 @@ TEST_CASE("A cache folder that cannot be created or written is refused before an
   sandbox.unprivileged = true;
   const auto before = contents(sandbox.folder());
   for (const std::string& root : {file, file + "/below", sandbox.path("foreign"), sandbox.path("closed/cabinet")}) {
-    const Outcome outcome = sandbox.run(with(small, {"--cache", root}));
+    const Outcome outcome = sandbox.run(with(warm_one_kernel, {"--cache", root}));
     INFO(root << ": " << outcome.err);
     CHECK(outcome.exit_code == 1);
     CHECK(outcome.err.find(root) != std::string::npos);
@@ -193,11 +190,11 @@ TEST_CASE(
   Sandbox sandbox;
   sandbox.unprivileged = true;
   const Arguments here{"--cache", sandbox.path("cabinet")};
-  REQUIRE(sandbox.run(with(small, here)).exit_code == 0);
+  REQUIRE(sandbox.run(with(warm_one_kernel, here)).exit_code == 0);
   set_writable(sandbox.path("cabinet"), false);
   const auto before = contents(sandbox.folder());
 
-  const Outcome full = sandbox.run(with(small, here));
+  const Outcome full = sandbox.run(with(warm_one_kernel, here));
   INFO(full.err);
   CHECK(full.exit_code == 0);
   CHECK(object_of(full).at("hits") == 1);
@@ -205,7 +202,7 @@ TEST_CASE(
   CHECK(object_of(full).at("coverage") == "found");
   CHECK(object_of(full).at("coverage_problem") == "");
 
-  const Outcome lacking = sandbox.run(with(small, with(here, {"--shape", "256,128,2"})));
+  const Outcome lacking = sandbox.run(with(warm_one_kernel, with(here, {"--shape", "256,128,2"})));
   CHECK(lacking.exit_code == 1);
   CHECK(lacking.err.find("1 of 2 kernels") != std::string::npos);
   CHECK(lacking.err.find("Permission denied") != std::string::npos);
@@ -216,7 +213,7 @@ TEST_CASE(
 
 TEST_CASE("A warmup waits once for an index that another process holds, and says why it recorded nothing") {
   const Sandbox sandbox;
-  const Arguments arguments = with(small, {"--cache", sandbox.path("cabinet")});
+  const Arguments arguments = with(warm_one_kernel, {"--cache", sandbox.path("cabinet")});
   REQUIRE(sandbox.run(arguments).exit_code == 0);
   {
     const cubinet::test::IndexHolder holder(sandbox.path("cabinet/index.db"));
@@ -236,11 +233,11 @@ TEST_CASE("A read-only cabinet that holds all kernels and no record of it is com
   Sandbox sandbox;
   sandbox.unprivileged = true;
   const std::string cabinet = sandbox.path("cabinet");
-  REQUIRE(sandbox.run(with(small, {"--cache", cabinet})).exit_code == 0);
+  REQUIRE(sandbox.run(with(warm_one_kernel, {"--cache", cabinet})).exit_code == 0);
   forget(cabinet);
   set_writable(cabinet, false);
   const auto before = contents(sandbox.folder());
-  check_unrecorded(sandbox, with(small, {"--cache", cabinet}), "is read-only: cannot write in " + cabinet);
+  check_unrecorded(sandbox, with(warm_one_kernel, {"--cache", cabinet}), "is read-only: cannot write in " + cabinet);
   CHECK(contents(sandbox.folder()) == before);
   set_writable(cabinet, true);
 }
@@ -249,11 +246,11 @@ TEST_CASE("With an index that cannot be written or replaced a warmup is complete
   Sandbox sandbox;
   sandbox.unprivileged = true;
   const std::string cabinet = sandbox.path("cabinet");
-  REQUIRE(sandbox.run(with(small, {"--cache", cabinet})).exit_code == 0);
+  REQUIRE(sandbox.run(with(warm_one_kernel, {"--cache", cabinet})).exit_code == 0);
   forget(cabinet);
   fs::create_directory(cabinet + "/index.db");
   set_writable(cabinet + "/quarantine", false);
-  check_unrecorded(sandbox, with(small, {"--cache", cabinet}), cabinet + "/index.db");
+  check_unrecorded(sandbox, with(warm_one_kernel, {"--cache", cabinet}), cabinet + "/index.db");
   set_writable(cabinet + "/quarantine", true);
 }
 
@@ -263,7 +260,7 @@ TEST_CASE("A warmup as root leaves only files of the folder's owner in another u
   fs::create_directory(sandbox.path("cabinet"));
   constexpr uid_t nobody = 65534;
   REQUIRE(chown(sandbox.path("cabinet").c_str(), nobody, nobody) == 0);
-  const Arguments arguments = with(small, {"--cache", sandbox.path("cabinet")});
+  const Arguments arguments = with(warm_one_kernel, {"--cache", sandbox.path("cabinet")});
   REQUIRE(sandbox.run(arguments).exit_code == 0);
   sandbox.unprivileged = true;
   CHECK(object_of(sandbox.run(arguments)).at("coverage") == "found");
@@ -277,7 +274,7 @@ TEST_CASE("A warmup as root leaves only files of the folder's owner in another u
 
 TEST_CASE("Damaged entries that a warmup finds are counted once, and the quarantine folder is named") {
   const Sandbox sandbox;
-  const Arguments two = with(small, {"--shape", "256,128,2"});
+  const Arguments two = with(warm_one_kernel, {"--shape", "256,128,2"});
   CHECK(object_of(sandbox.run(two)).at("damaged") == 0);
   const std::string cabinet = sandbox.path("home/.cache/cubinet");
   for (const auto& entry : fs::recursive_directory_iterator(cabinet + "/objects")) {
@@ -297,7 +294,7 @@ TEST_CASE("An unreadable object is reported with the reason if it cannot be repl
   Sandbox sandbox;
   sandbox.unprivileged = true;
   const std::string cabinet = sandbox.path("cabinet");
-  const Arguments arguments = with(small, {"--cache", cabinet});
+  const Arguments arguments = with(warm_one_kernel, {"--cache", cabinet});
   REQUIRE(sandbox.run(arguments).exit_code == 0);
   set_writable(cabinet, false);
   std::string object;
@@ -334,7 +331,7 @@ TEST_CASE("A cabinet that is removed during a warmup ends it early, and is not c
 TEST_CASE("A cabinet at a dangling link is refused") {
   const Sandbox sandbox;
   fs::create_symlink(sandbox.path("absent"), sandbox.path("link"));
-  const Outcome outcome = sandbox.run(with(small, {"--cache", sandbox.path("link")}));
+  const Outcome outcome = sandbox.run(with(warm_one_kernel, {"--cache", sandbox.path("link")}));
   CHECK(outcome.exit_code == 1);
   CHECK(outcome.err.find(sandbox.path("link") + " is a link to " + sandbox.path("absent")) != std::string::npos);
 }
@@ -342,11 +339,11 @@ TEST_CASE("A cabinet at a dangling link is refused") {
 TEST_CASE("One note names a folder of CUBINET_NVRTC_DIR without an NVRTC, and none with --quiet") {
   Sandbox sandbox;
   sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("absent");
-  const Outcome outcome = sandbox.run(small);
+  const Outcome outcome = sandbox.run(warm_one_kernel);
   INFO(outcome.err);
   CHECK(outcome.exit_code == 0);
   const std::size_t note = outcome.err.find("without an NVRTC: " + sandbox.path("absent"));
   CHECK(note != std::string::npos);
   CHECK(outcome.err.find(sandbox.path("absent"), note + 30) == std::string::npos);
-  CHECK(sandbox.run(with(small, {"--shape", "256,128,2", "--quiet"})).err.empty());
+  CHECK(sandbox.run(with(warm_one_kernel, {"--shape", "256,128,2", "--quiet"})).err.empty());
 }

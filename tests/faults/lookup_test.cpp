@@ -9,12 +9,12 @@ using namespace cubinet;
 
 namespace {
 
-constexpr int entries = 20;
+constexpr int looked_up = 20;
 
 // Runs cabinet_reader and returns its system calls, one per line.
 std::string calls_of(const std::string& how, const test::Filled& root) {
   const auto log = root.folder / "log";
-  const std::vector<std::string> reader = {CABINET_READER, how, root.layout.root.native(), std::to_string(entries)};
+  const std::vector<std::string> reader = {CABINET_READER, how, root.layout.root.native(), std::to_string(looked_up)};
   const auto outcome = test::run(test::traced({"-y"}, log, reader), root.folder / "err");
   INFO(outcome.said);
   REQUIRE(outcome.status == 0);
@@ -42,7 +42,7 @@ constexpr const char* locks = R"(\bflock\(|F_(OFD_)?SETLK)";
 
 TEST_CASE("a hit takes no lock, opens no index and changes nothing, in a root and in a layer") {
   if (!test::strace_works()) CUBINET_SKIP("strace cannot trace here");
-  const test::Filled root(entries);
+  const test::Filled root(looked_up);
   for (const char* how : {"root", "layer"}) {
     INFO(how);
     const std::string calls = calls_of(how, root);
@@ -51,7 +51,7 @@ TEST_CASE("a hit takes no lock, opens no index and changes nothing, in a root an
     CHECK(lines_with(calls, "index\\.db") == "");
     // One file is opened for each entry. This also shows that the trace is complete.
     const std::string opened = lines_with(calls, R"(openat\(.*\.cubin".*O_RDONLY)");
-    CHECK(std::count(opened.begin(), opened.end(), '\n') == entries);
+    CHECK(std::count(opened.begin(), opened.end(), '\n') == looked_up);
   }
 }
 

@@ -92,11 +92,6 @@ void check_all_executed(const warmup::ExecutionReport& report, const warmup::Pla
   CHECK(report.peak_device_bytes <= report.budget);
 }
 
-bool mentions(const std::string& text, const std::string& part) {
-  UNSCOPED_INFO(text);
-  return text.find(part) != std::string::npos;
-}
-
 constexpr Problem small(DataType type, Layout layout) { return {type, layout, 264, 512, 5}; }
 
 }  // namespace

@@ -17,6 +17,12 @@
 #include "warmup/planning/plan.hpp"
 
 namespace cubinet::tests {
+
+bool mentions(const std::string& text, const std::string& part) {
+  UNSCOPED_INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
 namespace {
 
 std::string from_environment(const char* name, const std::string& otherwise) {

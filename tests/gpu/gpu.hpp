@@ -15,6 +15,9 @@
 
 namespace cubinet::tests {
 
+// Whether the text contains the part. A failure shows the text.
+bool mentions(const std::string& text, const std::string& part);
+
 using test::padded_m_indices;
 using test::Random;
 using warmup::contiguous_plan;

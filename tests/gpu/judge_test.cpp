@@ -48,11 +48,6 @@ std::string complaint_after_scale(Gpu& gpu, bool of_a, std::int64_t place) {
   return verdict ? verdict->complaint : verdict.error().message;
 }
 
-bool mentions(const std::string& text, const std::string& part) {
-  UNSCOPED_INFO(text);
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("an output that is not written is noticed", "[judge]") {

@@ -4,8 +4,8 @@
 namespace cubinet::tests {
 namespace {
 
-constexpr Problem kContiguous{DataType::fp8, Layout::contiguous, 264, 384, 3};
-constexpr Problem kMasked{DataType::fp8, Layout::masked, 264, 384, 3};
+constexpr Problem kScaledContiguous{DataType::fp8, Layout::contiguous, 264, 384, 3};
+constexpr Problem kScaledMasked{DataType::fp8, Layout::masked, 264, 384, 3};
 
 CUdeviceptr address(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
@@ -24,15 +24,15 @@ void clear_row(Gpu& gpu, std::int64_t row) {
   zero_scales(ScaleOrder::column_major);
   zero_scales(ScaleOrder::row_major);
   const CUdeviceptr bytes =
-      address(gpu.verifier().contiguous_arguments().a) + static_cast<CUdeviceptr>(row * kContiguous.k);
-  REQUIRE(driver.cuMemsetD8Async(bytes, 0, static_cast<std::size_t>(kContiguous.k), stream) == CUDA_SUCCESS);
+      address(gpu.verifier().contiguous_arguments().a) + static_cast<CUdeviceptr>(row * kScaledContiguous.k);
+  REQUIRE(driver.cuMemsetD8Async(bytes, 0, static_cast<std::size_t>(kScaledContiguous.k), stream) == CUDA_SUCCESS);
 }
 
 // The number of elements of an output row that are not zero.
 int nonzeros(Gpu& gpu, std::int64_t row) {
-  std::vector<std::uint16_t> bits(static_cast<std::size_t>(kContiguous.n));
+  std::vector<std::uint16_t> bits(static_cast<std::size_t>(kScaledContiguous.n));
   const CUdeviceptr at =
-      address(gpu.verifier().contiguous_arguments().d) + static_cast<CUdeviceptr>(2 * row * kContiguous.n);
+      address(gpu.verifier().contiguous_arguments().d) + static_cast<CUdeviceptr>(2 * row * kScaledContiguous.n);
   REQUIRE(gpu.driver().cuMemcpyDtoH(bits.data(), at, 2 * bits.size()) == CUDA_SUCCESS);
   int count = 0;
   for (const std::uint16_t element : bits) count += (element & 0x7fffu) != 0 ? 1 : 0;
@@ -57,24 +57,24 @@ Refusal refusal(Gpu& gpu, const GroupedGemm& gemm, const Arguments& arguments) {
 TEST_CASE("any M and capacity take scales in either order", "[scales]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
-  const auto contiguous = gpu.prepare(kContiguous, {1, kLargestM});
+  const auto contiguous = gpu.prepare(kScaledContiguous, {1, kLargestM});
   for (const std::size_t m : {1u, 2u, 3u, 5u, 63u, 127u, 130u, 1001u}) {
     INFO("m " << m);
-    CHECK(gpu.complaint(contiguous, contiguous_plan(kContiguous, std::vector<std::int32_t>(m, 2))) == "");
+    CHECK(gpu.complaint(contiguous, contiguous_plan(kScaledContiguous, std::vector<std::int32_t>(m, 2))) == "");
   }
-  const auto masked = gpu.prepare(kMasked, {1, kLargestM});
+  const auto masked = gpu.prepare(kScaledMasked, {1, kLargestM});
   for (const std::int32_t capacity : {1, 2, 3, 5, 63, 65, 130, 257}) {
     INFO("capacity " << capacity);
-    CHECK(gpu.complaint(masked, masked_plan(kMasked, {capacity, 0, (capacity + 1) / 2}, capacity)) == "");
+    CHECK(gpu.complaint(masked, masked_plan(kScaledMasked, {capacity, 0, (capacity + 1) / 2}, capacity)) == "");
   }
 }
 
 TEST_CASE("a valid row of zeros with scales of 0 gives exact zeros", "[scales][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
-  const auto gemm = gpu.prepare(kContiguous, {1, kLargestM});
+  const auto gemm = gpu.prepare(kScaledContiguous, {1, kLargestM});
   auto& verifier = gpu.verifier();
-  REQUIRE(verifier.load(contiguous_plan(kContiguous, padded_m_indices({100, 0, 200}))));
+  REQUIRE(verifier.load(contiguous_plan(kScaledContiguous, padded_m_indices({100, 0, 200}))));
   for (const std::int64_t row : {0, 99, 131}) clear_row(gpu, row);
   for (const ScaleOrder order : orders(DataType::fp8)) {
     INFO(name(order) << " scales");
@@ -90,8 +90,8 @@ TEST_CASE("a valid row of zeros with scales of 0 gives exact zeros", "[scales][s
 TEST_CASE("scales that break a rule are refused by name, and nothing is sticky", "[scales]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
-  const auto gemm = gpu.prepare(kMasked, {1, 64});
-  const auto plan = masked_plan(kMasked, {30, 1, 7}, 30);
+  const auto gemm = gpu.prepare(kScaledMasked, {1, 64});
+  const auto plan = masked_plan(kScaledMasked, {30, 1, 7}, 30);
   REQUIRE(gpu.verifier().load(plan));
   const MaskedArguments good = gpu.verifier().masked_arguments(8);
   const MaskedArguments row_major = gpu.verifier().masked_arguments(8, ScaleOrder::row_major);

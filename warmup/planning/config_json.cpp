@@ -12,7 +12,7 @@
 namespace cubinet::warmup {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using MemberNames = std::set<std::string, std::less<>>;
 
 // The first 160 bytes of a text, for an error message: the file may have megabytes. Cuts no UTF-8 sequence.
@@ -33,7 +33,7 @@ std::string position(std::string_view text, std::size_t offset) {
 }
 
 // The parser's message without its own prefix, "[json.exception...] parse error at line 1, column 2: ".
-std::string reason(const json::exception& error) {
+std::string reason(const Json::exception& error) {
   std::string_view what = error.what();
   for (const std::string_view end : {"] ", ": "}) {
     const std::size_t start = what.find(end);
@@ -85,7 +85,7 @@ Plain without_words_of_python(std::string_view text) {
 
 // Checks a text without building a value, and keeps the first error. The parser's callback could see keys too, but with
 // a callback the parser searches the enclosing array at the end of each object in it.
-class Examiner final : public json::json_sax_t {
+class Examiner final : public Json::json_sax_t {
  public:
   // `text` is the original text, for positions; the parser reads plain.text.
   Examiner(std::string_view text, const Plain& plain, const std::string& origin, const MemberNames& once)
@@ -95,11 +95,11 @@ class Examiner final : public json::json_sax_t {
 
   bool null() override { return true; }
   bool boolean(bool /*value*/) override { return true; }
-  bool number_integer(json::number_integer_t /*value*/) override { return true; }
-  bool number_unsigned(json::number_unsigned_t /*value*/) override { return true; }
-  bool number_float(json::number_float_t /*value*/, const std::string& /*text*/) override { return true; }
+  bool number_integer(Json::number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(Json::number_unsigned_t /*value*/) override { return true; }
+  bool number_float(Json::number_float_t /*value*/, const std::string& /*text*/) override { return true; }
   bool string(std::string& /*value*/) override { return true; }
-  bool binary(json::binary_t& /*value*/) override { return true; }
+  bool binary(Json::binary_t& /*value*/) override { return true; }
   bool start_object(std::size_t /*members*/) override { return enter(); }
   bool end_object() override { return leave(); }
   bool start_array(std::size_t /*items*/) override { return enter(); }
@@ -118,8 +118,8 @@ class Examiner final : public json::json_sax_t {
     return false;
   }
 
-  bool parse_error(std::size_t offset, const std::string& token, const json::exception& error) override {
-    if (dynamic_cast<const json::out_of_range*>(&error) != nullptr) {
+  bool parse_error(std::size_t offset, const std::string& token, const Json::exception& error) override {
+    if (dynamic_cast<const Json::out_of_range*>(&error) != nullptr) {
       const std::size_t start = offset >= token.size() ? offset - token.size() + 1 : offset;
       complaint_ = fmt::format("{}:{}: the number {} is out of range", origin_, place(start), clipped(token));
     } else {
@@ -154,16 +154,16 @@ class Examiner final : public json::json_sax_t {
 
 }  // namespace
 
-Expected<json> parse_config(std::string_view text, const std::string& origin, const MemberNames& once) {
+Expected<Json> parse_config(std::string_view text, const std::string& origin, const MemberNames& once) {
   const Plain plain = without_words_of_python(text);
   Examiner examiner(text, plain, origin, once);
-  if (!json::sax_parse(plain.text, &examiner)) return fail(ErrorCode::invalid_argument, examiner.complaint());
+  if (!Json::sax_parse(plain.text, &examiner)) return fail(ErrorCode::invalid_argument, examiner.complaint());
   // A NUL byte is an error here, because the parser would take it for the end of its input. Valid JSON contains none.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{}:{}: not JSON: a NUL byte, expected end of input", origin, position(text, nul + 1)));
   }
-  json parsed = json::parse(plain.text);
+  Json parsed = Json::parse(plain.text);
   if (parsed.is_object()) return parsed;
   return fail(ErrorCode::invalid_argument,
               fmt::format("{}: expected a JSON object, found {}", origin, parsed.type_name()));

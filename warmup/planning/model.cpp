@@ -22,7 +22,7 @@
 namespace cubinet::warmup {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // A config.json has a few KiB. A file above this bound was named by mistake.
 constexpr std::uint64_t largest_file = std::uint64_t{16} << 20;
@@ -55,7 +55,7 @@ tl::unexpected<Error> refuse_model(const std::string& origin, const std::string&
   return fail(ErrorCode::invalid_argument, origin + ": " + message);
 }
 
-Expected<Numbers> read_experts(const json& top, const Places& places, const std::string& origin) {
+Expected<Numbers> read_experts(const Json& top, const Places& places, const std::string& origin) {
   auto experts = read_agreed(places, expert_count_keys(), 0, Lists::taken, origin);
   if (!experts) return propagate(experts);
   const std::string none = origin + ": the model has no experts: ";
@@ -77,16 +77,16 @@ Expected<Numbers> read_experts(const json& top, const Places& places, const std:
 // The reason why intermediate_size may be the width of dense MLPs beside the experts; empty if there is none. A value
 // of one of these keys that is not a whole number (a list, a string) counts as a reason.
 std::string sign_of_dense_layers(const Place& place) {
-  const json& object = *place.object;
+  const Json& object = *place.object;
   const auto sign = [&](const char* name) {
     return fmt::format("{}{} is {}, so the model may have dense MLPs of that width", place.prefix, name,
                        shown(object.at(name)));
   };
   for (const auto& [name, limit] : dense_layer_keys) {
-    const json* value = member(object, name);
+    const Json* value = member(object, name);
     if (value != nullptr && !is_whole(*value, std::numeric_limits<std::int64_t>::min(), limit)) return sign(name);
   }
-  const json* dense = member(object, "mlp_only_layers");
+  const Json* dense = member(object, "mlp_only_layers");
   if (dense != nullptr && !(dense->is_array() && dense->empty())) return sign("mlp_only_layers");
   for (const std::string_view name : expert_count_keys()) {
     if (name == "num_local_experts" || member(object, name) == nullptr) continue;
@@ -107,7 +107,8 @@ Expected<Numbers> read_width(const Places& places, const std::string& model_type
   for (const Place& place : places) {
     const std::string dense = sign_of_dense_layers(place);
     if (dense.empty()) continue;
-    return refuse_model(origin, "moe_intermediate_size is missing, and intermediate_size cannot stand for it: " + dense);
+    return refuse_model(origin,
+                        "moe_intermediate_size is missing, and intermediate_size cannot stand for it: " + dense);
   }
   return **shared;
 }
@@ -135,8 +136,8 @@ Expected<std::vector<ExpertShape>> layers_of(const Numbers& experts, const Numbe
   const std::size_t layers = std::max(experts.values.size(), widths.values.size());
   for (const Numbers* numbers : {&experts, &widths}) {
     if (numbers->values.size() == 1 || numbers->values.size() == layers) continue;
-    return refuse_model(origin, fmt::format("{} has {} values but {} has {}", experts.key, experts.values.size(), widths.key,
-                                      widths.values.size()));
+    return refuse_model(origin, fmt::format("{} has {} values but {} has {}", experts.key, experts.values.size(),
+                                            widths.key, widths.values.size()));
   }
   std::vector<ExpertShape> shapes;
   std::set<std::pair<std::int64_t, std::int64_t>> seen;
@@ -151,7 +152,7 @@ Expected<std::vector<ExpertShape>> layers_of(const Numbers& experts, const Numbe
 }
 
 // The model_type of the innermost object that has one.
-std::string type_of_model(const json& top, const Places& places) {
+std::string type_of_model(const Json& top, const Places& places) {
   for (auto place = places.rbegin(); place != places.rend(); ++place) {
     std::string type = text_at(*place->object, "model_type");
     if (!type.empty()) return type;
@@ -174,7 +175,7 @@ void read_gate(const Places& places, MoeShape& shape) {
   }
 }
 
-void add_notes(const json& top, const Places& places, MoeShape& shape) {
+void add_notes(const Json& top, const Places& places, MoeShape& shape) {
   if (const auto others = other_towers(top, places); !others.empty()) {
     shape.notes.push_back(
         fmt::format("the plan is the language model's; experts of {} are left out", fmt::join(others, " and of ")));
@@ -198,7 +199,7 @@ void add_notes(const json& top, const Places& places, MoeShape& shape) {
 std::int64_t count_or_0(const Places& places, std::initializer_list<const char*> keys) {
   for (const Place& place : places) {
     for (const char* key : keys) {
-      const json* value = member(*place.object, key);
+      const Json* value = member(*place.object, key);
       if (value != nullptr && is_whole(*value, 1, largest_number)) return value->get<std::int64_t>();
     }
   }
@@ -206,8 +207,8 @@ std::int64_t count_or_0(const Places& places, std::initializer_list<const char*>
 }
 
 // Reads the members that engines decide by; see MoeShape.
-void read_traits(const json& top, Places places, bool has_other_quantization, MoeShape& shape) {
-  const json* list = member(top, "architectures");
+void read_traits(const Json& top, Places places, bool has_other_quantization, MoeShape& shape) {
+  const Json* list = member(top, "architectures");
   const bool named = list != nullptr && list->is_array() && !list->empty() && list->front().is_string();
   if (named) shape.architecture = list->front().get<std::string>();
   shape.experts_per_token = count_or_0(places, {"num_experts_per_tok", "moe_topk", "num_experts_per_token"});
@@ -220,16 +221,16 @@ void read_traits(const json& top, Places places, bool has_other_quantization, Mo
   if (shape.quantization.empty() && has_other_quantization) shape.quantization = "modelopt";
 }
 
-Expected<json> parse_quantization(const ModelText& text) {
+Expected<Json> parse_quantization(const ModelText& text) {
   const auto top = parse_config(text.text, text.origin, {"quantization", "quantization.quant_algo"});
   if (!top) return top;
-  const json* inner = member(*top, "quantization");
+  const Json* inner = member(*top, "quantization");
   if (inner == nullptr) return *top;
   if (!inner->is_object()) return wrong_type(text.origin, "quantization", *inner, "an object");
   return *inner;
 }
 
-Expected<ExpertWeights> weights_of_model(const json& top, const Places& places, const ModelText& quantization,
+Expected<ExpertWeights> weights_of_model(const Json& top, const Places& places, const ModelText& quantization,
                                          const std::string& origin) {
   if (quantization.text.empty()) return read_weights(top, places, nullptr, origin);
   const auto other = parse_quantization(quantization);

@@ -13,16 +13,16 @@
 namespace cubinet::warmup {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // Whether the block is [128,128], which some files write as "128x128".
-bool is_served_block(const json& block) {
-  return block == json({scale_block(), scale_block()}) || block == json(fmt::format("{0}x{0}", scale_block()));
+bool is_served_block(const Json& block) {
+  return block == Json({scale_block(), scale_block()}) || block == Json(fmt::format("{0}x{0}", scale_block()));
 }
 
 // For the method "fp8": there is one scale per block of weights, or one per tensor.
-ExpertWeights of_fp8(const json& config, const std::string& reason) {
-  const json* block = member(config, "weight_block_size");
+ExpertWeights of_fp8(const Json& config, const std::string& reason) {
+  const Json* block = member(config, "weight_block_size");
   if (block == nullptr) return weights_of_type("fp8", reason + " without weight_block_size");
   const std::string with_block = fmt::format("{}, weight_block_size {}", reason, shown(*block));
   return is_served_block(*block) ? fp8_in_blocks(with_block)
@@ -30,51 +30,51 @@ ExpertWeights of_fp8(const json& config, const std::string& reason) {
 }
 
 // For the `weights` of a group of compressed-tensors: {num_bits, type, strategy, block_structure}.
-ExpertWeights of_weights(const json& weights, const std::string& format, const std::string& reason) {
+ExpertWeights of_weights(const Json& weights, const std::string& format, const std::string& reason) {
   if (format == "nvfp4-pack-quantized" || format == "mxfp4-pack-quantized") {
     return weights_of_type(format.substr(0, 5), reason + ".format " + format);
   }
-  const json* bits = member(weights, "num_bits");
+  const Json* bits = member(weights, "num_bits");
   const std::string type = text_at(weights, "type");
   const std::string strategy = text_at(weights, "strategy");
   const std::string said = fmt::format("{}.weights: num_bits {}, type {}, strategy {}", reason,
                                        bits == nullptr ? "none" : shown(*bits), type, strategy);
   const std::string name = (type == "float" ? "FP" : "INT") + (bits == nullptr ? "?" : shown(*bits));
   if (strategy != "block") return unserved(fmt::format("{} with a scale per {}", name, strategy), said);
-  const json* block = member(weights, "block_structure");
+  const Json* block = member(weights, "block_structure");
   const std::string with_block = said + ", block_structure " + (block == nullptr ? "none" : shown(*block));
   if (name == "FP8" && block != nullptr && is_served_block(*block)) return fp8_in_blocks(with_block);
   return unserved(fmt::format("{} in blocks", name), with_block);
 }
 
-bool targets_experts(const json& group) {
-  const json* targets = member(group, "targets");
+bool targets_experts(const Json& group) {
+  const Json* targets = member(group, "targets");
   return targets != nullptr && targets->is_array() &&
-         std::any_of(targets->begin(), targets->end(), [](const json& target) {
+         std::any_of(targets->begin(), targets->end(), [](const Json& target) {
            return target.is_string() && concerns_experts(target.get_ref<const std::string&>());
          });
 }
 
 // Whether all targets of a group are attention modules.
-bool targets_attention(const json& group) {
-  const json* targets = member(group, "targets");
+bool targets_attention(const Json& group) {
+  const Json* targets = member(group, "targets");
   return targets != nullptr && targets->is_array() && !targets->empty() &&
-         std::all_of(targets->begin(), targets->end(), [](const json& target) {
+         std::all_of(targets->begin(), targets->end(), [](const Json& target) {
            return target.is_string() && target.get_ref<const std::string&>().find("attn") != std::string::npos;
          });
 }
 
 // For compressed-tensors: from the groups that name experts as targets, or if none does, from all groups that can apply
 // to them.
-ExpertWeights of_groups(const json& config, const std::string& name) {
-  const json* groups = member(config, "config_groups");
+ExpertWeights of_groups(const Json& config, const std::string& name) {
+  const Json* groups = member(config, "config_groups");
   if (groups == nullptr || !groups->is_object()) {
     return unserved("compressed-tensors", name + ".quant_method compressed-tensors without config_groups");
   }
   const bool named = std::any_of(groups->begin(), groups->end(), targets_experts);
   std::optional<ExpertWeights> agreed;
   for (const auto& [key, group] : groups->items()) {
-    const json* weights = group.is_object() ? member(group, "weights") : nullptr;
+    const Json* weights = group.is_object() ? member(group, "weights") : nullptr;
     if (weights == nullptr || !weights->is_object()) continue;
     if (named ? !targets_experts(group) : targets_attention(group)) continue;
     const std::string own_format = text_at(group, "format");
@@ -87,8 +87,8 @@ ExpertWeights of_groups(const json& config, const std::string& name) {
 }
 
 // For a mixed model: the algorithm that quantized_layers gives for the experts; none if it gives several or none.
-std::optional<std::string> algorithm_of_layers(const json& config) {
-  const json* layers = member(config, "quantized_layers");
+std::optional<std::string> algorithm_of_layers(const Json& config) {
+  const Json* layers = member(config, "quantized_layers");
   std::optional<std::string> agreed;
   if (layers == nullptr || !layers->is_object()) return agreed;
   for (const auto& [module, said] : layers->items()) {
@@ -100,7 +100,7 @@ std::optional<std::string> algorithm_of_layers(const json& config) {
   return agreed;
 }
 
-ExpertWeights of_algorithm(const json& config, const std::string& name) {
+ExpertWeights of_algorithm(const Json& config, const std::string& name) {
   const std::string algorithm = text_at(config, "quant_algo");
   if (lower_case(algorithm) != "mixed_precision") return weights_of_type(algorithm, name + ".quant_algo " + algorithm);
   const auto of_experts = algorithm_of_layers(config);
@@ -109,7 +109,7 @@ ExpertWeights of_algorithm(const json& config, const std::string& name) {
 }
 
 // How all modules are stored according to a quantization object.
-ExpertWeights of_all(const json& config, const std::string& name) {
+ExpertWeights of_all(const Json& config, const std::string& name) {
   const std::string method = text_at(config, "quant_method");
   const std::string reason = name + ".quant_method " + method;
   if (!text_at(config, "quant_algo").empty() && method != "fp8") return of_algorithm(config, name);
@@ -123,7 +123,7 @@ ExpertWeights of_all(const json& config, const std::string& name) {
 
 // How the experts are stored according to expert_dtype or a similar key, which takes precedence over the type of all
 // modules. None for "fp8", because the key does not say how the scales are arranged.
-std::optional<ExpertWeights> of_experts(const json& object, std::string_view key, const std::string& prefix) {
+std::optional<ExpertWeights> of_experts(const Json& object, std::string_view key, const std::string& prefix) {
   const std::string type = text_at(object, key);
   if (type.empty() || lower_case(type) == "fp8") return std::nullopt;
   return weights_of_type(type, fmt::format("{}{} {}", prefix, key, type));
@@ -138,11 +138,11 @@ struct Quantization {
 
 Expected<std::optional<Quantization>> quantization_at(const Place& place, const char* key, const std::string& origin) {
   const std::string name = place.prefix + key;
-  const json* config = member(*place.object, key);
+  const Json* config = member(*place.object, key);
   if (config == nullptr) return std::nullopt;
   if (!config->is_object()) return wrong_type(origin, name, *config, "an object");
   if (config->empty()) return std::nullopt;
-  const json* method = member(*config, "quant_method");
+  const Json* method = member(*config, "quant_method");
   if (method != nullptr && !method->is_string()) return wrong_type(origin, name + ".quant_method", *method, "a text");
   return Quantization{weights_of(*config, name), name};
 }
@@ -185,7 +185,7 @@ ExpertWeights weights_of_model_type(const Places& places) {
 
 }  // namespace
 
-ExpertWeights weights_of(const json& config, const std::string& name) {
+ExpertWeights weights_of(const Json& config, const std::string& name) {
   for (const char* key : {"moe_quant_algo", "expert_dtype"}) {
     if (auto own = of_experts(config, key, name + ".")) return *std::move(own);
   }
@@ -199,7 +199,7 @@ ExpertWeights weights_of(const json& config, const std::string& name) {
   return weights;
 }
 
-Expected<ExpertWeights> read_weights(const json& top, const Places& places, const json* other,
+Expected<ExpertWeights> read_weights(const Json& top, const Places& places, const Json* other,
                                      const std::string& origin) {
   Places all = places;
   if (all.front().object != &top) all.push_back({&top, ""});

@@ -9,7 +9,7 @@
 namespace cubinet::warmup {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // No model has more nested levels. Hostile files can have millions.
 constexpr int deepest = 4;
@@ -29,7 +29,7 @@ class TowerSearch {
   explicit TowerSearch(const Places& places) : places_(places) {}
 
   // `own`: the object belongs to the language model. Then so do its inner objects, except those that is_apart() names.
-  void look_into(const json& object, const std::string& path, int depth, bool own) {
+  void look_into(const Json& object, const std::string& path, int depth, bool own) {
     own = own || is_of_language_model(object);
     for (const auto& [key, value] : object.items()) {
       if (!value.is_object()) continue;
@@ -45,7 +45,7 @@ class TowerSearch {
   std::vector<std::string> take() { return std::move(found_); }
 
  private:
-  [[nodiscard]] bool is_of_language_model(const json& object) const {
+  [[nodiscard]] bool is_of_language_model(const Json& object) const {
     return std::any_of(places_.begin(), places_.end(), [&](const Place& place) { return place.object == &object; });
   }
 
@@ -53,14 +53,14 @@ class TowerSearch {
   std::vector<std::string> found_;
 };
 
-bool is_number_or_list(const json& value) {
+bool is_number_or_list(const Json& value) {
   return value.is_number() ||
          (value.is_array() && !value.empty() &&
-          std::all_of(value.begin(), value.end(), [](const json& one) { return one.is_number(); }));
+          std::all_of(value.begin(), value.end(), [](const Json& one) { return one.is_number(); }));
 }
 
 // Whether the value names an element type: "fp4", "int8", "bfloat16", "nvfp4", "mxfp8".
-bool names_a_type(const json& value) {
+bool names_a_type(const Json& value) {
   if (!value.is_string()) return false;
   const auto& text = value.get_ref<const std::string&>();
   constexpr const char* types[] = {"fp4", "fp8", "FP4", "FP8", "int4", "int8", "INT4", "INT8", "float", "bf16", "fp16"};
@@ -69,14 +69,14 @@ bool names_a_type(const json& value) {
 }
 
 // Whether a value says that experts have no gate: "moe_activation": "relu2", "use_glu": false.
-bool tells_of_no_gate(const std::string& key, const json& value) {
+bool tells_of_no_gate(const std::string& key, const Json& value) {
   if (value.is_string()) return gate_of(value.get_ref<const std::string&>()) == Gate::absent;
   const bool names_gate = key.find("glu") != std::string::npos || key.find("gated") != std::string::npos;
   const bool other = key.find("attn") != std::string::npos || key.find("attention") != std::string::npos;
   return value.is_boolean() && !value.get<bool>() && names_gate && !other;
 }
 
-bool tells_of_experts(const std::string& key, const json& value) {
+bool tells_of_experts(const std::string& key, const Json& value) {
   return (may_concern_experts(key) && (is_number_or_list(value) || names_a_type(value))) ||
          tells_of_no_gate(key, value);
 }
@@ -84,7 +84,7 @@ bool tells_of_experts(const std::string& key, const json& value) {
 // Collects the keys about experts that are not read, each once for all layers.
 class Collector {
  public:
-  void look_at(const json& object, const std::string& prefix, const std::string& path, int depth) {
+  void look_at(const Json& object, const std::string& prefix, const std::string& path, int depth) {
     for (const auto& [key, value] : object.items()) {
       const std::string inner = path + key;
       if (value.is_object()) {
@@ -99,8 +99,8 @@ class Collector {
   std::vector<std::string> take() { return std::move(found_); }
 
  private:
-  void look_into_list(const json& list, const std::string& prefix, const std::string& path, int depth) {
-    for (const json& one : list) {
+  void look_into_list(const Json& list, const std::string& prefix, const std::string& path, int depth) {
+    for (const Json& one : list) {
       if (one.is_object()) look_at(one, prefix, path + "[].", depth + 1);
     }
   }
@@ -111,15 +111,15 @@ class Collector {
 
 }  // namespace
 
-bool names_experts(const json& object) {
+bool names_experts(const Json& object) {
   const Keys keys = expert_count_keys();
   return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return member(object, key) != nullptr; });
 }
 
-Expected<Places> language_model(const json& top, const std::string& origin) {
+Expected<Places> language_model(const Json& top, const std::string& origin) {
   Places places;
   for (const std::string_view path : language_places()) {
-    const json* object = path.empty() ? &top : member(top, path);
+    const Json* object = path.empty() ? &top : member(top, path);
     if (object == nullptr || (is_container(path) && object->is_object() && !names_experts(*object))) continue;
     if (!object->is_object()) return wrong_type(origin, std::string(path), *object, "an object");
     places.push_back({object, path.empty() ? std::string() : std::string(path) + "."});
@@ -128,7 +128,7 @@ Expected<Places> language_model(const json& top, const std::string& origin) {
   return places;
 }
 
-std::vector<std::string> other_towers(const json& top, const Places& places) {
+std::vector<std::string> other_towers(const Json& top, const Places& places) {
   TowerSearch search(places);
   search.look_into(top, "", 0, false);
   return search.take();

@@ -64,9 +64,9 @@ Expected<void> check_request(const PlanRequest& request, const jit::Registry& fa
                 fmt::format("the number of SMs must be at least 1, not {}", request.target.sms));
   }
   for (const auto& [problem, range] : request.problems) {
-    if (range.first < 1 || range.last < range.first || range.last > largest_m) {
+    if (range.first < 1 || range.last < range.first || range.last > largest_m()) {
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m));
+                  fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m()));
     }
     if (auto allowed = families.can_run(problem, request.target); !allowed) {
       Error error = std::move(allowed).error();

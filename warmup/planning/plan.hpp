@@ -6,13 +6,11 @@
 #include <vector>
 
 #include "cubinet/cubinet.hpp"
-#include "jit/kernel_spec.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/kernel_spec.hpp"
 #include "util/expected.hpp"
 
 namespace cubinet::warmup {
-
-using jit::largest_m;
 
 struct PlanRequest {
   std::vector<ProblemRange> problems;
@@ -22,7 +20,7 @@ struct PlanRequest {
 };
 
 // Whether a plan can be made. Errors: invalid_argument for no problem and for a range of M that is empty or leaves
-// [1, largest_m]; unsupported for an architecture or a problem that no kernel serves.
+// [1, largest_m()]; unsupported for an architecture or a problem that no kernel serves.
 Expected<void> check_request(const PlanRequest& request, const jit::Registry& families = jit::families());
 
 // Each problem with the same range of M.

@@ -14,7 +14,7 @@
 namespace cubinet::warmup {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // A type's name in lower case, and how weights of this type are stored.
 struct NamedType {
@@ -112,12 +112,12 @@ bool concerns_experts(std::string_view pattern) {
   return without == std::string_view::npos || before.find(')', without) != std::string_view::npos;
 }
 
-Excluded excluded_experts(const json& config, const std::string& name) {
+Excluded excluded_experts(const Json& config, const std::string& name) {
   Excluded excluded;
   for (const char* key : exclusions) {
-    const json* modules = member(config, key);
+    const Json* modules = member(config, key);
     if (modules == nullptr || !modules->is_array()) continue;
-    for (const json& module : *modules) {
+    for (const Json& module : *modules) {
       if (!module.is_string()) continue;
       const auto& pattern = module.get_ref<const std::string&>();
       if (!concerns_experts(pattern) && !holds_experts(pattern)) continue;

@@ -52,9 +52,9 @@ std::string problem_json(const RecordedProblem& one) {
 Expected<void> check_recorded(const RecordedProblem& problem) {
   if (auto taken = jit::families().can_run(problem.wanted.problem); !taken) return taken;
   const MRange range = problem.wanted.range;
-  if (range.first >= 1 && range.first <= range.last && range.last <= largest_m) return {};
+  if (range.first >= 1 && range.first <= range.last && range.last <= largest_m()) return {};
   return fail(ErrorCode::invalid_argument,
-              fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m));
+              fmt::format("M from {} to {} is not a range within 1 to {}", range.first, range.last, largest_m()));
 }
 
 Expected<RecordedProblems> recorded_in(const cache::Maintenance& cabinet) {

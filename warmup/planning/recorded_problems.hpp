@@ -14,7 +14,7 @@
 namespace cubinet::warmup {
 
 struct RecordedProblem {
-  ProblemRange wanted;       // a problem that kernels can run, and M within [1, largest_m]
+  ProblemRange wanted;       // a problem that kernels can run, and M within [1, largest_m()]
   std::string architecture;  // of the devices that asked
   std::int64_t asked = 0;    // when it was last asked for, in seconds since 1970, rounded to a day
 };

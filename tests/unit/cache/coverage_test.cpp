@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string subject = R"({"arch":"sm_90a"})";
-const std::string other = R"({"arch":"other"})";
+const std::string other_subject = R"({"arch":"other"})";
 
 std::vector<cache::Key> keys_of(int count) {
   std::vector<cache::Key> keys;
@@ -42,26 +42,26 @@ TEST_CASE("coverage records are read back, the latest first, and a new record of
   std::swap(unsorted.front(), unsorted.back());
   REQUIRE(root.maintenance().record_coverage(subject, unsorted));
   clock.now += 5;
-  REQUIRE(root.maintenance().record_coverage(other, {}));
+  REQUIRE(root.maintenance().record_coverage(other_subject, {}));
   CHECK((root.maintenance().coverage().value() ==
-         std::vector<Coverage>{{other, {}, clock.now}, {subject, keys_of(3), clock.now - 5}}));
+         std::vector<Coverage>{{other_subject, {}, clock.now}, {subject, keys_of(3), clock.now - 5}}));
   clock.now += 5;
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
   CHECK((root.maintenance().coverage().value() ==
-         std::vector<Coverage>{{subject, keys_of(2), clock.now}, {other, {}, clock.now - 5}}));
+         std::vector<Coverage>{{subject, keys_of(2), clock.now}, {other_subject, {}, clock.now - 5}}));
 }
 
 TEST_CASE("a dropped record is gone, and the others stay") {
   test::Filled root(1);
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(1)));
-  REQUIRE(root.maintenance().record_coverage(other, keys_of(1)));
+  REQUIRE(root.maintenance().record_coverage(other_subject, keys_of(1)));
   const auto recorded = root.maintenance().coverage().value();
   const auto named = [&](const std::string& name) {
     return *std::find_if(recorded.begin(), recorded.end(), [&](const Coverage& one) { return one.subject == name; });
   };
   root.maintenance().drop_coverage({named(subject), {"never recorded", {}, 1}});
   REQUIRE(root.maintenance().coverage()->size() == 1);
-  CHECK(root.maintenance().coverage()->front().subject == other);
+  CHECK(root.maintenance().coverage()->front().subject == other_subject);
 }
 
 TEST_CASE("a record that another process has replaced since it was read is not dropped") {
@@ -175,7 +175,8 @@ TEST_CASE("in a read-only root coverage is read, and is neither recorded nor dro
   auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   REQUIRE(stack);
   CHECK(cache::Maintenance(stack->cabinet).coverage()->size() == 1);
-  CHECK(cache::Maintenance(stack->cabinet).record_coverage(other, {}).error().code == ErrorCode::cache_unusable);
+  CHECK(cache::Maintenance(stack->cabinet).record_coverage(other_subject, {}).error().code ==
+        ErrorCode::cache_unusable);
   cache::Maintenance(stack->cabinet).drop_coverage(cache::Maintenance(stack->cabinet).coverage().value());
   CHECK(cache::Maintenance(stack->cabinet).coverage()->size() == 1);
   CHECK(test::snapshot(root.layout.root) == before);
@@ -188,7 +189,7 @@ TEST_CASE("reading coverage from a busy index is an error, and the coverage is p
   {
     const test::IndexHolder holder(root.layout.index());
     CHECK(root.maintenance().coverage().error().code == ErrorCode::io);
-    CHECK(root.maintenance().record_coverage(other, {}).error().code == ErrorCode::io);
+    CHECK(root.maintenance().record_coverage(other_subject, {}).error().code == ErrorCode::io);
     root.maintenance().drop_coverage(read);
   }
   CHECK(root.maintenance().coverage()->size() == 1);
@@ -198,7 +199,7 @@ TEST_CASE("statistics list the coverage records whose entries are all present, i
   test::Filled layer(3);
   test::Filled root(3);
   REQUIRE(root.maintenance().record_coverage(subject, keys_of(2)));
-  REQUIRE(root.maintenance().record_coverage(other, keys_of(3)));
+  REQUIRE(root.maintenance().record_coverage(other_subject, keys_of(3)));
   REQUIRE(root.maintenance().remove(test::key_of(2)));
   REQUIRE(root.maintenance().stats()->coverage.size() == 1);
   CHECK(root.maintenance().stats()->coverage.front().subject == subject);

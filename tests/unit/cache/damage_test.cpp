@@ -9,19 +9,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int entry = 0;
+constexpr int damaged = 0;
 
-bool found(const cache::Cabinet& cabinet, int number = entry) {
+bool found(const cache::Cabinet& cabinet, int number = damaged) {
   return cabinet.find(test::key_of(number), test::record_of(number)).has_value();
 }
 
 // Replaces the entry's file by `bytes` and looks the entry up. A hit must return the right object.
 bool hit_with(test::Filled& root, const std::string& bytes) {
-  const auto path = root.layout.object(test::key_of(entry));
+  const auto path = root.layout.object(test::key_of(damaged));
   fs::remove(path);
   test::write_file(path, bytes);
-  const auto object = root.cabinet.find(test::key_of(entry), test::record_of(entry));
-  if (object && !test::equal(*object, test::object_of(entry))) FAIL("wrong bytes were returned");
+  const auto object = root.cabinet.find(test::key_of(damaged), test::record_of(damaged));
+  if (object && !test::equal(*object, test::object_of(damaged))) FAIL("wrong bytes were returned");
   return object.has_value();
 }
 
@@ -29,25 +29,25 @@ bool hit_with(test::Filled& root, const std::string& bytes) {
 
 TEST_CASE("a flipped byte anywhere is a miss, and the file is moved to quarantine") {
   test::Filled root(1);
-  const std::string whole = test::contents(root.layout.object(test::key_of(entry)));
+  const std::string whole = test::contents(root.layout.object(test::key_of(damaged)));
   std::int64_t expected = 0;
   for (std::size_t i = 0; i < whole.size(); i += 7) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 0x40);
     if (hit_with(root, changed)) FAIL("byte " << i);
-    CHECK_FALSE(fs::exists(root.layout.object(test::key_of(entry))));
+    CHECK_FALSE(fs::exists(root.layout.object(test::key_of(damaged))));
     ++expected;
   }
   CHECK(root.maintenance().stats()->quarantined == expected);
   CHECK(root.cabinet.set_aside() == expected);
   CHECK(hit_with(root, whole));
-  CHECK_FALSE(found(root.cabinet, entry + 1));
+  CHECK_FALSE(found(root.cabinet, damaged + 1));
   CHECK(root.cabinet.set_aside() == expected);
 }
 
 TEST_CASE("a damaged file that a look-up does not move does not count as moved to quarantine") {
   test::Filled root(1);
-  test::write_file(root.layout.object(test::key_of(entry)), "damaged");
+  test::write_file(root.layout.object(test::key_of(damaged)), "damaged");
   const auto stack = cache::Cabinet::open_stack({}, false, {root.layout.root});
   REQUIRE(stack);
   CHECK_FALSE(found(stack->cabinet));
@@ -56,7 +56,7 @@ TEST_CASE("a damaged file that a look-up does not move does not count as moved t
 
 TEST_CASE("a file truncated to any length is a miss") {
   test::Filled root(1);
-  const std::string whole = test::contents(root.layout.object(test::key_of(entry)));
+  const std::string whole = test::contents(root.layout.object(test::key_of(damaged)));
   for (std::size_t length = 0; length < whole.size(); length += 5) {
     if (hit_with(root, whole.substr(0, length))) FAIL("length " << length);
   }
@@ -66,7 +66,7 @@ TEST_CASE("a file truncated to any length is a miss") {
 TEST_CASE("a damaged entry can be published again and is found") {
   test::Filled root(1);
   CHECK_FALSE(hit_with(root, "damaged"));
-  REQUIRE(root.cabinet.publish(test::key_of(entry), test::object_of(entry)));
+  REQUIRE(root.cabinet.publish(test::key_of(damaged), test::object_of(damaged)));
   CHECK(found(root.cabinet));
   CHECK(test::entries_of(root.cabinet)->size() == 1);
 }
@@ -79,13 +79,13 @@ TEST_CASE("publishing replaces a damaged object, or is an error that says that t
     }
   };
   test::Filled root(1);
-  test::write_file(root.layout.object(test::key_of(entry)), "damaged");
+  test::write_file(root.layout.object(test::key_of(damaged)), "damaged");
   NoRenames calls;
   auto unlucky = cache::Cabinet::open(root.layout.root, false, {.calls = calls}).value();
-  const auto refused = unlucky.publish(test::key_of(entry), test::object_of(entry));
+  const auto refused = unlucky.publish(test::key_of(damaged), test::object_of(damaged));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("cannot set aside") != std::string::npos);
-  REQUIRE(root.cabinet.publish(test::key_of(entry), test::object_of(entry)));
+  REQUIRE(root.cabinet.publish(test::key_of(damaged), test::object_of(damaged)));
   CHECK(found(root.cabinet));
   CHECK(root.maintenance().stats()->quarantined == 1);
 }
@@ -101,7 +101,7 @@ TEST_CASE("a sound object that replaces the damaged one at the last moment is no
   };
   Overtaken calls;
   test::Filled root(1, {.calls = calls});
-  const auto path = root.layout.object(test::key_of(entry));
+  const auto path = root.layout.object(test::key_of(damaged));
   calls.whole = test::contents(path);
   test::write_file(path, "damaged");
   CHECK_FALSE(found(root.cabinet));
@@ -118,7 +118,7 @@ TEST_CASE("a sound object of another kernel under this name is a miss") {
 
 TEST_CASE("a link, a folder or a pipe in place of an object is a miss, and the look-up does not block") {
   test::Filled root(2);
-  const auto path = root.layout.object(test::key_of(entry));
+  const auto path = root.layout.object(test::key_of(damaged));
   const auto copy = root.folder / "copy";
   fs::copy_file(path, copy);
   fs::remove(path);
@@ -136,7 +136,7 @@ TEST_CASE("a link, a folder or a pipe in place of an object is a miss, and the l
 
 TEST_CASE("a file that is longer than any object is not read into memory") {
   test::Filled root(1);
-  const auto path = root.layout.object(test::key_of(entry));
+  const auto path = root.layout.object(test::key_of(damaged));
   fs::resize_file(path, std::uintmax_t{1} << 40);
   CHECK_FALSE(found(root.cabinet));
   CHECK_FALSE(fs::exists(path));
@@ -172,7 +172,7 @@ TEST_CASE("a listing leaves out damaged files, reports them, and changes nothing
 
 TEST_CASE("the next listing drops the row of an object that a look-up moved to quarantine") {
   test::Filled root(2);
-  test::write_file(root.layout.object(test::key_of(entry)), "damaged");
+  test::write_file(root.layout.object(test::key_of(damaged)), "damaged");
   REQUIRE(root.maintenance().survey());
   CHECK_FALSE(found(root.cabinet));
   CHECK(root.maintenance().verify(false)->missing == 1);
@@ -184,12 +184,12 @@ TEST_CASE("checking one object changes nothing") {
   test::Filled root(2);
   CHECK(root.maintenance().check(test::key_of(1)));
   CHECK(root.maintenance().check(test::key_of(9)).error().code == ErrorCode::not_found);
-  const auto path = root.layout.object(test::key_of(entry));
+  const auto path = root.layout.object(test::key_of(damaged));
   std::string bytes = test::contents(path);
   bytes[10] = static_cast<char>(bytes[10] ^ 1);
   test::write_file(path, bytes);
   const auto before = test::snapshot(root.folder.path());
-  const auto checked = root.maintenance().check(test::key_of(entry));
+  const auto checked = root.maintenance().check(test::key_of(damaged));
   REQUIRE_FALSE(checked);
   CHECK(checked.error().code == ErrorCode::invalid_argument);
   CHECK(checked.error().message.find("is damaged") != std::string::npos);

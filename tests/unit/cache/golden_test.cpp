@@ -15,7 +15,7 @@ const std::string payload = std::string(
     "payload of a golden object\n",
     9 + 27);
 const std::string record = R"({"architecture":"sm_90a","family":"bf16_grouped_contiguous","k":7168,"n":4096})";
-const cache::Facts facts = [] {
+const cache::Facts golden_facts = [] {
   cache::Facts made{"sm_90a", "", 214.125, 1'764'000'000,
                     test::details_of("bf16_grouped_contiguous", 4096, 7168, "", {"gemm"})};
   made.details.set("spill_bytes", 8);
@@ -42,22 +42,22 @@ TEST_CASE("an object written by version 1 is found by this build") {
   const auto object = root.cabinet.find(key, record);
   REQUIRE(object);
   CHECK(object->payload == payload);
-  CHECK(object->facts == facts);
+  CHECK(object->facts == golden_facts);
   REQUIRE(test::entries_of(root.cabinet)->size() == 1);
-  CHECK(test::entries_of(root.cabinet)->front().facts == facts);
+  CHECK(test::entries_of(root.cabinet)->front().facts == golden_facts);
 }
 
 TEST_CASE("this build writes an object of version 1 byte for byte") {
   test::Filled root(0);
   const auto key = test::key_of(record);
-  REQUIRE(root.cabinet.publish(key, {payload, record, facts}));
+  REQUIRE(root.cabinet.publish(key, {payload, record, golden_facts}));
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1.hex"));
 }
 
 TEST_CASE("an object with its compiler's name is read, and is written byte for byte") {
   test::Filled root(0);
   const auto key = test::key_of(record);
-  cache::Facts named = facts;
+  cache::Facts named = golden_facts;
   named.details.set("config", "t256x128u32s4c1b0lp");
   named.compiler = "NVRTC 13.0.88";
   REQUIRE(root.cabinet.publish(key, {payload, record, named}));
@@ -135,7 +135,7 @@ TEST_CASE("a bundle written by version 1 is read and accepted by this build") {
   const auto bundle = cache::Bundle::open(keys.folder / "bundle", keys.verify());
   REQUIRE(bundle);
   REQUIRE(bundle->contents().size() == 2);
-  CHECK(test::equal(bundle->read(test::key_of(record)).value(), {payload, record, facts}));
+  CHECK(test::equal(bundle->read(test::key_of(record)).value(), {payload, record, golden_facts}));
   CHECK(test::equal(bundle->read(test::key_of(second.record)).value(), second));
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("this build writes a bundle of version 1 byte for byte, if it has the 
   if (cache::zstd_version() != "1.5.4") CUBINET_SKIP("zstd " + cache::zstd_version() + " may compress otherwise");
   cache::BundleWriter writer;
   REQUIRE(writer.add(test::key_of(second.record), second));
-  REQUIRE(writer.add(test::key_of(record), {payload, record, facts}));
+  REQUIRE(writer.add(test::key_of(record), {payload, record, golden_facts}));
   std::string bytes;
   for (const std::string& piece : std::move(writer).finish(test::Keys().signing())) bytes += piece;
   CHECK(bytes == bytes_of("bundle-v1.hex"));

@@ -15,16 +15,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int entries = 12;
+constexpr int indexed = 12;
 
 // Lists, damages the index, and expects the same listing and a sound index.
 template <class Spoil>
 void comes_back_after(test::Filled& root, Spoil spoil) {
   const auto before = test::entries_of(root.cabinet).value();
-  REQUIRE(before.size() == entries);
+  REQUIRE(before.size() == indexed);
   spoil(root.layout);
   CHECK(test::equal(test::entries_of(root.cabinet).value(), before));
-  CHECK(number(root.layout, "SELECT count(*) FROM entries") == entries);
+  CHECK(number(root.layout, "SELECT count(*) FROM entries") == indexed);
   CHECK(number(root.layout, "PRAGMA user_version") == cache::index_schema_version);
   const auto report = root.maintenance().verify(false);
   CHECK(report->index_problem.empty());
@@ -36,12 +36,12 @@ void comes_back_after(test::Filled& root, Spoil spoil) {
 }  // namespace
 
 TEST_CASE("the listing is the same after the index is deleted") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   comes_back_after(root, [](const cache::Layout& layout) { fs::remove(layout.index()); });
 }
 
 TEST_CASE("impossible hit counts are read as 0, so that the sum over all entries does not overflow") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   root.cabinet.record_hits({test::key_of(0)});
   sql(root.layout, "UPDATE entries SET hits = 9223372036854775807, last_used = -1 WHERE hits = 0");
   CHECK(root.maintenance().stats()->hits == 1);
@@ -50,7 +50,7 @@ TEST_CASE("impossible hit counts are read as 0, so that the sum over all entries
 }
 
 TEST_CASE("the listing is the same after the index is emptied, truncated or overwritten") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), ""); });
   comes_back_after(root, [](const cache::Layout& layout) { test::write_file(layout.index(), "not a database"); });
   comes_back_after(root,
@@ -62,7 +62,7 @@ TEST_CASE("the listing is the same after the index is emptied, truncated or over
 }
 
 TEST_CASE("the listing is the same after random bytes anywhere in the index") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   std::srand(1);
   for (int round = 0; round < 40; ++round) {
     INFO("round " << round);
@@ -76,7 +76,7 @@ TEST_CASE("the listing is the same after random bytes anywhere in the index") {
 }
 
 TEST_CASE("the listing is the same after the index is replaced by something else") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   comes_back_after(root, [](const cache::Layout& layout) {
     fs::remove(layout.index());
     fs::create_directories(layout.index() / "inside");
@@ -93,7 +93,7 @@ TEST_CASE("the listing is the same after the index is replaced by something else
 }
 
 TEST_CASE("the listing is the same after the index has another schema or schema version") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 1734570"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "PRAGMA user_version = 0"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DROP TABLE entries"); });
@@ -105,7 +105,7 @@ TEST_CASE("the listing is the same after the index has another schema or schema 
 }
 
 TEST_CASE("the listing is the same with an index of schema version 1, which has no configurations") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   comes_back_after(root, [](const cache::Layout& layout) {
     sql(layout, "ALTER TABLE entries DROP COLUMN config; PRAGMA user_version = 1");
   });
@@ -113,7 +113,7 @@ TEST_CASE("the listing is the same with an index of schema version 1, which has 
 }
 
 TEST_CASE("rows that are missing, wrong or without an object are corrected") {
-  test::Filled root(entries);
+  test::Filled root(indexed);
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "DELETE FROM entries WHERE n % 2 = 0"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET registers = 1"); });
   comes_back_after(root, [](const cache::Layout& layout) { sql(layout, "UPDATE entries SET config = 'x'"); });

@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int entry = 0;
+constexpr int linked = 0;
 
 // A root of one entry, and beside it a folder with a file that is not the cabinet's.
 struct Planted : test::Filled {
@@ -58,9 +58,9 @@ void change_all_parts(Cabinet& cabinet) {
 }
 
 bool stores_and_finds(Cabinet& cabinet) {
-  if (!cabinet.publish(test::key_of(entry), test::object_of(entry))) return false;
-  const auto object = cabinet.find(test::key_of(entry), test::record_of(entry));
-  return object && test::equal(*object, test::object_of(entry));
+  if (!cabinet.publish(test::key_of(linked), test::object_of(linked))) return false;
+  const auto object = cabinet.find(test::key_of(linked), test::record_of(linked));
+  return object && test::equal(*object, test::object_of(linked));
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ TEST_CASE("if a part becomes a link after the root was opened, nothing in the li
 
 TEST_CASE("a writer moves a link in place of an object's folder to quarantine and creates the folder") {
   Planted root;
-  const fs::path shard = root.layout.object(test::key_of(entry)).parent_path();
+  const fs::path shard = root.layout.object(test::key_of(linked)).parent_path();
   root.plant(shard, root.outside);
   const auto before = test::snapshot(root.outside);
   CHECK(root.maintenance().verify(false)->damaged == std::vector<std::string>{shard.filename().native()});
@@ -111,12 +111,12 @@ TEST_CASE("a writer moves a link in place of an object's folder to quarantine an
 
 TEST_CASE("a damaged object behind a link in place of its folder is not moved") {
   Planted root;
-  const fs::path object = root.layout.object(test::key_of(entry));
+  const fs::path object = root.layout.object(test::key_of(linked));
   test::write_file(root.outside / object.filename(), "damaged");
   root.plant(object.parent_path(), root.outside);
   const auto before = test::snapshot(root.outside);
-  CHECK_FALSE(root.cabinet.find(test::key_of(entry), test::record_of(entry)));
-  static_cast<void>(root.maintenance().remove(test::key_of(entry)));  // removes only the row
+  CHECK_FALSE(root.cabinet.find(test::key_of(linked), test::record_of(linked)));
+  static_cast<void>(root.maintenance().remove(test::key_of(linked)));  // removes only the row
   CHECK(test::snapshot(root.outside) == before);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("links in place of single files are moved to quarantine, and their tar
     fs::remove_all(root.folder / "moved");
     auto cabinet = Cabinet::open(root.layout.root, false);
     REQUIRE(cabinet);
-    cabinet->record_hits({test::key_of(entry)});
+    cabinet->record_hits({test::key_of(linked)});
     CHECK(test::entries_of(*cabinet)->size() == 1);
     CHECK(cabinet->publish(test::key_of(1), test::object_of(1)));
     CHECK(cache::Maintenance(*cabinet).verify(true));

@@ -16,7 +16,7 @@ using test::is_root;
 using test::needs_root;
 
 constexpr uid_t owner = test::one_user;
-constexpr uid_t stranger = test::other_user;
+constexpr uid_t outsider = test::other_user;
 
 // A root that `owner` created, with entry 0.
 struct Owned {
@@ -124,7 +124,7 @@ TEST_CASE("a root created by the user root can be read by every user whom its mo
   test::Filled root(1);
   ::chmod(root.folder.path().c_str(), 0755);
   ::chmod(root.layout.root.c_str(), 0755);
-  CHECK(as_user(stranger, [&] {
+  CHECK(as_user(outsider, [&] {
     const auto cabinet = Cabinet::open(root.layout.root, true);
     return cabinet && cabinet->persistence() == cache::Persistence::readonly && hit(*cabinet);
   }));
@@ -137,7 +137,7 @@ TEST_CASE("a root of another user is refused by name, also through a link, unles
   const auto link = root.folder / "place/link";
   fs::create_directory_symlink(root.layout.root, link);
   for (const auto& path : {root.layout.root, link}) {
-    CHECK(as_user(stranger, [&] {
+    CHECK(as_user(outsider, [&] {
       const auto cabinet = Cabinet::open(path, true);
       return !cabinet && cabinet.error().code == ErrorCode::cache_unusable &&
              cabinet.error().message.find("belongs to user 54321") != std::string::npos;
@@ -196,14 +196,14 @@ TEST_CASE("a link that belongs to another user is refused even if it leads to th
   const Owned root;
   const auto link = root.folder / "planted";
   fs::create_directory_symlink(root.layout.root, link);
-  REQUIRE(::lchown(link.c_str(), stranger, stranger) == 0);
+  REQUIRE(::lchown(link.c_str(), outsider, outsider) == 0);
   CHECK(as_user(owner, [&] { return !Cabinet::open(link, true) && Cabinet::open(root.layout.root, true); }));
 }
 
 TEST_CASE("a root that cannot be entered or created is refused by name") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
-  CHECK(as_user(stranger, [&] {
+  CHECK(as_user(outsider, [&] {
     const auto closed = Cabinet::open(root.layout.root, false);
     const auto unmade = Cabinet::open(root.folder / "place/new/root", true);
     return !closed && closed.error().code == ErrorCode::cache_unusable && !unmade &&

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int keys = 4;
+constexpr int written_keys = 4;
 
 // A disk with writers that work on it until power is lost.
 class World {
@@ -34,7 +34,7 @@ class World {
     disk_.lose_power(random_, after_.path());
     auto cabinet = Cabinet::open(after_ / "a/root", true);
     if (!cabinet) return cabinet.error().message;
-    for (int number = 0; number < keys; ++number) {
+    for (int number = 0; number < written_keys; ++number) {
       const auto object = cabinet->find(test::key_of(number), test::record_of(number));
       if (object && !test::equal(*object, test::object_of(number))) return "wrong bytes were returned";
       if (!object && stored_.contains(number)) return "an entry that was stored is gone";
@@ -50,7 +50,7 @@ class World {
 
  private:
   void change(Cabinet& cabinet) {
-    const int number = static_cast<int>(random_() % keys);
+    const int number = static_cast<int>(random_() % written_keys);
     const cache::Key key = test::key_of(number);
     const fs::path object = cache::Layout{cabinet.root()}.object(key);
     switch (random_() % 9) {

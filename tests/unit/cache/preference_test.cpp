@@ -38,7 +38,7 @@ void put(const test::Filled& root, const std::string& compiler) {
 }
 
 // The compiler of the entry that a look-up returns; empty on a miss.
-std::string found(const Cabinet& cabinet) {
+std::string variant_found(const Cabinet& cabinet) {
   const auto object = cabinet.find(test::key_of(0), test::record_of(0));
   CHECK(cabinet.holds(test::key_of(0)) == object.has_value());
   if (!object) return {};
@@ -85,14 +85,14 @@ TEST_CASE("a look-up returns the first entry of rank 0, else the best one") {
   put(second, "good");
   REQUIRE(root.add_layer(first.layout.root));
   REQUIRE(root.add_layer(second.layout.root));
-  CHECK(found(root.cabinet) == "good");
+  CHECK(variant_found(root.cabinet) == "good");
   put(first, "fair");
-  CHECK(found(root.cabinet) == "good");
+  CHECK(variant_found(root.cabinet) == "good");
   put(root, "none");
-  CHECK(found(root.cabinet) == "good");
+  CHECK(variant_found(root.cabinet) == "good");
   fs::remove(first.layout.object(test::key_of(0)));
   put(first, "best");
-  CHECK(found(root.cabinet) == "best");
+  CHECK(variant_found(root.cabinet) == "best");
 }
 
 TEST_CASE("entries of a bundle are ranked like those of a folder") {
@@ -103,7 +103,7 @@ TEST_CASE("entries of a bundle are ranked like those of a folder") {
   const fs::path file = shipped.folder / "bundle";
   REQUIRE(cache::export_bundle(shipped.maintenance(), {test::key_of(0)}, file, std::nullopt));
   REQUIRE(root.add_layer(file));
-  CHECK(found(root.cabinet) == "good");
+  CHECK(variant_found(root.cabinet) == "good");
 }
 
 TEST_CASE("of entries with equal rank a look-up returns the first") {
@@ -114,13 +114,13 @@ TEST_CASE("of entries with equal rank a look-up returns the first") {
   REQUIRE(layer.cabinet.publish(test::key_of(0), object));
   put(root, "good");
   REQUIRE(root.add_layer(layer.layout.root));
-  CHECK(found(root.cabinet) == "good");
+  CHECK(variant_found(root.cabinet) == "good");
 }
 
 TEST_CASE("an entry that this process cannot use is a miss, and is not moved") {
   test::Filled root(0, ranking());
   put(root, "none");
-  CHECK(found(root.cabinet).empty());
+  CHECK(variant_found(root.cabinet).empty());
   CHECK(root.cabinet.set_aside() == 0);
   CHECK(stored(root) == "none");
   CHECK(test::entries_of(root.cabinet)->size() == 1);
@@ -193,9 +193,9 @@ TEST_CASE("a replacement that fails or is killed leaves the whole old or new ent
     calls.fail_at = i;
     const bool published = cabinet.publish(test::key_of(0), made_by("best")).has_value();
     calls.fail_at = -1;
-    CHECK((found(cabinet) == "best" || (found(cabinet) == "fair" && !published)));
+    CHECK((variant_found(cabinet) == "best" || (variant_found(cabinet) == "fair" && !published)));
     CHECK(fs::is_empty(root.layout.tmp()));
-    CHECK(listed(root) == found(cabinet));
+    CHECK(listed(root) == variant_found(cabinet));
     CHECK(root.maintenance().verify(false)->orphans == 0);
   }
 }
@@ -212,7 +212,7 @@ TEST_CASE("a writer killed at any system call of a replacement leaves the whole 
       return cabinet.publish(test::key_of(0), made_by("best")) ? 0 : 1;
     });
     auto cabinet = Cabinet::open(root.layout.root, false, ranking()).value();
-    const std::string left = found(cabinet);
+    const std::string left = variant_found(cabinet);
     CHECK((left == "fair" || left == "best"));
     CHECK(test::entries_of(cabinet)->front().facts.compiler == left);
     CHECK(cache::Maintenance(cabinet).verify(false)->damaged.empty());
@@ -230,7 +230,7 @@ TEST_CASE("a reader during a replacement finds the old or the new entry, never a
   const pid_t child = test::start_child([&] {
     const auto cabinet = Cabinet::open(root.layout.root, false, ranking());
     for (int i = 0; i < 2000; ++i) {
-      const std::string by = found(*cabinet);
+      const std::string by = variant_found(*cabinet);
       if (by == "best") return 0;
       if (by != "fair") return 1;
     }
@@ -244,7 +244,7 @@ TEST_CASE("a reader during a replacement finds the old or the new entry, never a
 TEST_CASE("find_any also returns an entry that this process cannot use") {
   test::Filled root(0, ranking());
   put(root, "none");
-  CHECK(found(root.cabinet).empty());
+  CHECK(variant_found(root.cabinet).empty());
   const auto unusable = root.cabinet.find_any(test::key_of(0), test::record_of(0));
   REQUIRE(unusable);
   CHECK(unusable->facts.compiler == "none");

@@ -10,11 +10,10 @@
 
 using namespace cubinet;
 using cache::RecordedProblem;
+using test::day;
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::int64_t day = 24 * 3600;
 
 std::string subject_of(int number) { return R"({"number":)" + std::to_string(number) + "}"; }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "catch.hpp"
+#include "unit/cache/set_clock.hpp"
 #include "unit/cache/support.hpp"
 
 using namespace cubinet;
@@ -13,10 +14,10 @@ using cache::decide;
 using cache::Entry;
 using cache::EvictionReason;
 using cache::Limits;
+using test::day;
 
 namespace {
 
-constexpr std::int64_t day = 86'400;
 constexpr std::int64_t now = 1'764'000'000;
 constexpr std::int64_t year_2001 = 978'307'200;
 constexpr std::int64_t year_2037 = 2'114'380'800;

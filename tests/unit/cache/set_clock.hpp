@@ -12,6 +12,8 @@
 
 namespace cubinet::test {
 
+inline constexpr std::int64_t day = util::seconds_per_day;
+
 class SetClock final : public util::Clock {
  public:
   std::int64_t now = 1'764'000'000;

@@ -1,6 +1,4 @@
 // A start from a request: which problems it names, and what comes back where there is no device.
-#include <dlfcn.h>
-
 #include <cstring>
 #include <string>
 #include <vector>
@@ -8,35 +6,13 @@
 #include "catch.hpp"
 #include "cubinet/cubinet.h"
 #include "cubinet/cubinet.hpp"
-#include "unit/util/temp_folder.hpp"
+#include "unit/capi/support.hpp"
 
 namespace {
 
 using namespace cubinet;
+using namespace cubinet::test;
 using Catch::Matchers::Contains;
-
-std::string last_error() { return cubinet_last_error(); }
-
-bool has_driver() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return false;
-  dlclose(library);
-  return true;
-}
-
-// A model of 8 experts, in a file.
-class ModelFile {
- public:
-  ModelFile() {
-    test::write_file(path_,
-                     R"({"num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128, "model_type": "small"})");
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  test::TempFolder folder_;
-  std::string path_ = folder_ / "config.json";
-};
 
 // A set that is cleared at the end.
 struct ProblemSet : cubinet_problem_set {

@@ -32,24 +32,10 @@ std::string refusal_of(const std::function<void(cubinet_request&)>& change,
   return refusal(&request, status);
 }
 
-// A model with these fields, in a file.
-class ModelFile {
- public:
-  explicit ModelFile(const std::string& fields) { write_file(path_, "{" + fields + "}"); }
-  [[nodiscard]] const char* name() const { return path_.c_str(); }
-
- private:
-  TempFolder folder_;
-  std::string path_ = folder_ / "config.json";
-};
-
-constexpr const char* small_model =
-    R"("num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128, "model_type": "small")";
-
 std::string refusal_of_model(const ModelFile& model, const std::function<void(cubinet_request&)>& change,
                              cubinet_status status = CUBINET_INVALID_ARGUMENT) {
   cubinet_request request = CUBINET_REQUEST_INIT;
-  request.model = model.name();
+  request.model = model.path().c_str();
   change(request);
   return refusal(&request, status);
 }
@@ -66,7 +52,7 @@ TEST_CASE("A request for nothing, or for more than one thing, is refused") {
   CHECK(refusal_of([](auto& request) { request.problem_count = 0; }) ==
         "nothing to plan for: give request.model, request.problems, request.recorded or request.generic_only");
   const ModelFile model(small_model);
-  CHECK_THAT(refusal_of([&](auto& request) { request.model = model.name(); }), Contains("more than one thing"));
+  CHECK_THAT(refusal_of([&](auto& request) { request.model = model.path().c_str(); }), Contains("more than one thing"));
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.generic_only = 1; }), Contains("more than one thing"));
   CHECK_THAT(refusal_of([](auto& request) {
                request.problem_count = 0;
@@ -96,7 +82,7 @@ TEST_CASE("Ranks need a model, and each rank needs experts") {
 TEST_CASE("A launch command replaces the ranks, and its errors name the field") {
   const ModelFile model(small_model);
   cubinet_request request = CUBINET_REQUEST_INIT;
-  request.model = model.name();
+  request.model = model.path().c_str();
   request.sglang = "python3 -m sglang.launch_server --tp 2 --ep 2";
   GivenText json;
   CHECK(cubinet_plan(nullptr, &request, json.where()) == CUBINET_OK);

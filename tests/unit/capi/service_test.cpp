@@ -1,23 +1,12 @@
 // Opening and starting where there is no device: what comes back, and what is left behind.
-#include <dlfcn.h>
-
 #include <filesystem>
 #include <string>
 
 #include "catch.hpp"
 #include "cubinet/cubinet.h"
-#include "unit/util/temp_folder.hpp"
+#include "unit/capi/support.hpp"
 
-namespace {
-
-bool has_driver() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return false;
-  dlclose(library);
-  return true;
-}
-
-}  // namespace
+using cubinet::test::has_driver;
 
 TEST_CASE("Without a CUDA driver a start answers driver_missing and hands out nothing") {
   if (has_driver()) CUBINET_SKIP("this machine has a CUDA driver");

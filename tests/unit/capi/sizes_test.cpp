@@ -8,10 +8,11 @@
 #include "catch.hpp"
 #include "cubinet/cubinet.h"
 #include "cubinet/cubinet.hpp"
+#include "unit/capi/support.hpp"
+
+using cubinet::test::last_error;
 
 namespace {
-
-std::string last_error() { return cubinet_last_error(); }
 
 // A struct of a caller that knows more fields than the library: `extra` behind its own.
 template <class Struct>

@@ -1,6 +1,8 @@
 // What the tests of planning and warming through the C interface share.
 #pragma once
 
+#include <dlfcn.h>
+
 #include <string>
 #include <utility>
 
@@ -64,6 +66,29 @@ class RootOptions {
   std::string root_ = folder_ / "root";
   cubinet_options options_ = CUBINET_OPTIONS_INIT;
 };
+
+// The fields of a model of 8 experts.
+inline constexpr const char* small_model =
+    R"("num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128, "model_type": "small")";
+
+// A model with these fields, in a file.
+class ModelFile {
+ public:
+  explicit ModelFile(const std::string& fields = small_model) { write_file(path_, "{" + fields + "}"); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  TempFolder folder_;
+  std::string path_ = folder_ / "config.json";
+};
+
+// Whether the loader finds a CUDA driver.
+inline bool has_driver() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return false;
+  dlclose(library);
+  return true;
+}
 
 inline std::string last_error() { return cubinet_last_error(); }
 

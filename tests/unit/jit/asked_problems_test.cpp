@@ -20,10 +20,10 @@ using test::World;
 
 namespace {
 
-constexpr Problem kMasked{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
-constexpr Problem kContiguous{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
+constexpr Problem kAskedMasked{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
+constexpr Problem kAskedContiguous{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
 // The selector's ladder has a step between them.
-constexpr std::int64_t kFew = 1024, kMany = 100'000;
+constexpr std::int64_t kOnce = 1024, kOften = 100'000;
 
 using Recorded = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
 
@@ -47,7 +47,7 @@ bool is_recorded(const test::TempFolder& folder, const Recorded& wanted) {
   return true;
 }
 
-ContiguousArguments arguments(std::int64_t m) {
+ContiguousArguments arguments_for(std::int64_t m) {
   ContiguousArguments made;
   made.a = made.b = reinterpret_cast<const void*>(0x10000);
   made.d = reinterpret_cast<void*>(0x10000);
@@ -58,7 +58,7 @@ ContiguousArguments arguments(std::int64_t m) {
 
 // The stretch of M that the kernel for `m` serves.
 MRange stretch_of(std::int64_t m) {
-  for (const auto& one : jit::families().selections(kContiguous, {1, jit::largest_m})) {
+  for (const auto& one : jit::families().selections(kAskedContiguous, {1, largest_m()})) {
     if (one.range.first <= m && m <= one.range.last) return one.range;
   }
   return {};
@@ -77,7 +77,7 @@ TEST_CASE("A problem is written as text that reads back as it, and no other text
   const std::string text = R"({"arch":"sm_90a","dtype":"fp8","groups":32,"k":7168,"layout":"contiguous","n":4096})";
   CHECK(jit::to_json(fp8) == text);
   CHECK(jit::problem_subject_from(text) == fp8);
-  CHECK(jit::problem_subject_from(subject(kMasked)) == jit::ProblemSubject{kMasked, "sm_90a"});
+  CHECK(jit::problem_subject_from(subject(kAskedMasked)) == jit::ProblemSubject{kAskedMasked, "sm_90a"});
   for (const char* other :
        {"", "{}", "[1]", R"({"arch":"sm_90a","dtype":"fp4","groups":32,"k":7168,"layout":"contiguous","n":4096})",
         R"({"arch":"sm_90a","dtype":"fp8","groups":32.5,"k":7168,"layout":"contiguous","n":4096})",
@@ -88,27 +88,27 @@ TEST_CASE("A problem is written as text that reads back as it, and no other text
 
 TEST_CASE("A range within what was noted before is no news, and no M above the largest of a plan counts") {
   jit::AskedProblems asked;
-  CHECK(asked.note(kMasked, {4, 64}, "sm_90a"));
-  CHECK_FALSE(asked.note(kMasked, {5, 64}, "sm_90a"));
-  CHECK(asked.note(kMasked, {5, 65}, "sm_90a"));
+  CHECK(asked.note(kAskedMasked, {4, 64}, "sm_90a"));
+  CHECK_FALSE(asked.note(kAskedMasked, {5, 64}, "sm_90a"));
+  CHECK(asked.note(kAskedMasked, {5, 65}, "sm_90a"));
   REQUIRE(asked.take().size() == 1);
   CHECK(asked.take().empty());
-  CHECK(asked.note(kMasked, {1, std::numeric_limits<std::int64_t>::max()}, "sm_90a"));
-  CHECK_FALSE(asked.note(kMasked, {1, jit::largest_m + 1}, "sm_90a"));
+  CHECK(asked.note(kAskedMasked, {1, std::numeric_limits<std::int64_t>::max()}, "sm_90a"));
+  CHECK_FALSE(asked.note(kAskedMasked, {1, largest_m() + 1}, "sm_90a"));
   const auto taken = asked.take();
   REQUIRE(taken.size() == 1);
   CHECK(taken.front().first == 1);
-  CHECK(taken.front().last == jit::largest_m);
+  CHECK(taken.front().last == largest_m());
 }
 
 TEST_CASE("What an engine prepares is recorded while it runs, with its range of M") {
   const test::TempFolder folder;
   World world;
   jit::Engine engine(parts_with_cabinet(world, folder));
-  REQUIRE(engine.prepare({{kMasked, {1, 4096}}, {kContiguous, {1, kFew}}}, nullptr));
-  CHECK(is_recorded(folder, {{subject(kMasked), {1, 4096}}, {subject(kContiguous), {1, kFew}}}));
-  REQUIRE(engine.prepare(kMasked, {5000, 5000}, nullptr));
-  CHECK(is_recorded(folder, {{subject(kMasked), {1, 5000}}, {subject(kContiguous), {1, kFew}}}));
+  REQUIRE(engine.prepare({{kAskedMasked, {1, 4096}}, {kAskedContiguous, {1, kOnce}}}, nullptr));
+  CHECK(is_recorded(folder, {{subject(kAskedMasked), {1, 4096}}, {subject(kAskedContiguous), {1, kOnce}}}));
+  REQUIRE(engine.prepare(kAskedMasked, {5000, 5000}, nullptr));
+  CHECK(is_recorded(folder, {{subject(kAskedMasked), {1, 5000}}, {subject(kAskedContiguous), {1, kOnce}}}));
 }
 
 TEST_CASE("What an engine asked for is recorded when it has ended, even if its start failed") {
@@ -117,9 +117,9 @@ TEST_CASE("What an engine asked for is recorded when it has ended, even if its s
   {
     auto parts = parts_with_cabinet(world, folder);
     parts.miss = MissPolicy::error;
-    CHECK_FALSE(jit::Engine(std::move(parts)).prepare(kMasked, {1, 64}, nullptr));
+    CHECK_FALSE(jit::Engine(std::move(parts)).prepare(kAskedMasked, {1, 64}, nullptr));
   }
-  CHECK(recorded_in(folder) == Recorded{{subject(kMasked), {1, 64}}});
+  CHECK(recorded_in(folder) == Recorded{{subject(kAskedMasked), {1, 64}}});
 }
 
 TEST_CASE("What no kernel takes is not recorded") {
@@ -127,30 +127,30 @@ TEST_CASE("What no kernel takes is not recorded") {
   World world;
   {
     jit::Engine engine(parts_with_cabinet(world, folder));
-    Problem odd = kMasked;
+    Problem odd = kAskedMasked;
     odd.k = 100;
     CHECK_FALSE(engine.prepare(odd, {1, 64}, nullptr));
-    CHECK_FALSE(engine.prepare(kMasked, {64, 1}, nullptr));
+    CHECK_FALSE(engine.prepare(kAskedMasked, {64, 1}, nullptr));
   }
   CHECK(recorded_in(folder).empty());
 }
 
 TEST_CASE("A miss in a launch widens the record by all M that the missed kernel serves, whatever the policy") {
-  const MRange missed = stretch_of(kMany);
-  REQUIRE(missed.first > kFew);
+  const MRange missed = stretch_of(kOften);
+  REQUIRE(missed.first > kOnce);
   for (const MissPolicy policy : {MissPolicy::compile, MissPolicy::fallback, MissPolicy::error}) {
     INFO(static_cast<int>(policy));
     const test::TempFolder folder;
     World world;
-    { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kContiguous, {1, kFew}, nullptr)); }
+    { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kAskedContiguous, {1, kOnce}, nullptr)); }
     {
       auto parts = parts_with_cabinet(world, folder);
       parts.miss = policy;
       jit::Engine engine(std::move(parts));
-      const auto gemm = engine.prepare(kContiguous, {1, kFew}, nullptr);
+      const auto gemm = engine.prepare(kAskedContiguous, {1, kOnce}, nullptr);
       REQUIRE(gemm);
-      CHECK(gemm->launch(arguments(kMany), nullptr).has_value() == (policy != MissPolicy::error));
-      CHECK(is_recorded(folder, {{subject(kContiguous), {1, missed.last}}}));
+      CHECK(gemm->launch(arguments_for(kOften), nullptr).has_value() == (policy != MissPolicy::error));
+      CHECK(is_recorded(folder, {{subject(kAskedContiguous), {1, missed.last}}}));
     }
   }
 }
@@ -160,25 +160,25 @@ TEST_CASE("A launch that fails as its stream is being captured records nothing")
   World world;
   {
     jit::Engine engine(parts_with_cabinet(world, folder));
-    const auto gemm = engine.prepare(kContiguous, {1, kFew}, nullptr);
+    const auto gemm = engine.prepare(kAskedContiguous, {1, kOnce}, nullptr);
     REQUIRE(gemm);
     const auto stream = reinterpret_cast<CUstream>(0x77);
     test::fake_device().captured = stream;
-    CHECK_FALSE(gemm->launch(arguments(kMany), stream));
+    CHECK_FALSE(gemm->launch(arguments_for(kOften), stream));
   }
-  CHECK(recorded_in(folder) == Recorded{{subject(kContiguous), {1, kFew}}});
+  CHECK(recorded_in(folder) == Recorded{{subject(kAskedContiguous), {1, kOnce}}});
 }
 
 TEST_CASE("A start from a root that is read alone records nothing, and says nothing of it") {
   const test::TempFolder folder;
   World world;
-  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kMasked, {1, 64}, nullptr)); }
+  { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kAskedMasked, {1, 64}, nullptr)); }
   std::filesystem::remove_all(folder.path() / "root" / "problems");
   {
     auto parts = test::parts_for(world);
     parts.cabinet = cache::Cabinet::open_stack({}, false, {folder.path() / "root"}).value().cabinet;
     StartReport report;
-    REQUIRE(jit::Engine(std::move(parts)).prepare({{kMasked, {1, 64}}}, &report));
+    REQUIRE(jit::Engine(std::move(parts)).prepare({{kAskedMasked, {1, 64}}}, &report));
     CHECK(report.missing == 0);
     CHECK(report.warning.empty());
   }

@@ -30,7 +30,7 @@ struct FakeLibrary {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const Problem problem{DataType::bf16, Layout::masked, 128, 128, 2};
+const Problem any_problem{DataType::bf16, Layout::masked, 128, 128, 2};
 
 ServiceOptions options_in(const test::TempFolder& folder) {
   ServiceOptions options;
@@ -53,7 +53,7 @@ TEST_CASE("A toolkit's stub in the driver's place is told as one, with its file,
   const FakeLibrary library;
   FakeLibrary::set("FAKE_CUDA_INIT", 34);
   const test::TempFolder folder;
-  const auto started = start(options_in(folder), {{problem, {1, 8}}});
+  const auto started = start(options_in(folder), {{any_problem, {1, 8}}});
   REQUIRE_FALSE(started);
   CHECK(started.error().code == ErrorCode::driver_missing);
   CHECK(contains(started.error().message, CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1 is the stub of a CUDA toolkit"));
@@ -66,7 +66,7 @@ TEST_CASE("An engine whose driver is older than the kernels hears that, not the 
   const test::TempFolder folder;
   for (const int code : {200, 209, 222}) {  // an invalid image, no binary for the GPU, unsupported PTX
     FakeLibrary::set("FAKE_CUDA_LOAD", code);
-    const auto started = start(options_in(folder), {{problem, {1, 8}}});
+    const auto started = start(options_in(folder), {{any_problem, {1, 8}}});
     REQUIRE_FALSE(started);
     if (started.error().code == ErrorCode::compiler_missing) CUBINET_SKIP("there is no NVRTC here");
     INFO(started.error().message);
@@ -81,7 +81,7 @@ TEST_CASE("An image that a new enough driver does not take is told by the driver
   const FakeLibrary library;
   FakeLibrary::set("FAKE_CUDA_LOAD", 200);
   const test::TempFolder folder;
-  const auto started = start(options_in(folder), {{problem, {1, 8}}});
+  const auto started = start(options_in(folder), {{any_problem, {1, 8}}});
   REQUIRE_FALSE(started);
   if (started.error().code == ErrorCode::compiler_missing) CUBINET_SKIP("there is no NVRTC here");
   CHECK(started.error().code == ErrorCode::driver_failed);
@@ -93,7 +93,7 @@ TEST_CASE("No function that answers with a Result throws, wherever memory runs o
   const FakeLibrary library;
   const test::TempFolder folder;
   const ServiceOptions options = options_in(folder);
-  const std::vector<ProblemRange> problems{{problem, {1, 8}}};
+  const std::vector<ProblemRange> problems{{any_problem, {1, 8}}};
   if (const auto warm = start(options, problems); !warm) CUBINET_SKIP(warm.error().message);
   const auto never_throws = [](const auto& act) {
     for (int left = 0;; ++left) {
@@ -115,9 +115,9 @@ TEST_CASE("No function that answers with a Result throws, wherever memory runs o
   const auto service = Service::open(options);
   REQUIRE(service);
   auto& opened = const_cast<Service&>(service.value());
-  const auto gemm = opened.prepare(problem, {1, 8});
+  const auto gemm = opened.prepare(any_problem, {1, 8});
   REQUIRE(gemm);
-  CHECK(never_throws([&] { return opened.prepare(problem, {1, 8}); }) > 10);
+  CHECK(never_throws([&] { return opened.prepare(any_problem, {1, 8}); }) > 10);
   CHECK(never_throws([&] { return opened.prepare(problems); }) > 10);
   const MaskedArguments wrong{.capacity = 4, .expected_m = 1};
   int accepted = 0;

@@ -10,6 +10,10 @@
 
 namespace cubinet::test {
 
+// Device addresses for launches, which nothing reads or writes.
+inline void* address(std::uint64_t number) { return reinterpret_cast<void*>(number); }
+inline const void* aligned_pointer() { return address(0x10000); }
+
 // A launch as the driver saw it.
 struct FakeLaunch {
   CUfunction function = nullptr;

@@ -11,19 +11,19 @@
 #include "jit/provide.hpp"
 
 using namespace cubinet;
+using test::aligned_pointer;
 using test::parts_for;
 using test::parts_with_cabinet;
 using test::World;
 
 namespace {
 
-constexpr Problem kProblem{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
-constexpr Problem kQuantized{DataType::fp8, Layout::contiguous, 512, 256, 2};
+constexpr Problem kMissing{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
+constexpr Problem kMissingFp8{DataType::fp8, Layout::contiguous, 512, 256, 2};
 // The selector's ladder has a step between them.
 constexpr std::int64_t kFew = 1024, kMany = 100'000;
 constexpr std::chrono::seconds kLong{30};
 
-const void* aligned_pointer() { return reinterpret_cast<const void*>(0x10000); }
 CUstream some_stream() { return reinterpret_cast<CUstream>(0x77); }
 
 ContiguousArguments arguments(std::int64_t m) {
@@ -63,12 +63,12 @@ std::string launched_payload() {
 TEST_CASE("A launch outside the prepared range compiles the kernel of its M, once, and runs it") {
   World world;
   jit::Engine engine(parts_for(world));
-  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   CHECK(world.calls == 1);
   REQUIRE(gemm->launch(arguments(kMany), nullptr));
   CHECK(world.calls == 2);
-  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kMany));
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kMissing, kMany));
   REQUIRE(gemm->launch(arguments(kMany + 1), nullptr));
   CHECK(world.calls == 2);
   CHECK(test::fake_device().launches == 2);
@@ -78,7 +78,7 @@ TEST_CASE("A launch outside the prepared range compiles the kernel of its M, onc
 TEST_CASE("A launch outside the prepared range whose kernel serves that range, too, just runs") {
   World world;
   jit::Engine engine(parts_for(world));
-  const auto gemm = engine.prepare(kProblem, {1, 1}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, 1}, nullptr);
   REQUIRE(gemm);
   CHECK(gemm->launch(arguments(kFew), nullptr));
   CHECK(world.calls == 1);
@@ -87,7 +87,7 @@ TEST_CASE("A launch outside the prepared range whose kernel serves that range, t
 TEST_CASE("A launch that cannot have its kernel is an error with the reason, and the next one may succeed") {
   World world;
   jit::Engine engine(parts_for(world));
-  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   world.fails = true;
   const auto refused = gemm->launch(arguments(kMany), nullptr);
@@ -100,11 +100,11 @@ TEST_CASE("A launch that cannot have its kernel is an error with the reason, and
 
 TEST_CASE("While a stream is captured a launch that would have to load is refused before it touches the driver") {
   const test::TempFolder folder;
-  warm(folder, {selected(kProblem, kFew), selected(kProblem, kMany)});
+  warm(folder, {selected(kMissing, kFew), selected(kMissing, kMany)});
   for (const MissPolicy policy : {MissPolicy::compile, MissPolicy::error}) {
     World world;
     jit::Engine engine(with_policy(parts_with_cabinet(world, folder), policy));
-    const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+    const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
     REQUIRE(gemm);
     test::fake_device().captured = some_stream();
     CHECK(gemm->launch(arguments(kFew), some_stream()));
@@ -123,7 +123,7 @@ TEST_CASE("While a stream is captured a launch that would have to load is refuse
 TEST_CASE("Code is loaded in a capture mode that spoils no other thread's capture") {
   World world;
   jit::Engine engine(parts_for(world));
-  REQUIRE(engine.prepare(kProblem, {1, kFew}, nullptr));
+  REQUIRE(engine.prepare(kMissing, {1, kFew}, nullptr));
   CHECK(test::fake_device().loaded.size() == 1);
   CHECK(test::fake_device().loads_outside_relaxed == 0);
   CHECK(test::FakeDevice::capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
@@ -133,11 +133,11 @@ TEST_CASE("The strict policy refuses what is not in the cabinet by key and comma
   const test::TempFolder folder;
   World world;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
-  const auto refused = engine.prepare({{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}}, nullptr);
+  const auto refused = engine.prepare({{kMissing, {1, kMany}}, {kMissingFp8, {1, kFew}}}, nullptr);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::not_prepared);
   CHECK(refused.error().message.find("4 kernels are missing") == 0);
-  for (const auto& spec : {selected(kProblem, kFew), selected(kProblem, kMany), selected(kQuantized, kFew),
+  for (const auto& spec : {selected(kMissing, kFew), selected(kMissing, kMany), selected(kMissingFp8, kFew),
                            jit::families().quantization("sm_90a")->spec()}) {
     const std::string key = jit::key_of(spec).hex();
     INFO(jit::describe(spec));
@@ -152,13 +152,13 @@ TEST_CASE("The strict policy refuses what is not in the cabinet by key and comma
 
 TEST_CASE("A strict start that is refused leaves nothing on the device but what was loaded before") {
   const test::TempFolder folder;
-  warm(folder, {selected(kProblem, kFew), selected(kQuantized, kFew)});
+  warm(folder, {selected(kMissing, kFew), selected(kMissingFp8, kFew)});
   World world;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
-  const std::vector<ProblemRange> more{{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}};
+  const std::vector<ProblemRange> more{{kMissing, {1, kMany}}, {kMissingFp8, {1, kFew}}};
   REQUIRE_FALSE(engine.prepare(more, nullptr));
   CHECK(test::fake_device().loaded.size() == static_cast<std::size_t>(test::fake_device().unloaded));
-  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   const auto refused = engine.prepare(more, nullptr);
   REQUIRE_FALSE(refused);
@@ -169,11 +169,11 @@ TEST_CASE("A strict start that is refused leaves nothing on the device but what 
 
 TEST_CASE("The strict policy loads what the cabinet holds, also for a launch outside the prepared range") {
   const test::TempFolder folder;
-  warm(folder, {selected(kProblem, kFew)});
+  warm(folder, {selected(kMissing, kFew)});
   World world;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
   StartReport report;
-  auto prepared = engine.prepare({{kProblem, {1, kFew}}}, &report);
+  auto prepared = engine.prepare({{kMissing, {1, kFew}}}, &report);
   REQUIRE(prepared);
   CHECK(report.loaded == 1);
   CHECK(report.missing == 0);
@@ -181,11 +181,11 @@ TEST_CASE("The strict policy loads what the cabinet holds, also for a launch out
   const auto refused = gemm.launch(arguments(kMany), nullptr);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::not_prepared);
-  CHECK(refused.error().message.find(jit::key_of(selected(kProblem, kMany)).hex()) != std::string::npos);
-  warm(folder, {selected(kProblem, kMany)});
+  CHECK(refused.error().message.find(jit::key_of(selected(kMissing, kMany)).hex()) != std::string::npos);
+  warm(folder, {selected(kMissing, kMany)});
   // warm() made a device of its own, which is a fresh one.
   jit::Engine again(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
-  auto later = again.prepare(kProblem, {1, kFew}, nullptr);
+  auto later = again.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(later);
   CHECK(later->launch(arguments(kMany), nullptr));
   CHECK(world.calls == 0);
@@ -195,30 +195,30 @@ TEST_CASE("Another ready configuration stands in while the selected one is compi
   World world;
   jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
   // Nothing can stand in for the first kernel of a problem.
-  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   CHECK(world.calls == 1);
   world.gate.close();
   for (int i = 0; i < 3; ++i) REQUIRE(gemm->launch(arguments(kMany), nullptr));
-  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kFew));
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kMissing, kFew));
   CHECK(engine.kernels().background().pending == 1);
   world.gate.open();
   REQUIRE(engine.kernels().wait_for_background(kLong));
   CHECK(engine.kernels().background().ready == 1);
   CHECK(world.calls == 2);
   REQUIRE(gemm->launch(arguments(kMany), nullptr));
-  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kMany));
-  CHECK(gemm->kernel_for(kFew)->spec() == selected(kProblem, kFew));
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kMissing, kMany));
+  CHECK(gemm->kernel_for(kFew)->spec() == selected(kMissing, kFew));
 }
 
 TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and the selected ones follow") {
   const test::TempFolder folder;
-  warm(folder, {jit::families().generic(kProblem)});
+  warm(folder, {jit::families().generic(kMissing)});
   World world;
   world.gate.close();
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
   StartReport report;
-  auto prepared = engine.prepare({{kProblem, {1, kMany}}}, &report);
+  auto prepared = engine.prepare({{kMissing, {1, kMany}}}, &report);
   REQUIRE(prepared);
   CHECK(report.missing == 2);
   CHECK(report.compiled == 0);
@@ -226,7 +226,7 @@ TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and th
   for (const std::int64_t m : {kFew, kMany}) {
     REQUIRE(gemm.launch(arguments(m), nullptr));
     CHECK(launched_payload() == test::fake_device().loaded.front());
-    CHECK(gemm.kernel_for(m)->spec() == jit::families().generic(kProblem));
+    CHECK(gemm.kernel_for(m)->spec() == jit::families().generic(kMissing));
   }
   CHECK(world.calls == 0);
   world.gate.open();
@@ -239,11 +239,11 @@ TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and th
 TEST_CASE(
     "A machine without NVRTC serves with the generic kernel, and its report says that no better one can be made") {
   const test::TempFolder folder;
-  warm(folder, {jit::families().generic(kProblem)});
+  warm(folder, {jit::families().generic(kMissing)});
   World world;
   world.installed = false;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
-  const auto gemm = engine.prepare(kProblem, {1, kMany}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kMany}, nullptr);
   REQUIRE(gemm);
   REQUIRE(engine.kernels().wait_for_background(kLong));
   CHECK(engine.kernels().background().failed == 2);
@@ -254,7 +254,7 @@ TEST_CASE(
 TEST_CASE("A stand-in serves a stream that is being captured") {
   World world;
   jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
-  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   world.gate.close();
   test::fake_device().captured = some_stream();
@@ -266,7 +266,7 @@ TEST_CASE("A stand-in serves a stream that is being captured") {
 TEST_CASE("A kernel that fails in the background is reported once, and its stand-in goes on") {
   World world;
   jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
-  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   world.fails = true;
   for (int i = 0; i < 3; ++i) {
@@ -275,13 +275,13 @@ TEST_CASE("A kernel that fails in the background is reported once, and its stand
   }
   CHECK(engine.kernels().background().failed == 1);
   CHECK(engine.kernels().background().last_failure.find("bf16_grouped_contiguous") != std::string::npos);
-  CHECK(gemm->kernel_for(kMany)->spec() == selected(kProblem, kFew));
+  CHECK(gemm->kernel_for(kMany)->spec() == selected(kMissing, kFew));
 }
 
 TEST_CASE("An engine that goes while kernels are being made ends them and leaves its problems usable") {
   World world;
   auto engine = std::make_unique<jit::Engine>(with_policy(parts_for(world), MissPolicy::fallback));
-  auto gemm = engine->prepare(kProblem, {1, kFew}, nullptr);
+  auto gemm = engine->prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   world.gate.close();
   REQUIRE(gemm->launch(arguments(kMany), nullptr));
@@ -295,11 +295,11 @@ TEST_CASE("An engine that goes while kernels are being made ends them and leaves
 
 TEST_CASE("FP8's kernels that quantize are made at once where others are missed: nothing stands in for them") {
   const test::TempFolder folder;
-  warm(folder, {jit::families().generic(kQuantized)});
+  warm(folder, {jit::families().generic(kMissingFp8)});
   World world;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
   StartReport report;
-  REQUIRE(engine.prepare({{kQuantized, {1, kFew}}}, &report));
+  REQUIRE(engine.prepare({{kMissingFp8, {1, kFew}}}, &report));
   CHECK(report.missing == 2);
   CHECK(report.compiled == 1);
   CHECK(engine.kernels().wait_for_background(kLong));
@@ -307,31 +307,31 @@ TEST_CASE("FP8's kernels that quantize are made at once where others are missed:
 
 TEST_CASE("A start reports what it loaded, what no layer held, and how long it took") {
   const test::TempFolder folder;
-  warm(folder, {selected(kProblem, kFew)});
+  warm(folder, {selected(kMissing, kFew)});
   World world;
   jit::Engine engine(parts_with_cabinet(world, folder));
   StartReport report;
-  REQUIRE(engine.prepare({{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}}, &report));
+  REQUIRE(engine.prepare({{kMissing, {1, kMany}}, {kMissingFp8, {1, kFew}}}, &report));
   CHECK(report.loaded == 4);
   CHECK(report.missing == 3);
   CHECK(report.compiled == 3);
   CHECK(report.milliseconds > 0);
-  REQUIRE(engine.prepare({{kProblem, {1, kMany}}, {kQuantized, {1, kFew}}}, &report));
+  REQUIRE(engine.prepare({{kMissing, {1, kMany}}, {kMissingFp8, {1, kFew}}}, &report));
   CHECK(report.loaded == 4);
   CHECK(report.missing == 0);
 }
 
 TEST_CASE("A start waits for no compilation of the background, its own or another problem's") {
   const test::TempFolder folder;
-  Problem other = kProblem;
+  Problem other = kMissing;
   other.n = 1024;
-  Problem warmed = kProblem;
+  Problem warmed = kMissing;
   warmed.n = 2048;
-  warm(folder, {jit::families().generic(kProblem), selected(warmed, kFew)});
+  warm(folder, {jit::families().generic(kMissing), selected(warmed, kFew)});
   World world;
   world.gate.close();
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
-  auto prepared = engine.prepare({{kProblem, {1, kMany}}, {other, {1, kMany}}}, nullptr);
+  auto prepared = engine.prepare({{kMissing, {1, kMany}}, {other, {1, kMany}}}, nullptr);
   REQUIRE(prepared);
   for (const auto& gemm : *prepared) CHECK(gemm.launch(arguments(kFew), nullptr));
   REQUIRE(engine.prepare(warmed, {1, kFew}, nullptr));
@@ -344,13 +344,13 @@ TEST_CASE("A start waits for no compilation of the background, its own or anothe
 
 TEST_CASE("A kernel that several problems miss is made once in the background, and once it failed not again") {
   const test::TempFolder folder;
-  warm(folder, {jit::families().generic(kProblem)});
+  warm(folder, {jit::families().generic(kMissing)});
   World world;
   world.fails = true;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
-  Problem other = kProblem;
+  Problem other = kMissing;
   other.groups = 3;
-  REQUIRE(engine.prepare({{kProblem, {1, kFew}}, {other, {1, kFew}}}, nullptr));
+  REQUIRE(engine.prepare({{kMissing, {1, kFew}}, {other, {1, kFew}}}, nullptr));
   REQUIRE(engine.kernels().wait_for_background(kLong));
   REQUIRE(engine.prepare(other, {1, kFew}, nullptr));
   REQUIRE(engine.kernels().wait_for_background(kLong));
@@ -366,7 +366,7 @@ TEST_CASE("Nothing is missing that any NVRTC made, whichever the machine that se
     world.version = "12.9.86";
     {
       jit::Engine warming(parts_with_cabinet(world, folder));
-      REQUIRE(warming.prepare(kProblem, {1, kFew}, nullptr));
+      REQUIRE(warming.prepare(kMissing, {1, kFew}, nullptr));
     }
     const int calls = world.calls;
     const int opened = world.opened;
@@ -374,7 +374,7 @@ TEST_CASE("Nothing is missing that any NVRTC made, whichever the machine that se
     world.installed = policy == MissPolicy::fallback;
     StartReport report;
     jit::Engine engine(with_policy(parts_with_cabinet(world, folder), policy));
-    REQUIRE(engine.prepare({{kProblem, {1, kFew}}}, &report));
+    REQUIRE(engine.prepare({{kMissing, {1, kFew}}}, &report));
     CHECK(report.missing == 0);
     CHECK(world.calls == calls);
     CHECK(world.opened == opened);
@@ -384,7 +384,7 @@ TEST_CASE("Nothing is missing that any NVRTC made, whichever the machine that se
 TEST_CASE("Threads that miss the same kernel at once make it once") {
   World world;
   jit::Engine engine(parts_for(world));
-  const auto gemm = engine.prepare(kProblem, {1, kFew}, nullptr);
+  const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   world.gate.close();
   std::atomic<int> launched{0};
@@ -401,26 +401,26 @@ TEST_CASE("Threads that miss the same kernel at once make it once") {
 
 TEST_CASE("FP8 starts with the generic kernel where nothing can quantize, and refuses row-major scales alone") {
   const test::TempFolder folder;
-  warm(folder, {jit::families().generic(kQuantized)});
+  warm(folder, {jit::families().generic(kMissingFp8)});
   World world;
   world.installed = false;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::fallback));
   StartReport report;
-  const auto prepared = engine.prepare({{kQuantized, {1, kFew}}}, &report);
+  const auto prepared = engine.prepare({{kMissingFp8, {1, kFew}}}, &report);
   REQUIRE(prepared);
   CHECK(report.warning.find("looked in /x") != std::string::npos);
   ContiguousArguments fp8 = arguments(256);
   const auto* scales = static_cast<const float*>(aligned_pointer());
-  fp8.b_scales = weight_scales(scales, kQuantized.groups, kQuantized.n, kQuantized.k);
-  fp8.a_scales = row_major_scales(scales, 256, kQuantized.k);
+  fp8.b_scales = weight_scales(scales, kMissingFp8.groups, kMissingFp8.n, kMissingFp8.k);
+  fp8.a_scales = row_major_scales(scales, 256, kMissingFp8.k);
   const auto refused = prepared->front().launch(fp8, nullptr);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::not_prepared);
-  fp8.a_scales = column_major_scales(scales, 256, kQuantized.k);
+  fp8.a_scales = column_major_scales(scales, 256, kMissingFp8.k);
   CHECK(prepared->front().launch(fp8, nullptr));
 }
 
 TEST_CASE("A cabinet's folder with blanks and quotes stays one word in the command") {
-  CHECK(jit::warm_command(kProblem, {1, 8}, "sm_90a", "/a b/it's").ends_with(" --cache '/a b/it'\\''s'"));
-  CHECK(jit::warm_command(kProblem, {1, 8}, "sm_90a", "/opt/k-1_2").ends_with(" --cache /opt/k-1_2"));
+  CHECK(jit::warm_command(kMissing, {1, 8}, "sm_90a", "/a b/it's").ends_with(" --cache '/a b/it'\\''s'"));
+  CHECK(jit::warm_command(kMissing, {1, 8}, "sm_90a", "/opt/k-1_2").ends_with(" --cache /opt/k-1_2"));
 }

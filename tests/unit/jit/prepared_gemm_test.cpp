@@ -9,13 +9,14 @@
 #include "fake_driver.hpp"
 
 using namespace cubinet;
+using test::aligned_pointer;
 
 namespace {
 
-constexpr Problem kContiguous{.layout = Layout::contiguous, .n = 256, .k = 128, .groups = 2};
-constexpr Problem kMasked{.layout = Layout::masked, .n = 256, .k = 128, .groups = 2};
+constexpr Problem kBf16Contiguous{.layout = Layout::contiguous, .n = 256, .k = 128, .groups = 2};
+constexpr Problem kBf16Masked{.layout = Layout::masked, .n = 256, .k = 128, .groups = 2};
 
-constexpr jit::sm90::TileConfig kConfig{.block_tokens = 64, .token_step = 16, .block_columns = 128, .stages = 4};
+constexpr jit::sm90::TileConfig kSmallConfig{.block_tokens = 64, .token_step = 16, .block_columns = 128, .stages = 4};
 
 CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfunction>(number); }
 
@@ -23,7 +24,7 @@ CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfu
 class NumberedKernel final : public jit::GemmKernel {
  public:
   NumberedKernel(jit::LoadedModule module, CUfunction function)
-      : GemmKernel({}, std::move(module)), kernel_{function, kConfig} {}
+      : GemmKernel({}, std::move(module)), kernel_{function, kSmallConfig} {}
   Expected<void> launch(const Problem& problem, const jit::GemmArguments& arguments, CUstream stream) const override {
     return jit::sm90::launch(device().driver(), device().info(), kernel_, problem, arguments, stream);
   }
@@ -54,8 +55,6 @@ jit::PreparedGemm prepared_for(const Problem& problem, const std::vector<Served>
 jit::PreparedGemm prepared(const Problem& problem) {
   return prepared_for(problem, {{{5, 9}, 101}, {{10, 10}, 102}, {{11, 100}, 103}});
 }
-
-const void* aligned_pointer() { return reinterpret_cast<const void*>(0x10000); }
 
 template <class Arguments>
 Arguments with_operands() {
@@ -88,7 +87,7 @@ ErrorCode code_of(const Expected<void>& outcome) {
 }  // namespace
 
 TEST_CASE("Every M of the range launches the kernel that was prepared for it") {
-  const auto gemm = prepared(kContiguous);
+  const auto gemm = prepared(kBf16Contiguous);
   for (std::int64_t m = 5; m <= 100; ++m) {
     REQUIRE(gemm.launch(contiguous_arguments(m), nullptr));
     const std::uintptr_t wanted = m < 10 ? 101 : m == 10 ? 102 : 103;
@@ -98,7 +97,7 @@ TEST_CASE("Every M of the range launches the kernel that was prepared for it") {
 }
 
 TEST_CASE("An M outside the prepared range is refused with the range") {
-  const auto gemm = prepared(kContiguous);
+  const auto gemm = prepared(kBf16Contiguous);
   for (const std::int64_t m : {1, 4, 101, 1 << 30}) {
     const auto outcome = gemm.launch(contiguous_arguments(m), nullptr);
     CHECK(code_of(outcome) == ErrorCode::not_prepared);
@@ -108,7 +107,7 @@ TEST_CASE("An M outside the prepared range is refused with the range") {
 }
 
 TEST_CASE("Expected rows are a hint: 0 and less mean 1, and all are clamped into the prepared range") {
-  const auto gemm = prepared(kMasked);
+  const auto gemm = prepared(kBf16Masked);
   const auto launched_for = [&](std::int64_t expected_m) {
     REQUIRE(gemm.launch(masked_arguments(64, expected_m), nullptr));
     return test::fake_device().launched;
@@ -122,33 +121,33 @@ TEST_CASE("Expected rows are a hint: 0 and less mean 1, and all are clamped into
 }
 
 TEST_CASE("No rows launch nothing and are no error, whatever else the arguments hold") {
-  CHECK(prepared(kContiguous).launch(ContiguousArguments{}, nullptr));
-  CHECK(prepared(kMasked).launch(MaskedArguments{}, nullptr));
+  CHECK(prepared(kBf16Contiguous).launch(ContiguousArguments{}, nullptr));
+  CHECK(prepared(kBf16Masked).launch(MaskedArguments{}, nullptr));
   CHECK(test::fake_device().launches == 0);
   CHECK(test::fake_device().pushes == test::fake_device().pops);
 }
 
 TEST_CASE("Negative sizes are refused") {
-  CHECK(code_of(prepared(kContiguous).launch(contiguous_arguments(-1), nullptr)) == ErrorCode::invalid_argument);
-  CHECK(code_of(prepared(kMasked).launch(masked_arguments(-1, 1), nullptr)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kBf16Contiguous).launch(contiguous_arguments(-1), nullptr)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kBf16Masked).launch(masked_arguments(-1, 1), nullptr)) == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("More rows than TMA can address are refused") {
-  const auto gemm = prepared_for(kContiguous, {{{1, std::numeric_limits<std::int64_t>::max()}, 101}});
+  const auto gemm = prepared_for(kBf16Contiguous, {{{1, std::numeric_limits<std::int64_t>::max()}, 101}});
   CHECK(gemm.launch(contiguous_arguments(0x7fffffff), nullptr));
   CHECK(code_of(gemm.launch(contiguous_arguments(0x80000000), nullptr)) == ErrorCode::invalid_argument);
-  const auto masked = prepared(kMasked);
+  const auto masked = prepared(kBf16Masked);
   CHECK(masked.launch(masked_arguments(0x3fffffff, 8), nullptr));
   CHECK(code_of(masked.launch(masked_arguments(0x40000000, 8), nullptr)) == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("Arguments of the other layout are refused, even without rows") {
-  CHECK(code_of(prepared(kContiguous).launch(MaskedArguments{}, nullptr)) == ErrorCode::invalid_argument);
-  CHECK(code_of(prepared(kMasked).launch(ContiguousArguments{}, nullptr)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kBf16Contiguous).launch(MaskedArguments{}, nullptr)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kBf16Masked).launch(ContiguousArguments{}, nullptr)) == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("A null or misaligned operand is refused by name") {
-  const auto gemm = prepared(kContiguous);
+  const auto gemm = prepared(kBf16Contiguous);
   const auto message = [&](const ContiguousArguments& arguments) {
     const auto outcome = gemm.launch(arguments, nullptr);
     CHECK(code_of(outcome) == ErrorCode::invalid_argument);
@@ -172,7 +171,7 @@ TEST_CASE("A null or misaligned operand is refused by name") {
 }
 
 TEST_CASE("A launch goes to the given stream, with the device's context current for as long as it takes") {
-  const auto gemm = prepared(kMasked);
+  const auto gemm = prepared(kBf16Masked);
   const int pushes = test::fake_device().pushes;
   auto* const stream = reinterpret_cast<CUstream>(0x77);
   REQUIRE(gemm.launch(masked_arguments(64, 8), stream));
@@ -185,7 +184,7 @@ TEST_CASE("A launch goes to the given stream, with the device's context current 
 }
 
 TEST_CASE("A launch that the driver refuses is an error that carries the driver's reason") {
-  const auto gemm = prepared(kMasked);
+  const auto gemm = prepared(kBf16Masked);
   test::fake_device().launch_result = CUDA_ERROR_LAUNCH_FAILED;
   const auto outcome = gemm.launch(masked_arguments(64, 8), nullptr);
   CHECK(code_of(outcome) == ErrorCode::driver_failed);
@@ -193,7 +192,7 @@ TEST_CASE("A launch that the driver refuses is an error that carries the driver'
 }
 
 TEST_CASE("m_indices are read back and checked") {
-  const auto gemm = prepared(kContiguous);
+  const auto gemm = prepared(kBf16Contiguous);
   std::array<std::int32_t, 130> m_indices{};
   CHECK(gemm.check_m_indices(m_indices.data(), 130));
   CHECK(gemm.check_m_indices(nullptr, 0));
@@ -205,7 +204,7 @@ TEST_CASE("m_indices are read back and checked") {
   CHECK(code_of(gemm.check_m_indices(nullptr, 1)) == ErrorCode::invalid_argument);
   CHECK(code_of(gemm.check_m_indices(m_indices.data(), -1)) == ErrorCode::invalid_argument);
   CHECK(code_of(gemm.check_m_indices(m_indices.data(), std::int64_t{1} << 62)) == ErrorCode::invalid_argument);
-  CHECK(code_of(prepared(kMasked).check_m_indices(m_indices.data(), 1)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kBf16Masked).check_m_indices(m_indices.data(), 1)) == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("A launch takes one CTA for each SM, of no more SMs than it may occupy, in whole clusters") {
@@ -213,10 +212,10 @@ TEST_CASE("A launch takes one CTA for each SM, of no more SMs than it may occupy
   const auto ctas = [&](int num_sms, std::int32_t cluster) {
     MaskedArguments arguments = masked_arguments(16, 8);
     arguments.num_sms = num_sms;
-    jit::sm90::LaunchableKernel kernel{function_number(7), kConfig};
+    jit::sm90::LaunchableKernel kernel{function_number(7), kSmallConfig};
     kernel.config.cluster = cluster;
-    REQUIRE(jit::sm90::launch(device->driver(), device->info(), kernel, kMasked,
-                              jit::gemm_arguments(kMasked, arguments), nullptr));
+    REQUIRE(jit::sm90::launch(device->driver(), device->info(), kernel, kBf16Masked,
+                              jit::gemm_arguments(kBf16Masked, arguments), nullptr));
     return test::fake_device().history.back().ctas;
   };
   CHECK(ctas(0, 1) == 132);
@@ -226,14 +225,14 @@ TEST_CASE("A launch takes one CTA for each SM, of no more SMs than it may occupy
   CHECK(ctas(1, 2) == 2);
   auto negative = masked_arguments(16, 8);
   negative.num_sms = -1;
-  CHECK(code_of(prepared(kMasked).launch(negative, nullptr)) == ErrorCode::invalid_argument);
+  CHECK(code_of(prepared(kBf16Masked).launch(negative, nullptr)) == ErrorCode::invalid_argument);
 }
 
 TEST_CASE("A launch takes the maps of its own operands, also where others were at their addresses, and keeps them") {
   const auto device = test::make_fake_context();
   CUkernel entry{};
   REQUIRE(device->driver().cuLibraryGetKernel(&entry, nullptr, "bf16_grouped_masked") == CUDA_SUCCESS);
-  const jit::sm90::LaunchableKernel kernel{reinterpret_cast<CUfunction>(entry), kConfig};
+  const jit::sm90::LaunchableKernel kernel{reinterpret_cast<CUfunction>(entry), kSmallConfig};
   const auto at = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   const auto launch = [&](const Problem& problem, std::uintptr_t weights, std::uintptr_t output) {
     MaskedArguments arguments = masked_arguments(16, 8);
@@ -254,11 +253,11 @@ TEST_CASE("A launch takes the maps of its own operands, also where others were a
     CHECK(maps[1].columns == static_cast<std::uint64_t>(problem.n));
     CHECK(maps[1].rows == rows(16));
   };
-  Problem other = kMasked;
+  Problem other = kBf16Masked;
   other.n += 8;
   // More layers than places, each with its weights and the output of the one before.
   for (std::uintptr_t layer = 1; layer <= 1000; ++layer) {
-    launch(kMasked, layer << 20, (layer - 1) % 2 == 0 ? 0x700000000 : 0x700010000);
+    launch(kBf16Masked, layer << 20, (layer - 1) % 2 == 0 ? 0x700000000 : 0x700010000);
     launch(other, layer << 20, 0x700000000);
   }
   const int before = test::fake_device().encoded_maps;

@@ -8,6 +8,7 @@
 #include "fake_driver.hpp"
 
 using namespace cubinet;
+using test::address;
 
 namespace {
 
@@ -17,11 +18,9 @@ constexpr std::uint64_t kSource = 0x10000;
 constexpr std::uint64_t kQuantized = 0x20000;
 constexpr std::uint64_t kScales = 0x30000;
 
-void* address(std::uint64_t number) { return reinterpret_cast<void*>(number); }
-
 const float* scales_address() { return static_cast<const float*>(address(kScales)); }
 
-jit::PreparedQuantizer prepared() {
+jit::PreparedQuantizer prepared_quantizer() {
   const auto device = test::make_fake_context();
   const jit::KernelSpec spec = jit::families().quantization("sm_90a")->spec();
   auto kernels = jit::load_kernel<jit::QuantizationKernels>(device, spec, "cubin");
@@ -59,7 +58,7 @@ std::string refusal(const Expected<void>& outcome, ErrorCode code = ErrorCode::i
 }  // namespace
 
 TEST_CASE("Rows are quantized with their scales in either layout") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   REQUIRE(quantize_rows(quantizer, 6, 384, row_major_scales(scales_address(), 6, 384)));
   CHECK(launched("fp8_quantize_rows") == Parameters{kSource, kQuantized, kScales, 6, 384, 6, 18, 3, 1});
   REQUIRE(quantize_rows(quantizer, 6, 384, column_major_scales(scales_address(), 6, 384)));
@@ -67,7 +66,7 @@ TEST_CASE("Rows are quantized with their scales in either layout") {
 }
 
 TEST_CASE("Rows of several groups are quantized with scales per group") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   REQUIRE(quantize_rows(quantizer, 10, 256, row_major_scales(scales_address(), 5, 256, 2)));
   CHECK(launched("fp8_quantize_rows") == Parameters{kSource, kQuantized, kScales, 10, 256, 5, 10, 2, 1});
   REQUIRE(quantize_rows(quantizer, 10, 256, column_major_scales(scales_address(), 5, 256, 2)));
@@ -77,13 +76,13 @@ TEST_CASE("Rows of several groups are quantized with scales per group") {
 }
 
 TEST_CASE("Weights are quantized, the last block of N full or not") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   REQUIRE(quantize_weights(quantizer, 3, 577, 512, weight_scales(scales_address(), 3, 577, 512)));
   CHECK(launched("fp8_quantize_weights") == Parameters{kSource, kQuantized, kScales, 3, 577, 512});
 }
 
 TEST_CASE("A quantization has as many CTAs as it has work, up to what the device holds at once") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   REQUIRE(quantize_rows(quantizer, 1, 128, row_major_scales(scales_address(), 1, 128)));
   CHECK(test::fake_device().history.back().ctas == 1);
   REQUIRE(quantize_rows(quantizer, 33, 128, row_major_scales(scales_address(), 33, 128)));
@@ -95,7 +94,7 @@ TEST_CASE("A quantization has as many CTAs as it has work, up to what the device
 }
 
 TEST_CASE("A quantization goes to the given stream, with the device's context current for as long as it takes") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   auto* const stream = reinterpret_cast<CUstream>(0x77);
   const int pushes = test::fake_device().pushes;
   REQUIRE(quantizer.quantize_rows(address(kSource), 4, 128, address(kQuantized),
@@ -109,7 +108,7 @@ TEST_CASE("A quantization goes to the given stream, with the device's context cu
 }
 
 TEST_CASE("Nothing to quantize launches nothing and is no error") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   CHECK(quantizer.quantize_rows(nullptr, 0, 128, nullptr, {}, nullptr));
   CHECK(quantizer.quantize_weights(nullptr, 0, 128, 128, nullptr, {}, nullptr));
   CHECK(quantizer.quantize_weights(nullptr, 3, 0, 128, nullptr, {}, nullptr));
@@ -117,7 +116,7 @@ TEST_CASE("Nothing to quantize launches nothing and is no error") {
 }
 
 TEST_CASE("A K that has no whole blocks is refused by its rule") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   for (const std::int64_t k : {0, -128, 64, 192, 129}) {
     INFO("K " << k);
     const std::string rows =
@@ -131,7 +130,7 @@ TEST_CASE("A K that has no whole blocks is refused by its rule") {
 }
 
 TEST_CASE("Sizes that are negative or too large to be a GEMM's are refused by name") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   const ScaleTensor none;
   CHECK(refusal(quantize_rows(quantizer, -1, 128, none)) == "rows is negative: -1");
   CHECK(refusal(quantize_rows(quantizer, std::int64_t{1} << 31, 128, none)).find("rows is 2147483648") == 0);
@@ -142,7 +141,7 @@ TEST_CASE("Sizes that are negative or too large to be a GEMM's are refused by na
 }
 
 TEST_CASE("A null or misaligned tensor is refused by name") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   const ScaleTensor rows = row_major_scales(scales_address(), 4, 128);
   CHECK(refusal(quantizer.quantize_rows(nullptr, 4, 128, address(kQuantized), rows, nullptr)) == "x is null");
   CHECK(refusal(quantizer.quantize_rows(address(kSource), 4, 128, address(kQuantized + 8), rows, nullptr)) ==
@@ -154,7 +153,7 @@ TEST_CASE("A null or misaligned tensor is refused by name") {
 }
 
 TEST_CASE("Scales that do not fit the tensor are refused by name") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   CHECK(refusal(quantize_rows(quantizer, 4, 128, {})).find("scales is missing: ") == 0);
   CHECK(refusal(quantize_rows(quantizer, 4, 128, row_major_scales(nullptr, 4, 128))) == "scales is null");
   CHECK(refusal(quantize_rows(quantizer, 4, 256, row_major_scales(scales_address(), 4, 128))) ==
@@ -173,7 +172,7 @@ TEST_CASE("Scales that do not fit the tensor are refused by name") {
 }
 
 TEST_CASE("A quantization that the driver refuses is an error that names the kernel") {
-  const auto quantizer = prepared();
+  const auto quantizer = prepared_quantizer();
   test::fake_device().launch_result = CUDA_ERROR_LAUNCH_FAILED;
   const auto outcome = quantize_rows(quantizer, 4, 128, row_major_scales(scales_address(), 4, 128));
   REQUIRE_FALSE(outcome);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t now = 1'800'000'000;
 constexpr std::int64_t hour = 3600;
 
-cache::Entry entry_of(std::uint8_t digit) {
+cache::Entry selectable_entry(std::uint8_t digit) {
   cache::Entry entry;
   entry.key.bytes.fill(digit);
   entry.facts.details.set("family", "bf16_grouped_masked");
@@ -42,7 +42,7 @@ std::string order_of(std::vector<cache::Entry> entries, const char* order, bool 
 }  // namespace
 
 TEST_CASE("Each filter passes exactly the entries that it describes") {
-  const cache::Entry entry = entry_of(1);
+  const cache::Entry entry = selectable_entry(1);
   CHECK(passes(entry, [](EntryFilter&) {}));
   CHECK(passes(entry, [](EntryFilter& filter) { filter.family = "bf16_grouped_masked"; }));
   CHECK_FALSE(passes(entry, [](EntryFilter& filter) { filter.family = "bf16_grouped"; }));
@@ -61,14 +61,14 @@ TEST_CASE("Each filter passes exactly the entries that it describes") {
 }
 
 TEST_CASE("An entry must pass all filters") {
-  CHECK_FALSE(passes(entry_of(1), [](EntryFilter& filter) {
+  CHECK_FALSE(passes(selectable_entry(1), [](EntryFilter& filter) {
     filter.n = 4096;
     filter.k = 4096;
   }));
 }
 
 TEST_CASE("An entry that was never used counts as unused since its creation") {
-  cache::Entry entry = entry_of(1);
+  cache::Entry entry = selectable_entry(1);
   entry.last_used = 0;
   CHECK_FALSE(passes(entry, [](EntryFilter& filter) { filter.used_within = now; }));
   CHECK(passes(entry, [](EntryFilter& filter) { filter.unused_for = 10 * hour; }));
@@ -76,7 +76,7 @@ TEST_CASE("An entry that was never used counts as unused since its creation") {
 }
 
 TEST_CASE("A time in the future counts as now, and one before 1970 as 1970") {
-  cache::Entry entry = entry_of(1);
+  cache::Entry entry = selectable_entry(1);
   entry.last_used = now + 1000 * hour;
   CHECK(passes(entry, [](EntryFilter& filter) { filter.used_within = 0; }));
   CHECK_FALSE(passes(entry, [](EntryFilter& filter) { filter.unused_for = 1; }));
@@ -86,7 +86,7 @@ TEST_CASE("A time in the future counts as now, and one before 1970 as 1970") {
 }
 
 TEST_CASE("Each order compares its own field") {
-  std::vector<cache::Entry> entries{entry_of(1), entry_of(2)};
+  std::vector<cache::Entry> entries{selectable_entry(1), selectable_entry(2)};
   CHECK(order_of(entries, "key") == "12");
   CHECK(order_of({entries[1], entries[0]}, "key") == "12");
   const auto order_with = [&](const char* order, void (*grow)(cache::Entry&)) {
@@ -110,7 +110,7 @@ TEST_CASE("Each order compares its own field") {
 }
 
 TEST_CASE("Ties are sorted by family, N, K and configuration, also in descending order") {
-  std::vector<cache::Entry> entries{entry_of(3), entry_of(1), entry_of(2)};
+  std::vector<cache::Entry> entries{selectable_entry(3), selectable_entry(1), selectable_entry(2)};
   entries[0].bytes = 2000;
   CHECK(order_of(entries, "size") == "123");
   CHECK(order_of(entries, "size", true) == "312");

@@ -17,7 +17,7 @@ using warmup::PlannedKernel;
 using warmup::PlannedUse;
 using warmup::smallest_charge;
 
-constexpr std::int64_t mib = std::int64_t{1} << 20;
+constexpr std::int64_t kMib = std::int64_t{1} << 20;
 
 warmup::Plan planned(const Problem& problem, std::int64_t largest_m) {
   warmup::PlanRequest request;
@@ -65,9 +65,9 @@ const std::vector<Problem> four_families{{DataType::bf16, Layout::contiguous, 71
 TEST_CASE("Every kernel of a large layer fits into 64 MiB beside its code") {
   for (const Problem& problem : four_families) {
     for_each_kernel(problem, 16384, [&](const PlannedUse& use, const std::string& config) {
-      const auto size = choose_size(use, config, 58 * mib);
+      const auto size = choose_size(use, config, 58 * kMib);
       REQUIRE(size);
-      CHECK(fits(size->problem, size->rows, 58 * mib));
+      CHECK(fits(size->problem, size->rows, 58 * kMib));
       CHECK(size->bytes == warmup::executor_layout(size->problem, size->rows)->bytes);
       CHECK(size->problem.groups == (problem.data_type == DataType::bf16 ? 1 : 2));
       if (!size->forced) CHECK(selects(*size, size->m, config));
@@ -97,7 +97,7 @@ TEST_CASE("The size is what asking for every M and every number of groups finds,
                           static_cast<std::int64_t>(8 * (engine() % 64 + 1)),
                           static_cast<std::int64_t>(128 * (engine() % 8 + 1)),
                           static_cast<std::int32_t>(engine() % 6 + 1)};
-    const auto available = static_cast<std::int64_t>(engine() % 16 + 1) * mib;
+    const auto available = static_cast<std::int64_t>(engine() % 16 + 1) * kMib;
     for_each_kernel(problem, last, [&](const PlannedUse& use, const std::string& config) {
       std::int64_t groups = problem.groups;
       std::int64_t m = 0;
@@ -126,18 +126,18 @@ TEST_CASE("The size is what asking for every M and every number of groups finds,
 TEST_CASE("A kernel for many rows is forced to few where the M that selects it does not fit") {
   const Problem problem{DataType::bf16, Layout::contiguous, 7168, 4096, 32};
   const std::string config = jit::families().select(problem, 131072).config;
-  const auto size = choose_size({problem, {{65537, 131072}}}, config, 60 * mib);
+  const auto size = choose_size({problem, {{65537, 131072}}}, config, 60 * kMib);
   REQUIRE(size);
   CHECK(size->forced);
   CHECK(size->problem.groups == 1);
   CHECK(size->rows > 1);
-  CHECK_FALSE(fits(size->problem, size->rows + 1, 60 * mib));
+  CHECK_FALSE(fits(size->problem, size->rows + 1, 60 * kMib));
 }
 
 TEST_CASE("In the masked layout a kernel is selected by the hint, whatever capacity fits") {
   const Problem problem{DataType::bf16, Layout::masked, 7168, 4096, 32};
   const std::string config = jit::families().select(problem, 16384).config;
-  const auto size = choose_size({problem, {{2049, 16384}}}, config, 60 * mib);
+  const auto size = choose_size({problem, {{2049, 16384}}}, config, 60 * kMib);
   REQUIRE(size);
   CHECK_FALSE(size->forced);
   CHECK(size->rows < 2049);
@@ -152,7 +152,7 @@ TEST_CASE("A kernel is executed from the smallest budget on that is named, and n
       CHECK(choose_size(use, config, smallest));
     });
     const PlannedUse use{problem, {{1, 128}}};
-    for (const std::int64_t nothing : {std::int64_t{0}, std::int64_t{-1}, -64 * mib}) {
+    for (const std::int64_t nothing : {std::int64_t{0}, std::int64_t{-1}, -64 * kMib}) {
       CHECK_FALSE(choose_size(use, jit::families().select(problem, 1).config, nothing));
     }
   }

@@ -16,12 +16,11 @@ namespace {
 using namespace cubinet;
 using test::fake_device;
 using test::fake_gpu;
+using test::mib;
 using warmup::ExecutionOptions;
 using warmup::ExecutionOutcome;
 using warmup::ExecutionReport;
 using warmup::Plan;
-
-constexpr std::int64_t mib = std::int64_t{1} << 20;
 
 // Every family; some M of each selects each of its kernels up to `largest_m`.
 Plan plan_of(std::int64_t n, std::int64_t k, std::int32_t groups, std::int64_t largest_m) {

@@ -12,6 +12,8 @@
 
 namespace cubinet::test {
 
+inline constexpr std::int64_t mib = std::int64_t{1} << 20;
+
 // What the fake GPU holds and answers. One at a time; reset by make_fake_gpu(). The launches are in fake_device().
 struct FakeGpu {
   std::size_t total_bytes = std::size_t{1} << 40;

@@ -18,7 +18,7 @@ double value_of(unsigned code) {
   return sign * (exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10));
 }
 
-std::uint16_t bf16(float value) { return static_cast<std::uint16_t>(bits_of(value) >> 16); }
+std::uint16_t bf16_bits(float value) { return static_cast<std::uint16_t>(bits_of(value) >> 16); }
 
 }  // namespace
 
@@ -36,8 +36,8 @@ TEST_CASE("Every finite e4m3 number is its own code, and what lies between goes 
 }
 
 TEST_CASE("A row of 128 columns is scaled so that its largest magnitude is 448") {
-  std::vector<std::uint16_t> x(256, bf16(1.0f));
-  x[5] = bf16(-14.0f);
+  std::vector<std::uint16_t> x(256, bf16_bits(1.0f));
+  x[5] = bf16_bits(-14.0f);
   const HostQuantized result = quantize_rows_on_host(x, 2, 128);
   REQUIRE(result.scales.size() == 2);
   CHECK(result.scales[0] == 14.0f / 448);
@@ -48,8 +48,8 @@ TEST_CASE("A row of 128 columns is scaled so that its largest magnitude is 448")
 }
 
 TEST_CASE("Weights are scaled by blocks of 128 rows, the last of which may have fewer") {
-  std::vector<std::uint16_t> w(130 * 128, bf16(1.0f));
-  w[129 * 128] = bf16(2.0f);
+  std::vector<std::uint16_t> w(130 * 128, bf16_bits(1.0f));
+  w[129 * 128] = bf16_bits(2.0f);
   const HostQuantized result = quantize_weights_on_host(w, 1, 130, 128);
   REQUIRE(result.scales.size() == 2);
   CHECK(result.scales[0] == 1.0f / 448);

@@ -2,10 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "catch.hpp"
 #include "warmup/planning/model.hpp"
 
 namespace cubinet::test {
+
+// The model that the text describes.
+inline warmup::MoeShape parsed(const std::string& text) {
+  const auto shape = warmup::parse_model({text, "m.json"});
+  INFO((shape ? std::string() : shape.error().message));
+  REQUIRE(shape);
+  return *shape;
+}
+
+// The message with which the text is refused as a model.
+inline std::string message_of(const std::string& text) {
+  const auto shape = warmup::parse_model({text, "m.json"});
+  REQUIRE_FALSE(shape);
+  return shape.error().message;
+}
 
 // A model whose experts are all of one shape, unquantized.
 inline warmup::MoeShape shape_of(std::int64_t hidden, std::int64_t width, std::int64_t experts) {

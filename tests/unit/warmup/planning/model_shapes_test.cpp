@@ -1,25 +1,15 @@
 // The shapes that a config.json implies.
 #include "catch.hpp"
+#include "model_shape.hpp"
 #include "reported_models.hpp"
 #include "warmup/planning/model_problems.hpp"
 
 namespace {
 
 using namespace cubinet;
+using test::message_of;
+using test::parsed;
 using warmup::MoeShape;
-
-MoeShape parsed(const std::string& text) {
-  const auto shape = warmup::parse_model({text, "m.json"});
-  INFO((shape ? std::string() : shape.error().message));
-  REQUIRE(shape);
-  return *shape;
-}
-
-std::string message_of(const std::string& text) {
-  const auto shape = warmup::parse_model({text, "m.json"});
-  REQUIRE_FALSE(shape);
-  return shape.error().message;
-}
 
 using Sizes = std::pair<std::int64_t, std::int64_t>;
 

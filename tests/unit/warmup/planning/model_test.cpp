@@ -8,12 +8,15 @@
 #include <map>
 
 #include "catch.hpp"
+#include "model_shape.hpp"
 #include "unit/util/temp_folder.hpp"
 
 namespace {
 
 using namespace cubinet;
 using Catch::Matchers::StartsWith;
+using test::message_of;
+using test::parsed;
 using warmup::MoeShape;
 namespace fs = std::filesystem;
 
@@ -32,19 +35,6 @@ const std::map<std::string, Expectation> expectations{
     {"qwen3-235b-a22b", {4096, 1536, 128, DataType::bf16}},   {"qwen3-30b-a3b", {2048, 768, 128, DataType::bf16}},
     {"qwen3-next-80b-a3b", {2048, 512, 512, DataType::bf16}}, {"qwen3.5-35b-a3b", {2048, 512, 256, DataType::bf16}},
 };
-
-std::string message_of(const std::string& text) {
-  const auto shape = warmup::parse_model({text, "m.json"});
-  REQUIRE_FALSE(shape);
-  return shape.error().message;
-}
-
-MoeShape parsed(const std::string& text) {
-  const auto shape = warmup::parse_model({text, "m.json"});
-  INFO((shape ? std::string() : shape.error().message));
-  REQUIRE(shape);
-  return *shape;
-}
 
 }  // namespace
 

@@ -198,7 +198,7 @@ TEST_CASE("Ranges of one problem that overlap or touch become one, and others st
 
 TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
   const auto problems = warmup::example_problems("deepseek-v3", 8);
-  const Plan plan = planned({over_range(problems, {1, warmup::largest_m}), {}});
+  const Plan plan = planned({over_range(problems, {1, largest_m()}), {}});
   CHECK(plan.kernels.size() >= 4);
   CHECK(plan.kernels.size() <= 100);
 }
@@ -206,12 +206,12 @@ TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
 TEST_CASE("Above the first M of the last configuration a larger range of M costs no kernel") {
   for (const std::string& model : warmup::example_models()) {
     for (const Problem& problem : warmup::example_problems(model, 8)) {
-      const auto rungs = jit::families().selections(problem, {1, warmup::largest_m});
+      const auto rungs = jit::families().selections(problem, {1, largest_m()});
       const auto kernels_to = [&](std::int64_t m_last) {
         return planned({{{problem, {1, m_last}}}, {}}).kernels.size();
       };
-      CHECK(kernels_to(warmup::largest_m) == rungs.size());
-      CHECK(kernels_to(warmup::largest_m) == kernels_to(rungs.back().range.first));
+      CHECK(kernels_to(largest_m()) == rungs.size());
+      CHECK(kernels_to(largest_m()) == kernels_to(rungs.back().range.first));
     }
   }
 }
@@ -221,7 +221,7 @@ TEST_CASE("A range that is empty, not positive or too large is refused with its 
   CHECK(refusal({over_range(problems, {0, 128}), {}}).find("M from 0 to 128") != std::string::npos);
   CHECK(refusal({over_range(problems, {-5, 128}), {}}).find("M from -5 to 128") != std::string::npos);
   CHECK(refusal({over_range(problems, {129, 128}), {}}).find("M from 129 to 128") != std::string::npos);
-  CHECK(refusal({over_range(problems, {1, warmup::largest_m + 1}), {}}).find("M from 1 to ") != std::string::npos);
+  CHECK(refusal({over_range(problems, {1, largest_m() + 1}), {}}).find("M from 1 to ") != std::string::npos);
 }
 
 TEST_CASE("What cannot run is refused before anything is planned, by its rule") {

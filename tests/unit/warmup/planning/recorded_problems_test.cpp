@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "catch.hpp"
 #include "cache/maintenance.hpp"
+#include "catch.hpp"
 #include "jit/problems.hpp"
 #include "unit/util/temp_folder.hpp"
 #include "warmup/planning/plan.hpp"
@@ -92,7 +92,7 @@ TEST_CASE("a record that this build cannot plan for is skipped with the reason, 
   }
   SECTION("an M above what a plan takes") {
     odd.n = 8192;
-    REQUIRE(recorded.cabinet.record_problems({record_of(odd, {1, warmup::largest_m + 1})}));
+    REQUIRE(recorded.cabinet.record_problems({record_of(odd, {1, largest_m() + 1})}));
   }
   const auto listed = warmup::recorded_in(cache::Maintenance(recorded.cabinet));
   REQUIRE(listed);
