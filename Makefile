@@ -22,8 +22,6 @@ CCACHE = $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 # All checkouts can share one compiler cache.
 export CCACHE_BASEDIR = $(CURDIR)
 export CCACHE_NOHASHDIR = 1
-# ccache needs this to store precompiled headers.
-export CCACHE_SLOPPINESS = pch_defines,time_macros
 CTEST = ctest --test-dir $(BUILD) --output-on-failure
 
 .PHONY: warmup test test-gpu bench wheel sanitize sanitize-thread fuzz build configure clean

@@ -1,4 +1,6 @@
 # cubinet_warnings(<target>): the warnings for all host code; with CUBINET_WERROR they are errors.
+# cubinet_offline(<target>): less optimization, which halves the compile time, for code that waits for NVRTC and for files:
+# plans, the campaign and the command.
 # cubinet_portable(<target>): links an executable so that the one file runs on another distribution.
 # CUBINET_SANITIZE applies to everything that is compiled after this file is included: a
 # process in which only some objects are instrumented reports errors that do not exist. Tests see which sanitizer is on by
@@ -34,12 +36,14 @@ function(cubinet_warnings target)
     # GCC gives false warnings of this kind for instrumented code. The build without sanitizers has the warning.
     target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
   endif()
-  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # With precompiled headers, GCC 12 gives these warnings for the standard library's own strings and vectors.
-    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
-  endif()
   if(CUBINET_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
+
+function(cubinet_offline target)
+  if(NOT CUBINET_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
 endfunction()
 
