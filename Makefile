@@ -70,7 +70,7 @@ sanitize:
 THREADED = util cache jit warmup_campaign warmup_execution
 sanitize-thread:
 	@CUBINET_CLANG=1 $(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=thread -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON $(CMAKE_FLAGS)"
+	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=thread -DCUBINET_UNITY=OFF $(CMAKE_FLAGS)"
 	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test) cubinet_tools cubinet_capi
 	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(TEST_JOBS) \
 	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'

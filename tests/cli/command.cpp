@@ -19,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uid_t nobody = 65534;
 constexpr int no_such_start = 125;
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {

@@ -20,6 +20,8 @@ using Arguments = std::vector<std::string>;
 // The arguments followed by `more`.
 Arguments with(Arguments arguments, const Arguments& more);
 
+inline constexpr uid_t nobody = 65534;
+
 // A problem with one kernel, which compiles fast; a warmup of it.
 inline const Arguments one_kernel{"--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--no-generic"};
 inline const Arguments warm_one_kernel = with({"warmup", "--json"}, one_kernel);

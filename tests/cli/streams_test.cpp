@@ -19,8 +19,8 @@ namespace {
 using namespace cubinet::cli;
 
 // One after the other, so that there is a time when one of them is done.
-const Arguments two{"warmup",  "--shape", "128,128,2", "256,128,2", "--layout", "masked",
-                    "--m-max", "8",       "--jobs",    "1",         "--json",   "--no-generic"};
+const Arguments two_kernels{"warmup",  "--shape", "128,128,2", "256,128,2", "--layout", "masked",
+                            "--m-max", "8",       "--jobs",    "1",         "--json",   "--no-generic"};
 
 // The command's exit code with the shell's redirections, on two kernels and a cabinet in the sandbox; -1: a signal.
 int redirected(const Sandbox& sandbox, const std::string& redirections) {
@@ -139,7 +139,7 @@ TEST_CASE("On a terminal the bar shows its times, fits the width and is erased a
     Sandbox sandbox;
     Terminal terminal(static_cast<unsigned short>(columns));
     sandbox.error_device = terminal.name();
-    const Outcome outcome = sandbox.run(two);
+    const Outcome outcome = sandbox.run(two_kernels);
     const std::string text = terminal.text();
     INFO(columns << " columns: " << text);
     CHECK(outcome.exit_code == 0);
@@ -160,7 +160,7 @@ TEST_CASE("On a dumb terminal there are lines and no bar") {
   Terminal terminal(80);
   sandbox.error_device = terminal.name();
   sandbox.environment["TERM"] = "dumb";
-  CHECK(sandbox.run(two).exit_code == 0);
+  CHECK(sandbox.run(two_kernels).exit_code == 0);
   const std::string text = terminal.text();
   CHECK(text.find('\033') == std::string::npos);
   CHECK(text.find("compiling: 2 kernels") != std::string::npos);

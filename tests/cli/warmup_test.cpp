@@ -258,7 +258,6 @@ TEST_CASE("A warmup as root leaves only files of the folder's owner in another u
   if (geteuid() != 0) CUBINET_SKIP("must be root to work in another user's folder");
   Sandbox sandbox;
   fs::create_directory(sandbox.path("cabinet"));
-  constexpr uid_t nobody = 65534;
   REQUIRE(chown(sandbox.path("cabinet").c_str(), nobody, nobody) == 0);
   const Arguments arguments = with(warm_one_kernel, {"--cache", sandbox.path("cabinet")});
   REQUIRE(sandbox.run(arguments).exit_code == 0);

@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string payload = std::string(
+const std::string golden_payload = std::string(
     "\x7f"
     "ELF\x02\x01\x01\x33\x00"
     "payload of a golden object\n",
@@ -41,7 +41,7 @@ TEST_CASE("an object written by version 1 is found by this build") {
   test::write_file(path, bytes_of("object-v1.hex"));
   const auto object = root.cabinet.find(key, record);
   REQUIRE(object);
-  CHECK(object->payload == payload);
+  CHECK(object->payload == golden_payload);
   CHECK(object->facts == golden_facts);
   REQUIRE(test::entries_of(root.cabinet)->size() == 1);
   CHECK(test::entries_of(root.cabinet)->front().facts == golden_facts);
@@ -50,7 +50,7 @@ TEST_CASE("an object written by version 1 is found by this build") {
 TEST_CASE("this build writes an object of version 1 byte for byte") {
   test::Filled root(0);
   const auto key = test::key_of(record);
-  REQUIRE(root.cabinet.publish(key, {payload, record, golden_facts}));
+  REQUIRE(root.cabinet.publish(key, {golden_payload, record, golden_facts}));
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1.hex"));
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("an object with its compiler's name is read, and is written byte for b
   cache::Facts named = golden_facts;
   named.details.set("config", "t256x128u32s4c1b0lp");
   named.compiler = "NVRTC 13.0.88";
-  REQUIRE(root.cabinet.publish(key, {payload, record, named}));
+  REQUIRE(root.cabinet.publish(key, {golden_payload, record, named}));
   CHECK(test::contents(root.layout.object(key)) == bytes_of("object-v1-compiler.hex"));
   CHECK(root.cabinet.find(key, record)->facts == named);
   CHECK(test::entries_of(root.cabinet)->front().facts == named);
@@ -110,21 +110,22 @@ TEST_CASE("a recorded problem written by version 1 is read, and written byte for
 namespace {
 
 // The other entry of the golden bundle.
-const cache::Object second = {[] {
-                                std::string bytes =
-                                    "\x7f"
-                                    "ELF";
-                                for (int i = 0; i < 768; ++i) bytes.push_back(static_cast<char>(i));
-                                return bytes + std::string(1000, '\0');
-                              }(),
-                              R"({"architecture":"sm_100a","family":"fp8_grouped_masked","k":128,"n":64})",
-                              {"sm_100a", "", 33.5, 1'764'000'001, [] {
-                                 auto details = test::details_of("fp8_grouped_masked", 64, 128, "t64x128", {"a", "b"});
-                                 details.set("registers", 90);
-                                 details.set("smem_bytes", 1024);
-                                 details.set("spill_bytes", 0);
-                                 return details;
-                               }()}};
+const cache::Object second_golden = {
+    [] {
+      std::string bytes =
+          "\x7f"
+          "ELF";
+      for (int i = 0; i < 768; ++i) bytes.push_back(static_cast<char>(i));
+      return bytes + std::string(1000, '\0');
+    }(),
+    R"({"architecture":"sm_100a","family":"fp8_grouped_masked","k":128,"n":64})",
+    {"sm_100a", "", 33.5, 1'764'000'001, [] {
+       auto details = test::details_of("fp8_grouped_masked", 64, 128, "t64x128", {"a", "b"});
+       details.set("registers", 90);
+       details.set("smem_bytes", 1024);
+       details.set("spill_bytes", 0);
+       return details;
+     }()}};
 
 }  // namespace
 
@@ -135,15 +136,15 @@ TEST_CASE("a bundle written by version 1 is read and accepted by this build") {
   const auto bundle = cache::Bundle::open(keys.folder / "bundle", keys.verify());
   REQUIRE(bundle);
   REQUIRE(bundle->contents().size() == 2);
-  CHECK(test::equal(bundle->read(test::key_of(record)).value(), {payload, record, golden_facts}));
-  CHECK(test::equal(bundle->read(test::key_of(second.record)).value(), second));
+  CHECK(test::equal(bundle->read(test::key_of(record)).value(), {golden_payload, record, golden_facts}));
+  CHECK(test::equal(bundle->read(test::key_of(second_golden.record)).value(), second_golden));
 }
 
 TEST_CASE("this build writes a bundle of version 1 byte for byte, if it has the zstd version of the golden bundle") {
   if (cache::zstd_version() != "1.5.4") CUBINET_SKIP("zstd " + cache::zstd_version() + " may compress otherwise");
   cache::BundleWriter writer;
-  REQUIRE(writer.add(test::key_of(second.record), second));
-  REQUIRE(writer.add(test::key_of(record), {payload, record, golden_facts}));
+  REQUIRE(writer.add(test::key_of(second_golden.record), second_golden));
+  REQUIRE(writer.add(test::key_of(record), {golden_payload, record, golden_facts}));
   std::string bytes;
   for (const std::string& piece : std::move(writer).finish(test::Keys().signing())) bytes += piece;
   CHECK(bytes == bytes_of("bundle-v1.hex"));

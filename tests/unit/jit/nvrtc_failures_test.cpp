@@ -10,7 +10,7 @@ using namespace cubinet;
 namespace {
 
 nvrtcResult created = NVRTC_SUCCESS;
-nvrtcResult compiled = NVRTC_SUCCESS;
+nvrtcResult compile_result = NVRTC_SUCCESS;
 std::string said;
 
 jit::NvrtcLibrary failing_library() {
@@ -19,7 +19,7 @@ jit::NvrtcLibrary failing_library() {
   nvrtc.nvrtcCreateProgram = [](nvrtcProgram*, const char*, const char*, int, const char* const*, const char* const*) {
     return created;
   };
-  nvrtc.nvrtcCompileProgram = [](nvrtcProgram, int, const char* const*) { return compiled; };
+  nvrtc.nvrtcCompileProgram = [](nvrtcProgram, int, const char* const*) { return compile_result; };
   nvrtc.nvrtcDestroyProgram = [](nvrtcProgram*) { return NVRTC_SUCCESS; };
   nvrtc.nvrtcGetProgramLogSize = [](nvrtcProgram, size_t* size) { return *size = said.size(), NVRTC_SUCCESS; };
   nvrtc.nvrtcGetProgramLog = [](nvrtcProgram, char* log) {
@@ -30,7 +30,7 @@ jit::NvrtcLibrary failing_library() {
 
 Error failure(nvrtcResult at_creation, nvrtcResult at_compilation, const std::string& log) {
   created = at_creation;
-  compiled = at_compilation;
+  compile_result = at_compilation;
   said = log;
   const auto answer = jit::run_nvrtc(failing_library(), {}, jit::NvrtcOutput::cubin);
   return answer ? Error{ErrorCode::io, "no failure", {}} : answer.error();

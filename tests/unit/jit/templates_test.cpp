@@ -8,9 +8,10 @@
 #include "catch.hpp"
 
 using namespace cubinet;
-using Names = std::vector<std::string>;
 
 namespace {
+
+using Names = std::vector<std::string>;
 
 Names names_of(const std::vector<const jit::TemplateFile*>& files) {
   Names names;

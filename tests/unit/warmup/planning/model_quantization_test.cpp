@@ -11,14 +11,14 @@ using namespace cubinet;
 using Catch::Matchers::Contains;
 using warmup::ExpertWeights;
 
-const std::string experts = R"("num_experts": 8, "moe_intermediate_size": 128, "hidden_size": 128)";
+const std::string small_experts = R"("num_experts": 8, "moe_intermediate_size": 128, "hidden_size": 128)";
 const std::string fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 128]})";
 const std::vector<DataType> only_fp8{DataType::fp8};
 const std::vector<DataType> only_bf16{DataType::bf16};
 
 // Of a model with these keys besides.
 ExpertWeights weights_of(const std::string& more) {
-  const auto shape = warmup::parse_model({"{" + experts + (more.empty() ? "" : ", ") + more + "}", "m.json"});
+  const auto shape = warmup::parse_model({"{" + small_experts + (more.empty() ? "" : ", ") + more + "}", "m.json"});
   INFO((shape ? std::string() : shape.error().message));
   REQUIRE(shape);
   return shape->weights;
@@ -213,7 +213,7 @@ TEST_CASE("quantization_config is read beside the experts and at the top level, 
     const auto field = [](const std::string& value) {
       return value.empty() ? std::string() : R"("quantization_config": )" + value + ", ";
     };
-    return "{" + field(top) + R"("text_config": {)" + field(nested) + experts + "}}";
+    return "{" + field(top) + R"("text_config": {)" + field(nested) + small_experts + "}}";
   };
   for (const auto& [top, nested] :
        std::vector<std::pair<std::string, std::string>>{{fp8, ""}, {"", fp8}, {fp8, fp8}, {fp8, "{}"}, {"null", fp8}}) {
@@ -237,12 +237,12 @@ TEST_CASE("A quantization in hf_quant_config.json counts where config.json says 
     REQUIRE(shape);
     return shape->weights;
   };
-  write("config.json", "{" + experts + "}");
+  write("config.json", "{" + small_experts + "}");
   check_plain(read(folder.path()));
   write("hf_quant_config.json", R"({"producer": {"name": "modelopt"},
         "quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head"]}})");
   for (const auto& path : {folder.path(), folder / "config.json"}) check_unserved(read(path), "NVFP4");
-  write("config.json", "{" + experts + R"(, "quantization_config": )" + fp8 + "}");
+  write("config.json", "{" + small_experts + R"(, "quantization_config": )" + fp8 + "}");
   check_served(read(folder.path()));
   write("hf_quant_config.json", "{");
   const auto broken = warmup::read_model(folder.path());
