@@ -7,6 +7,7 @@
 
 #include "jit/families/registry.hpp"
 #include "jit/kernel.hpp"
+#include "jit/problems.hpp"
 #include "jit/provide.hpp"
 #include "jit/quantization_kernels.hpp"
 #include "util/clock.hpp"
@@ -131,7 +132,7 @@ class PlanExecution {
     };
     Expected<void> done;
     if (!is_quantization(kernel.spec)) done = provide(kernel.spec, cubins.kernel);
-    if (done && has_scales(kernel.uses.front().problem)) {
+    if (done && jit::has_scales(kernel.uses.front().problem.data_type)) {
       done = provide(quantization_spec(kernel), cubins.quantization);
     }
     return done.map([&] { return std::move(cubins); });

@@ -86,7 +86,7 @@ Expected<Verdict> GroupedExecutor::execute(std::int64_t m, const jit::GemmKernel
 }
 
 Expected<void> GroupedExecutor::transpose_scales(const GemmTensors& tensors, const RowPlan& plan) {
-  if (!has_scales(problem_)) return {};
+  if (!jit::has_scales(problem_.data_type)) return {};
   const CUdeviceptr masked_m = problem_.layout == Layout::masked ? tensors.grouping : 0;
   ++context_->launches;
   return context_->quantization->transpose_scales(tensors.a_scales_rows, tensors.workspace.data, masked_m,
