@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "jit/families/registry.hpp"
 #include "jit/problems.hpp"
+#include "jit/target.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -33,7 +33,12 @@ GroupedExecutor::GroupedExecutor(ExecutorContext& context, const Problem& proble
 
 Expected<GroupedExecutor> GroupedExecutor::open(ExecutorContext& context, const Problem& problem,
                                                 std::int64_t largest_m) {
-  if (const auto runs = jit::families().can_run(problem); !runs) return propagate(runs);
+  const auto target = jit::target_of(context.device.info());
+  if (!target) return propagate(target);
+  if (const auto runs = context.families.can_run(problem, *target); !runs) return propagate(runs);
+  if (jit::has_scales(problem.data_type) && context.quantization == nullptr) {
+    return fail(ErrorCode::unsupported, "no companion kernel transposes the scales of " + jit::describe(problem));
+  }
   const auto layout = executor_layout(problem, largest_m);
   if (!layout) return fail(ErrorCode::invalid_argument, "no kernel can run with so many rows");
   DeviceBuffer memory;
