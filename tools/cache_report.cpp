@@ -36,7 +36,7 @@ constexpr const char* report_help =
     "  bytes         its size\n"
     "  entries       number of entries in the cabinet\n";
 
-constexpr const char* style = R"(
+constexpr const char* style_sheet = R"(
 :root{color-scheme:light}
 body{margin:0 auto;max-width:1240px;padding:16px;background:#fff;color:#1c1f23;font:15px/1.45 system-ui,sans-serif}
 h1{font-size:1.4rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}h3{font-size:.95rem;margin:0 0 .5rem}
@@ -335,7 +335,7 @@ std::string html_page(std::string_view title, std::string_view body) {
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
       "<title>{}</title>\n<style>{}</style></head>\n<body>\n{}</body></html>\n",
-      html_text(title), style, body);
+      html_text(title), style_sheet, body);
 }
 
 std::string report_page(const std::string& root, const cache::Survey& survey, const cache::Stats& stats) {
