@@ -21,7 +21,7 @@ if(count EQUAL 0)
 endif()
 
 file(WRITE ${OUTPUT} "// Generated from templates/ by cmake/embed_files.cmake.
-#include \"jit/embedded_file.hpp\"
+#include \"jit/templates.hpp\"
 
 namespace cubinet::jit {
 

@@ -1,6 +1,6 @@
 # cubinet_embed_templates(<target>)
 # Adds to <target> one generated source that holds every *.cuh file under templates/, sorted by name, as the table that
-# jit/embedded_file.hpp declares. A text ends with a NUL that its size does not count. The source is generated again
+# jit/templates.hpp declares. A text ends with a NUL that its size does not count. The source is generated again
 # when a template is changed, added or removed.
 set(CUBINET_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/embed_files.cmake)
 

@@ -1,4 +1,4 @@
-// The messages between a process and its compile workers (worker_pool.hpp, compile_worker.hpp).
+// The messages between a process and its compile workers (worker_pool.hpp).
 //
 //   worker:  hello     worker_build
 //   parent:  request   kind u8; open (0): file; compile (1): output u8, source, options, headers

@@ -1,5 +1,3 @@
-#include "jit/compile_worker.hpp"
-
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -7,6 +5,7 @@
 #include <utility>
 
 #include "jit/compile_messages.hpp"
+#include "jit/worker_pool.hpp"
 #include "util/clock.hpp"
 #include "util/machine.hpp"
 #include "util/message_stream.hpp"

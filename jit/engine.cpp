@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "cubinet/scales.hpp"
 #include "jit/families/registry.hpp"
+#include "jit/problems.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet::jit {
@@ -70,6 +72,14 @@ std::shared_ptr<KernelTable> table_of(const Problem& problem, const Target& targ
     rows.push_back({selection.range, std::move(selection.spec)});
   }
   return std::make_shared<KernelTable>(problem, std::move(rows));
+}
+
+// The smallest problem whose plan holds the quantization kernels: one of the first data type with scales.
+Problem smallest_scaled_problem() {
+  const auto types = data_types();
+  const auto scaled =
+      std::find_if(types.begin(), types.end(), [](const DataTypeFacts& facts) { return has_scales(facts.type); });
+  return {scaled->type, Layout::masked, scale_block(), scale_block(), 1};
 }
 
 bool touch(MRange a, MRange b) { return a.first <= b.last && b.first <= a.last; }
@@ -247,8 +257,7 @@ Expected<PreparedQuantizer> Engine::prepare_quantizer(StartReport* report) {
   auto loaded = store_->load({spec}, without_spares(store_->miss_policy()));
   if (!loaded) return propagate(loaded);
   if (!loaded->missing.empty()) {
-    const Problem any{DataType::fp8, Layout::masked, scale_block(), scale_block(), 1};  // every FP8 plan holds it
-    return fail(store_->refusal(spec, any, {1, 1}));
+    return fail(store_->refusal(spec, smallest_scaled_problem(), {1, 1}));
   }
   if (report != nullptr) *report = report_of(*std::move(loaded), start, store_->device()->driver());
   return PreparedQuantizer(store_->device(), store_->find_loaded<QuantizationKernels>(spec));

@@ -44,6 +44,10 @@ struct EngineParts {
   std::function<std::vector<util::MemoryRoom>()> memory_rooms = [] { return util::memory_rooms(); };
 };
 
+// The parts of a service with these options. Opens the cabinet and its layers, if the options name any. If one cannot
+// be opened, cabinet_problem says why, and the engine works without it.
+EngineParts parts_of(const ServiceOptions& options, std::shared_ptr<const DeviceContext> device);
+
 // The miss policy for a kernel that no other kernel can stand in for.
 constexpr MissPolicy without_spares(MissPolicy miss) {
   return miss == MissPolicy::error ? MissPolicy::error : MissPolicy::compile;

@@ -6,7 +6,6 @@
 #include "jit/families/family.hpp"
 #include "jit/nvrtc_library.hpp"
 #include "jit/nvrtc_log.hpp"
-#include "jit/nvrtc_search.hpp"
 #include "jit/target.hpp"
 #include "jit/worker_pool.hpp"
 #include "util/clock.hpp"

@@ -1,12 +1,14 @@
-#include "jit/nvrtc_search.hpp"
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "jit/compiler.hpp"
 #include "jit/jobs.hpp"
+#include "jit/nvrtc_library.hpp"
 #include "util/machine.hpp"
 
 namespace cubinet::jit {

@@ -47,7 +47,7 @@ tl::unexpected<Error> refuse_rows(const char* what, std::int64_t rows) {
 // The layout of the activation scales. Column-major if the problem has none, because then there is nothing to
 // transpose.
 Expected<ScaleLayout> check_scales(const Problem& problem, const GemmArguments& arguments) {
-  if (operands_of(problem.data_type).a_scales == ScaleForm::none) {
+  if (!has_scales(problem.data_type)) {
     auto none = check_no_scales(arguments.a_scales, arguments.b_scales);
     return none.map([] { return ScaleLayout::column_major; });
   }

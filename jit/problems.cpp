@@ -61,6 +61,11 @@ const char* layout_name(Layout layout) {
 
 const Operands& operands_of(DataType type) { return facts_of(type).operands; }
 
+bool has_scales(DataType type) {
+  const Operands& operands = operands_of(type);
+  return operands.a_scales != ScaleForm::none || operands.b_scales != ScaleForm::none;
+}
+
 std::optional<DataType> data_type_named(std::string_view name) {
   const auto* facts = find_row(kDataTypes, [&](const DataTypeFacts& one) { return one.name == name; });
   return facts == nullptr ? std::nullopt : std::optional(facts->type);

@@ -59,6 +59,7 @@ const LayoutFacts* find_layout(Layout layout);
 const char* data_type_name(DataType type);
 const char* layout_name(Layout layout);
 const Operands& operands_of(DataType type);
+bool has_scales(DataType type);  // whether A or B has scales
 
 // The type or layout with this name; nullopt if there is none.
 std::optional<DataType> data_type_named(std::string_view name);

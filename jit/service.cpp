@@ -5,9 +5,9 @@
 
 #include "cubinet/cubinet.hpp"
 #include "jit/engine.hpp"
+#include "jit/kernel_store.hpp"
 #include "jit/prepared_gemm.hpp"
 #include "jit/quantizer.hpp"
-#include "jit/service_parts.hpp"
 #include "util/clock.hpp"
 
 namespace cubinet {

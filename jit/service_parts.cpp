@@ -1,11 +1,13 @@
-#include "jit/service_parts.hpp"
-
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cubinet/cubinet.hpp"
 #include "jit/accepted_compilers.hpp"
+#include "jit/driver.hpp"
+#include "jit/kernel_store.hpp"
 
 namespace cubinet::jit {
 namespace {

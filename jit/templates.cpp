@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "jit/embedded_file.hpp"
 #include "util/digest.hpp"
 
 namespace cubinet::jit {

@@ -7,6 +7,15 @@
 
 namespace cubinet::jit {
 
+// The table of template texts in the generated source (cmake/embed_files.cmake), which template_files() reads.
+struct EmbeddedFile {
+  const char* name;  // relative to templates/
+  const char* text;  // static storage, terminated
+  unsigned long size;
+};
+extern const EmbeddedFile embedded_files[];
+extern const unsigned long embedded_file_count;
+
 struct TemplateFile {
   std::string name;       // as an #include names it: relative to templates/ or templates/<architecture>/
   std::string_view text;  // static storage, followed by a NUL

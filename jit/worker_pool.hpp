@@ -1,5 +1,5 @@
 // Compilation in compile workers. NVRTC can crash, change signal handlers, overflow a small stack, and leak memory. In
-// a process of its own it cannot harm the process that asks.
+// a process of its own it cannot harm the process that asks. Both sides: the pool, and the main loop of a worker.
 #pragma once
 
 #include <chrono>
@@ -79,5 +79,9 @@ class WorkerPool {
   int owner_ = 0;  // ID of the process that started these workers
   std::int64_t peak_bytes_ = 0;
 };
+
+// The main loop of a worker. Answers the requests (compile_messages.hpp) that arrive through `socket`, one after the
+// other, until the other side closes it. A crash or a leak of NVRTC affects the calling process.
+void serve_compilations(int socket);
 
 }  // namespace cubinet::jit

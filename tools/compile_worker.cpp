@@ -11,8 +11,8 @@
 #include <string_view>
 #include <thread>
 
-#include "jit/compile_worker.hpp"
 #include "jit/compiler.hpp"
+#include "jit/worker_pool.hpp"
 #include "util/threads.hpp"
 
 namespace {

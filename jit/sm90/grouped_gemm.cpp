@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "jit/families/registry.hpp"
+#include "jit/problems.hpp"
 #include "jit/sm90/launch.hpp"
 
 namespace cubinet::jit::sm90 {
@@ -143,7 +144,7 @@ std::vector<KernelSpec> GroupedGemm::companions() const {
 
 TileConfig GroupedGemm::config_of(const KernelSpec& spec) const {
   TileConfig config = values_of(spec).config;
-  config.scaled = is_scaled();
+  config.scaled = has_scales(data_type());
   return config;
 }
 

@@ -66,7 +66,6 @@ class GroupedGemm final : public GemmFamily {
   void describe_constants(KernelSpec& spec) const override;
   [[nodiscard]] const Rung& rung_for(const Problem& problem, std::int64_t m) const;
   [[nodiscard]] std::int64_t last_m(const Problem& problem, const Rung& rung) const;
-  [[nodiscard]] bool is_scaled() const { return operands().a_scales != ScaleForm::none; }
 
   std::vector<Rung> ladder_;
   TileConfig generic_;

@@ -6,6 +6,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <utility>
 
 #include "cubinet/cubinet.h"
@@ -76,13 +77,25 @@ void with_gil(Code&& code) {
 
 // A text of the library as a str. Bytes that are not UTF-8, as paths may have, are replaced. A new reference; null with
 // an exception set.
-PyObject* decoded(const char* text);
+inline PyObject* decoded(const char* text) {
+  return PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "replace");
+}
+
+// Sets cubinet.Error. Needs the GIL.
+inline void raise_error(cubinet_status status, const char* message, const char* detail = "") {
+  const Reference module(PyImport_ImportModule("cubinet._error"));
+  const Reference text(decoded(message));
+  const Reference more(decoded(detail));
+  if (!module || !text || !more) return;
+  const Reference error(
+      PyObject_CallMethod(module.get(), "of_library", "OsO", text.get(), cubinet_status_name(status), more.get()));
+  if (error) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())), error.get());
+}
 
 // Sets cubinet.Error with this thread's last error of the library. To be called with the GIL, on the thread of the call
 // that failed.
-void raise_status(cubinet_status status);
-
-// The same with a given message.
-void raise_error(cubinet_status status, const char* message, const char* detail = "");
+inline void raise_status(cubinet_status status) {
+  raise_error(status, cubinet_last_error(), cubinet_last_error_detail());
+}
 
 }  // namespace cubinet::python

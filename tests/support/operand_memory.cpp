@@ -52,7 +52,7 @@ Expected<void> OperandMemory::reserve(const jit::Driver& driver, const RowPlan& 
   auto status = reserve_with_bands(a_, driver, a_bytes(plan)).and_then([&] {
     return reserve_with_bands(b_, driver, b_bytes(plan));
   });
-  if (!status || !warmup::has_scales(plan.problem)) return status;
+  if (!status || !jit::has_scales(plan.problem.data_type)) return status;
   return reserve_with_bands(a_scales_columns_, driver, warmup::workspace_bytes(plan))
       .and_then([&] { return reserve_with_bands(a_scales_rows_, driver, row_major_bytes(plan)); })
       .and_then([&] { return reserve_with_bands(b_scales_, driver, b_scale_bytes(plan)); });
@@ -65,7 +65,7 @@ Expected<void> OperandMemory::fill_bands(const jit::Driver& driver, CUstream str
   auto status = fill(a_, a_bytes(plan), kNanOperands, kNanOperands).and_then([&] {
     return fill(b_, b_bytes(plan), kNanOperands, kNanOperands);
   });
-  if (!status || !warmup::has_scales(plan.problem)) return status;
+  if (!status || !jit::has_scales(plan.problem.data_type)) return status;
   return fill(a_scales_columns_, warmup::workspace_bytes(plan), kHugeScale, kNanScale)
       .and_then([&] { return fill(a_scales_rows_, row_major_bytes(plan), kHugeScale, kNanScale); })
       .and_then([&] { return fill(b_scales_, b_scale_bytes(plan), kHugeScale, kNanScale); });

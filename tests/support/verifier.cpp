@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "jit/problems.hpp"
+
 namespace cubinet::test {
 namespace {
 
@@ -37,11 +39,11 @@ Verifier::Verifier(std::shared_ptr<const jit::Driver> driver, warmup::Verificati
       watch_(watch),
       options_(std::move(options)) {}
 
-OperandMemory& Verifier::operands() { return warmup::has_scales(plan_.problem) ? fp8_ : bf16_; }
+OperandMemory& Verifier::operands() { return jit::has_scales(plan_.problem.data_type) ? fp8_ : bf16_; }
 
 GemmTensors Verifier::tensors() const {
   GemmTensors tensors;
-  (warmup::has_scales(plan_.problem) ? fp8_ : bf16_).place_in(tensors);
+  (jit::has_scales(plan_.problem.data_type) ? fp8_ : bf16_).place_in(tensors);
   tensors.grouping = grouping_.address();
   tensors.d = {after_band(d_), output_bytes(plan_), kBandBytes};
   tensors.workspace = {after_band(workspace_), warmup::workspace_bytes(plan_), kBandBytes};

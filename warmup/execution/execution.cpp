@@ -1,5 +1,6 @@
 #include "warmup/execution/execution.hpp"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "jit/kernel.hpp"
 #include "jit/provide.hpp"
 #include "jit/quantization_kernels.hpp"
+#include "jit/target.hpp"
 #include "util/clock.hpp"
 #include "warmup/execution/execution_setup.hpp"
 #include "warmup/execution/execution_size.hpp"
@@ -30,15 +32,15 @@ struct KernelResult {
 KernelResult failed(std::string reason) { return {ExecutionOutcome::failed, std::move(reason)}; }
 KernelResult not_executed(std::string reason) { return {ExecutionOutcome::not_executed, std::move(reason)}; }
 
-// The kernels that quantize, for the architecture of `kernel`.
-jit::KernelSpec quantization_spec(const PlannedKernel& kernel) {
-  return jit::families().quantization(kernel.spec.architecture)->spec();
-}
+struct Cubin {
+  jit::KernelSpec spec;
+  std::string bytes;
+};
 
-// The cubins that the execution of a kernel loads; empty where it needs none.
+// What the execution of a kernel loads.
 struct Cubins {
-  std::string kernel;
-  std::string quantization;
+  std::optional<Cubin> gemm;
+  std::optional<Cubin> quantization;
 };
 
 // What is on the device for one kernel. Destroyed in reverse order: tensors before code.
@@ -101,7 +103,8 @@ class PlanExecution {
 
   // The result if not even the smallest execution of the kernel is within the budget; none if it is.
   std::optional<KernelResult> check_budget(const PlannedKernel& kernel) {
-    auto shortage = budget_->shortage(saturating_sum(smallest_charge(kernel), setup_ ? 0 : kSetupBytes));
+    auto shortage =
+        budget_->shortage(saturating_sum(smallest_charge(kernel, parts_.families), setup_ ? 0 : kSetupBytes));
     if (!shortage) return lose_device(not_executed(shortage.error().message));
     if (shortage->empty()) return std::nullopt;
     return not_executed(*std::move(shortage));
@@ -121,19 +124,29 @@ class PlanExecution {
     return lose_device(device_failed ? failed(reason) : not_executed(reason));
   }
 
-  // FP8 kernels need the quantization kernels too, for the transposition of scales.
+  [[nodiscard]] jit::Target target_for(const PlannedKernel& kernel) const {
+    return {kernel.spec.architecture, parts_.device->info().num_sms};
+  }
+
+  // The companion of the kernel's problems that quantizes and transposes scales; the kernel itself if it is that one.
+  [[nodiscard]] std::optional<jit::KernelSpec> quantization_for(const PlannedKernel& kernel) const {
+    for (const jit::KernelSpec& spec : parts_.families.companions(kernel.uses.front().problem, target_for(kernel))) {
+      if (is_quantization(spec, parts_.families)) return spec;
+    }
+    return std::nullopt;
+  }
+
   Expected<Cubins> cubins_for(const PlannedKernel& kernel) {
     Cubins cubins;
-    const auto provide = [&](const jit::KernelSpec& spec, std::string& cubin) {
+    const auto provide = [&](const jit::KernelSpec& spec, std::optional<Cubin>& cubin) {
       return jit::provide(spec, parts_.compiler, parts_.cabinet).map([&](jit::Provided provided) {
-        cubin = std::move(provided.object.payload);
+        cubin = Cubin{spec, std::move(provided.object.payload)};
       });
     };
     Expected<void> done;
-    if (!is_quantization(kernel.spec)) done = provide(kernel.spec, cubins.kernel);
-    if (done && has_scales(kernel.uses.front().problem)) {
-      done = provide(quantization_spec(kernel), cubins.quantization);
-    }
+    if (!is_quantization(kernel.spec, parts_.families)) done = provide(kernel.spec, cubins.gemm);
+    const auto quantization = quantization_for(kernel);
+    if (done && quantization) done = provide(*quantization, cubins.quantization);
     return done.map([&] { return std::move(cubins); });
   }
 
@@ -150,33 +163,37 @@ class PlanExecution {
 
   // The result if the kernel cannot be loaded; none if it is loaded. Each module leaves less memory for tensors.
   std::optional<KernelResult> load(const PlannedKernel& kernel, const Cubins& cubins, KernelOnDevice& loaded) {
-    if (!cubins.quantization.empty()) {
-      auto module =
-          jit::load_kernel<jit::QuantizationKernels>(parts_.device, quantization_spec(kernel), cubins.quantization);
+    if (const auto& cubin = cubins.quantization) {
+      auto module = jit::load_kernel<jit::QuantizationKernels>(parts_.device, cubin->spec, cubin->bytes);
       if (!module) return failed(module.error().message);
       loaded.quantization = std::move(*module);
       if (auto obstacle = check_budget(kernel)) return obstacle;
     }
-    if (!cubins.kernel.empty()) {
-      auto module = jit::load_kernel<jit::GemmKernel>(parts_.device, kernel.spec, cubins.kernel);
+    if (const auto& cubin = cubins.gemm) {
+      auto module = jit::load_kernel<jit::GemmKernel>(parts_.device, cubin->spec, cubin->bytes);
       if (!module) return failed(module.error().message);
       loaded.kernel = std::move(*module);
       if (auto obstacle = check_budget(kernel)) return obstacle;
     }
-    loaded.context.emplace(ExecutorContext{*parts_.device, *watch_, setup_->verification, loaded.quantization.get(),
-                                           setup_->stream.get(), seed_});
+    loaded.context.emplace(ExecutorContext{.device = *parts_.device,
+                                           .watch = *watch_,
+                                           .verification = setup_->verification,
+                                           .quantization = loaded.quantization.get(),
+                                           .stream = setup_->stream.get(),
+                                           .seed = seed_,
+                                           .families = parts_.families});
     seed_ += kSeedsPerKernel;
     return std::nullopt;
   }
 
   KernelResult run_loaded(const PlannedKernel& kernel, KernelOnDevice& loaded) {
-    return is_quantization(kernel.spec) ? run_quantization(loaded) : run_gemm(kernel, loaded);
+    return loaded.kernel == nullptr ? run_quantization(loaded) : run_gemm(kernel, loaded);
   }
 
   KernelResult run_gemm(const PlannedKernel& kernel, KernelOnDevice& loaded) {
     const auto available = budget_->available();
     if (!available) return failed(available.error().message);
-    const auto size = choose_size(kernel, *available, {kernel.spec.architecture, parts_.device->info().num_sms});
+    const auto size = choose_size(kernel, *available, target_for(kernel), parts_.families);
     if (!size) return not_executed("no size of it fits the budget");
     auto executor = GroupedExecutor::open(*loaded.context, size->problem, size->rows);
     if (!executor) return not_executed(executor.error().message);

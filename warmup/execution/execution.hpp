@@ -13,6 +13,7 @@
 #include "cache/cabinet.hpp"
 #include "jit/compiler.hpp"
 #include "jit/driver.hpp"
+#include "jit/families/registry.hpp"
 #include "warmup/planning/plan.hpp"
 
 namespace cubinet::warmup {
@@ -22,6 +23,7 @@ struct ExecutionParts {
   std::shared_ptr<const jit::DeviceContext> device;  // never null
   jit::Compiler& compiler;                           // compiles kernels that the cabinet lacks
   cache::Cabinet* cabinet = nullptr;                 // may be null
+  const jit::Registry& families = jit::families();   // the one that made the plan; outlives the execution
 };
 
 struct ExecutionOptions {

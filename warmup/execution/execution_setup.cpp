@@ -43,7 +43,7 @@ Expected<DeviceStream> make_tried_stream(const std::shared_ptr<const jit::Device
 Expected<std::unique_ptr<ExecutionSetup>> open_setup(const ExecutionParts& parts, DeviceWatch& watch) {
   auto stream = make_tried_stream(parts.device, watch);
   if (!stream) return propagate(stream);
-  auto verification = VerificationKernels::open(parts.device, parts.compiler, parts.cabinet);
+  auto verification = VerificationKernels::open(parts.device, parts.compiler, parts.cabinet, parts.families);
   if (!verification) return propagate(verification);
   auto setup =
       std::make_unique<ExecutionSetup>(ExecutionSetup{parts.device, std::move(*stream), std::move(*verification)});

@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "jit/families/registry.hpp"
 #include "warmup/execution/executor_layout.hpp"
 #include "warmup/execution/quantization_executor.hpp"
 
@@ -37,8 +36,14 @@ std::int64_t nearest(const std::vector<MRange>& ranges, std::int64_t wanted) {
 
 class Chooser {
  public:
-  Chooser(const PlannedUse& use, const std::string& config, std::int64_t available, const jit::Target& target)
-      : use_(use), config_(config), available_(available), target_(target), last_m_(use.m_ranges.back().last) {}
+  Chooser(const PlannedUse& use, const std::string& config, std::int64_t available, const jit::Target& target,
+          const jit::Registry& families)
+      : use_(use),
+        config_(config),
+        available_(available),
+        target_(target),
+        families_(families),
+        last_m_(use.m_ranges.back().last) {}
 
   [[nodiscard]] std::optional<ExecutionSize> choose() const {
     const std::int64_t most = last_that(1, use_.problem.groups, [&](std::int64_t groups) { return fits(groups, 1); });
@@ -75,7 +80,7 @@ class Chooser {
   [[nodiscard]] std::vector<MRange> ranges_for(std::int64_t groups) const {
     if (groups == use_.problem.groups) return use_.m_ranges;
     std::vector<MRange> ranges;
-    for (const jit::Selection& selection : jit::families().selections(with(groups), {1, last_m_}, target_)) {
+    for (const jit::Selection& selection : families_.selections(with(groups), {1, last_m_}, target_)) {
       if (selection.spec.config == config_) ranges.push_back(selection.range);
     }
     return ranges;
@@ -99,14 +104,15 @@ class Chooser {
   const std::string& config_;
   std::int64_t available_;
   jit::Target target_;
+  const jit::Registry& families_;
   std::int64_t last_m_;
 };
 
 }  // namespace
 
 std::optional<ExecutionSize> choose_size(const PlannedUse& use, const std::string& config, std::int64_t available,
-                                         const jit::Target& target) {
-  return Chooser(use, config, available, target).choose();
+                                         const jit::Target& target, const jit::Registry& families) {
+  return Chooser(use, config, available, target, families).choose();
 }
 
 std::int64_t smallest_charge(const Problem& problem) {
@@ -116,20 +122,20 @@ std::int64_t smallest_charge(const Problem& problem) {
   return layout ? charged_bytes(layout->bytes) : std::numeric_limits<std::int64_t>::max();
 }
 
-bool is_quantization(const jit::KernelSpec& spec) {
-  return spec.family == jit::families().quantization(spec.architecture);
+bool is_quantization(const jit::KernelSpec& spec, const jit::Registry& families) {
+  return spec.family == families.quantization(spec.architecture);
 }
 
-std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available,
-                                         const jit::Target& target) {
+std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available, const jit::Target& target,
+                                         const jit::Registry& families) {
   for (const PlannedUse& use : kernel.uses) {
-    if (auto size = choose_size(use, kernel.spec.config, available, target)) return size;
+    if (auto size = choose_size(use, kernel.spec.config, available, target, families)) return size;
   }
   return std::nullopt;
 }
 
-std::int64_t smallest_charge(const PlannedKernel& kernel) {
-  if (is_quantization(kernel.spec)) return charged_bytes(QuantizationExecutor::required_bytes());
+std::int64_t smallest_charge(const PlannedKernel& kernel, const jit::Registry& families) {
+  if (is_quantization(kernel.spec, families)) return charged_bytes(QuantizationExecutor::required_bytes());
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const PlannedUse& use : kernel.uses) least = std::min(least, smallest_charge(use.problem));
   return least;

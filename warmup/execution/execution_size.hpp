@@ -44,19 +44,20 @@ struct ExecutionSize {
 // `config` is KernelSpec::config of the kernel. None if one row of one group does not fit. The search is a bisection,
 // because the size grows with M and with the number of groups. Precondition: the use has a range of M.
 std::optional<ExecutionSize> choose_size(const PlannedUse& use, const std::string& config, std::int64_t available,
-                                         const jit::Target& target = {});
+                                         const jit::Target& target = {},
+                                         const jit::Registry& families = jit::families());
 
 // The same for a kernel: that of its first use that fits.
-std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available,
-                                         const jit::Target& target);
+std::optional<ExecutionSize> choose_size(const PlannedKernel& kernel, std::int64_t available, const jit::Target& target,
+                                         const jit::Registry& families);
 
 // The fewest bytes for which choose_size has a result; the largest number if no kernel can run.
 std::int64_t smallest_charge(const Problem& problem);
 
 // The fewest bytes of memory in which the kernel can be executed, without its code.
-std::int64_t smallest_charge(const PlannedKernel& kernel);
+std::int64_t smallest_charge(const PlannedKernel& kernel, const jit::Registry& families);
 
 // Whether the kernel is the one that quantizes to FP8, which has an executor of its own.
-bool is_quantization(const jit::KernelSpec& spec);
+bool is_quantization(const jit::KernelSpec& spec, const jit::Registry& families);
 
 }  // namespace cubinet::warmup

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "jit/families/registry.hpp"
 #include "jit/problems.hpp"
+#include "jit/target.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -33,7 +33,12 @@ GroupedExecutor::GroupedExecutor(ExecutorContext& context, const Problem& proble
 
 Expected<GroupedExecutor> GroupedExecutor::open(ExecutorContext& context, const Problem& problem,
                                                 std::int64_t largest_m) {
-  if (const auto runs = jit::families().can_run(problem); !runs) return propagate(runs);
+  const auto target = jit::target_of(context.device.info());
+  if (!target) return propagate(target);
+  if (const auto runs = context.families.can_run(problem, *target); !runs) return propagate(runs);
+  if (jit::has_scales(problem.data_type) && context.quantization == nullptr) {
+    return fail(ErrorCode::unsupported, "no companion kernel transposes the scales of " + jit::describe(problem));
+  }
   const auto layout = executor_layout(problem, largest_m);
   if (!layout) return fail(ErrorCode::invalid_argument, "no kernel can run with so many rows");
   DeviceBuffer memory;
@@ -86,7 +91,7 @@ Expected<Verdict> GroupedExecutor::execute(std::int64_t m, const jit::GemmKernel
 }
 
 Expected<void> GroupedExecutor::transpose_scales(const GemmTensors& tensors, const RowPlan& plan) {
-  if (!has_scales(problem_)) return {};
+  if (!jit::has_scales(problem_.data_type)) return {};
   const CUdeviceptr masked_m = problem_.layout == Layout::masked ? tensors.grouping : 0;
   ++context_->launches;
   return context_->quantization->transpose_scales(tensors.a_scales_rows, tensors.workspace.data, masked_m,

@@ -9,6 +9,7 @@
 
 #include "cubinet/problem.hpp"
 #include "jit/driver.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/kernel.hpp"
 #include "jit/quantization_kernels.hpp"
 #include "util/expected.hpp"
@@ -23,10 +24,11 @@ struct ExecutorContext {
   const jit::DeviceContext& device;
   DeviceWatch& watch;  // asked for the memory in use after each allocation and each launch
   const VerificationKernels& verification;
-  const jit::QuantizationKernels* quantization = nullptr;  // needed for FP8: transposes the scales of A
+  const jit::QuantizationKernels* quantization = nullptr;  // transposes the scales of A, where it has scales
   CUstream stream = nullptr;
   std::uint64_t seed = 1;     // of the operands of the first execution
   std::int64_t launches = 0;  // counted by executors: launches of kernels under test, transpositions included
+  const jit::Registry& families = jit::families();
 };
 
 // Owns the tensors of one problem, in one allocation of executor_layout(problem, largest_m)->bytes. Movable; one thread
@@ -34,7 +36,8 @@ struct ExecutorContext {
 class GroupedExecutor {
  public:
   // Allocates. `largest_m` is M in the contiguous layout and the capacity in the masked one. Errors: those of can_run,
-  // invalid_argument if no kernel can run with so many rows, driver_failed (for example if memory is short).
+  // unsupported if the operands have scales and nothing transposes them, invalid_argument if no kernel can run with so
+  // many rows, driver_failed (for example if memory is short).
   static Expected<GroupedExecutor> open(ExecutorContext& context, const Problem& problem, std::int64_t largest_m);
 
   [[nodiscard]] const Problem& problem() const noexcept { return problem_; }

@@ -51,7 +51,7 @@ std::optional<ExecutorLayout> executor_layout(const Problem& problem, std::int64
   layout.b = placer.place({element, groups, n, k});
   layout.d = placer.place({2, rows, n});
   layout.grouping = placer.place({4, shape == Layout::masked ? groups : m});
-  if (has_scales(problem)) {
+  if (jit::has_scales(type)) {
     layout.a_scales = placer.place({4, rows, scale_blocks(k)});
     layout.scale_workspace = placer.place({4, times, aligned_scale_rows(m), scale_blocks(k)});
     layout.b_scales = placer.place({4, groups, scale_blocks(n), scale_blocks(k)});

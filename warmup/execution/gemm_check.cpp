@@ -42,13 +42,13 @@ Expected<void> GemmCheck::spoil_padding(const GemmTensors& tensors, const RowPla
 
 Expected<void> GemmCheck::fill_a_scales(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order,
                                         std::uint64_t seed, Garbage garbage) const {
-  if (!has_scales(plan.problem)) return {};
+  if (!jit::has_scales(plan.problem.data_type)) return {};
   return kernels_.fill_scales(a_scale_view(tensors, plan, order), scale_groups(plan), scale_blocks(plan.problem.k),
                               tensors.valid, seed, garbage, stream_);
 }
 
 Expected<void> GemmCheck::fill_b_scales(const GemmTensors& tensors, const RowPlan& plan, std::uint64_t seed) const {
-  if (!has_scales(plan.problem)) return {};
+  if (!jit::has_scales(plan.problem.data_type)) return {};
   constexpr CUdeviceptr all_rows_valid = 0;
   return kernels_.fill_scales(b_scale_view(tensors, plan), plan.problem.groups, scale_blocks(plan.problem.k),
                               all_rows_valid, seed, Garbage::zeros, stream_);

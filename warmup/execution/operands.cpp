@@ -1,4 +1,5 @@
 #include "warmup/execution/operands.hpp"
+
 #include "jit/problems.hpp"
 
 namespace cubinet::warmup {
@@ -28,7 +29,7 @@ Arguments common_arguments(const GemmTensors& tensors, const RowPlan& plan, Scal
   arguments.a = pointer(tensors.a);
   arguments.b = pointer(tensors.b);
   arguments.d = pointer(tensors.d.data);
-  if (!has_scales(p)) return arguments;
+  if (!jit::has_scales(p.data_type)) return arguments;
   arguments.a_scales = a_scale_tensor(tensors, plan, order);
   arguments.b_scales = weight_scales(floats(tensors.b_scales), p.groups, p.n, p.k);
   if (order == ScaleOrder::row_major) {
@@ -39,14 +40,12 @@ Arguments common_arguments(const GemmTensors& tensors, const RowPlan& plan, Scal
 
 }  // namespace
 
-bool has_scales(const Problem& problem) { return jit::operands_of(problem.data_type).a_scales != jit::ScaleForm::none; }
-
 std::int64_t scale_groups(const RowPlan& plan) { return masked(plan) ? plan.problem.groups : 1; }
 
 std::int64_t scale_rows(const RowPlan& plan) { return masked(plan) ? plan.capacity : plan.rows; }
 
 std::int64_t workspace_bytes(const RowPlan& plan) {
-  if (!has_scales(plan.problem)) return 0;
+  if (!jit::has_scales(plan.problem.data_type)) return 0;
   return scale_workspace_bytes(scale_groups(plan), scale_rows(plan), plan.problem.k);
 }
 
@@ -67,7 +66,7 @@ MaskedArguments masked_arguments(const GemmTensors& tensors, const RowPlan& plan
 }
 
 ScaleView a_scale_view(const GemmTensors& tensors, const RowPlan& plan, ScaleOrder order) {
-  if (!has_scales(plan.problem)) return {};
+  if (!jit::has_scales(plan.problem.data_type)) return {};
   const std::int64_t rows = scale_rows(plan);
   const std::int64_t blocks = scale_blocks(plan.problem.k);
   if (order == ScaleOrder::row_major) return {floats(tensors.a_scales_rows), rows, rows, rows * blocks, blocks, 1};
@@ -76,7 +75,7 @@ ScaleView a_scale_view(const GemmTensors& tensors, const RowPlan& plan, ScaleOrd
 }
 
 ScaleView b_scale_view(const GemmTensors& tensors, const RowPlan& plan) {
-  if (!has_scales(plan.problem)) return {};
+  if (!jit::has_scales(plan.problem.data_type)) return {};
   const std::int64_t rows = scale_blocks(plan.problem.n);
   const std::int64_t blocks = scale_blocks(plan.problem.k);
   return {floats(tensors.b_scales), rows, rows, rows * blocks, blocks, 1};

@@ -41,9 +41,6 @@ struct GemmTensors {
   CUdeviceptr writes = 0;  // WriteCounts[2]: in D, and in guard bands
 };
 
-// Whether A and B have scales.
-bool has_scales(const Problem& problem);
-
 // The scales of A have the shape (groups, rows, K / 128). The contiguous layout has one such group.
 std::int64_t scale_groups(const RowPlan& plan);
 std::int64_t scale_rows(const RowPlan& plan);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "jit/problems.hpp"
+
 namespace cubinet::warmup {
 namespace {
 
@@ -38,6 +40,8 @@ std::string complaint_about(const Verdict& verdict, std::uint64_t listed, double
 }
 
 }  // namespace
+
+double allowed_difference(DataType type) { return jit::has_scales(type) ? 1e-3 : 1e-5; }
 
 void conclude(Verdict& verdict, std::uint64_t listed, double allowed) {
   for (const GroupSums& sums : verdict.groups) {

@@ -6,11 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "jit/families/registry.hpp"
 #include "jit/kernel_arguments.hpp"
+#include "jit/problems.hpp"
 #include "jit/provide.hpp"
 #include "jit/target.hpp"
-#include "jit/problems.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -45,10 +44,11 @@ float largest_error(const GroupSums& sums) { return std::bit_cast<float>(sums.la
 float largest_share(const GroupSums& sums) { return std::bit_cast<float>(sums.largest_share_bits); }
 
 Expected<VerificationKernels> VerificationKernels::open(std::shared_ptr<const jit::DeviceContext> device,
-                                                        jit::Compiler& compiler, cache::Cabinet* cabinet) {
+                                                        jit::Compiler& compiler, cache::Cabinet* cabinet,
+                                                        const jit::Registry& families) {
   const auto target = jit::target_of(device->info());
   if (!target) return propagate(target);
-  const jit::Family* family = jit::families().verification(target->architecture);
+  const jit::Family* family = families.verification(target->architecture);
   if (family == nullptr) {
     return fail(ErrorCode::unsupported, "there are no verification kernels for " + target->architecture);
   }

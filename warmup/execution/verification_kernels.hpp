@@ -8,6 +8,7 @@
 #include "cubinet/problem.hpp"
 #include "jit/compiler.hpp"
 #include "jit/driver.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/loader.hpp"
 #include "templates/shared/verification.cuh"
 #include "util/expected.hpp"
@@ -30,7 +31,7 @@ class VerificationKernels {
  public:
   // Finds the kernels in the cabinet, which may be null, or compiles them, and loads them.
   static Expected<VerificationKernels> open(std::shared_ptr<const jit::DeviceContext> device, jit::Compiler& compiler,
-                                            cache::Cabinet* cabinet);
+                                            cache::Cabinet* cabinet, const jit::Registry& families = jit::families());
 
   // Writes elements 0 to count - 1 of the random stream `seed` to `out`. bf16 numbers have mean 0 and sigma 1. fp8
   // numbers have sigma 128, none is NaN, and `count` must be a multiple of 16.

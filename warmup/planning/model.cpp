@@ -17,7 +17,6 @@
 #include "warmup/planning/config_json.hpp"
 #include "warmup/planning/model_fields.hpp"
 #include "warmup/planning/model_quantization.hpp"
-#include "warmup/planning/model_towers.hpp"
 
 namespace cubinet::warmup {
 namespace {

@@ -1,4 +1,4 @@
-// Reads single values from a config.json. Errors name the key.
+// Reads a config.json: the objects that describe the language model, and single values. Errors name the key.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,18 @@ struct Place {
   std::string prefix;
 };
 using Places = std::vector<Place>;
+
+// The objects that describe the language model, at least one: those of language_places() that are present, the top
+// level and other containers if they name experts themselves, and the top level if there is no other. Errors
+// (invalid_argument): one of them is not an object.
+Expected<Places> language_model(const nlohmann::json& top, const std::string& origin);
+
+// The paths of the other objects that name experts, towers such as vision or audio: "talker_config.text_config".
+std::vector<std::string> other_towers(const nlohmann::json& top, const Places& places);
+
+// The members of the language model's objects, as "key value", whose names suggest that they describe the experts'
+// shape or type, but which the planner does not know. Equal members of several objects are listed once.
+std::vector<std::string> unknown_expert_keys(const Places& places);
 
 // One value, or one value per layer, and the key that they come from.
 struct Numbers {

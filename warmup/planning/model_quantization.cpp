@@ -129,6 +129,22 @@ std::optional<ExpertWeights> of_experts(const Json& object, std::string_view key
   return weights_of_type(type, fmt::format("{}{} {}", prefix, key, type));
 }
 
+// How experts are stored according to one object of a quantization. `name` is the prefix of its keys in the reason.
+// Unknown types keep their name from the file and are not served.
+ExpertWeights weights_of(const Json& config, const std::string& name) {
+  for (const char* key : {"moe_quant_algo", "expert_dtype"}) {
+    if (auto own = of_experts(config, key, name + ".")) return *std::move(own);
+  }
+  ExpertWeights weights = of_all(config, name);
+  const Excluded excluded = excluded_experts(config, name);
+  if (excluded.everywhere) return unquantized(excluded.reason);
+  if (excluded.somewhere && weights.types.front() != DataType::bf16) {
+    weights.types.push_back(DataType::bf16);
+    weights.reason += ", but BF16 in some layers: " + excluded.reason;
+  }
+  return weights;
+}
+
 std::string stored_text(const ExpertWeights& weights) { return weights.stored.empty() ? "BF16" : weights.stored; }
 
 struct Quantization {
@@ -184,20 +200,6 @@ ExpertWeights weights_of_model_type(const Places& places) {
 }
 
 }  // namespace
-
-ExpertWeights weights_of(const Json& config, const std::string& name) {
-  for (const char* key : {"moe_quant_algo", "expert_dtype"}) {
-    if (auto own = of_experts(config, key, name + ".")) return *std::move(own);
-  }
-  ExpertWeights weights = of_all(config, name);
-  const Excluded excluded = excluded_experts(config, name);
-  if (excluded.everywhere) return unquantized(excluded.reason);
-  if (excluded.somewhere && weights.types.front() != DataType::bf16) {
-    weights.types.push_back(DataType::bf16);
-    weights.reason += ", but BF16 in some layers: " + excluded.reason;
-  }
-  return weights;
-}
 
 Expected<ExpertWeights> read_weights(const Json& top, const Places& places, const Json* other,
                                      const std::string& origin) {

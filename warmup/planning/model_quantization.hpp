@@ -17,8 +17,4 @@ namespace cubinet::warmup {
 Expected<ExpertWeights> read_weights(const nlohmann::json& top, const Places& places, const nlohmann::json* other,
                                      const std::string& origin);
 
-// How experts are stored according to one such object. `name` is the prefix of its keys in the reason. Unknown types
-// keep their name from the file and are not served.
-ExpertWeights weights_of(const nlohmann::json& quantization, const std::string& name);
-
 }  // namespace cubinet::warmup

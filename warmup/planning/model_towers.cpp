@@ -1,10 +1,15 @@
-#include "warmup/planning/model_towers.hpp"
-
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "warmup/planning/model_fields.hpp"
+#include "warmup/planning/model_vocabulary.hpp"
 
 namespace cubinet::warmup {
 namespace {
@@ -21,6 +26,12 @@ bool is_apart(const std::string& key) {
                                    "text",   "llm",    "thinker", "quantization", "compression"};
   return std::any_of(std::begin(parts), std::end(parts),
                      [&](const char* part) { return key.find(part) != std::string::npos; });
+}
+
+// Whether the object has a key for the number of experts.
+bool names_experts(const Json& object) {
+  const Keys keys = expert_count_keys();
+  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return member(object, key) != nullptr; });
 }
 
 // Finds the objects that name experts and do not belong to the language model.
@@ -110,11 +121,6 @@ class Collector {
 };
 
 }  // namespace
-
-bool names_experts(const Json& object) {
-  const Keys keys = expert_count_keys();
-  return std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return member(object, key) != nullptr; });
-}
 
 Expected<Places> language_model(const Json& top, const std::string& origin) {
   Places places;

@@ -14,9 +14,8 @@ namespace {
 using test::as_user;
 using test::is_root;
 using test::needs_root;
-
-constexpr uid_t owner = test::one_user;
-constexpr uid_t outsider = test::other_user;
+using test::owner;
+using test::stranger;
 
 // A root that `owner` created, with entry 0.
 struct Owned {
@@ -24,10 +23,7 @@ struct Owned {
     ::chmod(folder.path().c_str(), 0755);
     fs::create_directory(folder / "place");
     REQUIRE(::chown((folder / "place").c_str(), owner, owner) == 0);
-    REQUIRE(as_user(owner, [&] {
-      auto cabinet = Cabinet::open(layout.root, true);
-      return cabinet && cabinet->publish(test::key_of(0), test::object_of(0)).has_value();
-    }));
+    REQUIRE(as_user(owner, [&] { return test::fill(layout.root); }));
   }
   test::TempFolder folder;
   cache::Layout layout;
@@ -76,8 +72,6 @@ std::vector<std::string> strangers_below(const fs::path& folder) {
   return names;
 }
 
-bool hit(const Cabinet& cabinet) { return cabinet.find(test::key_of(0), test::record_of(0)).has_value(); }
-
 }  // namespace
 
 TEST_CASE("a root that cannot be written serves look-ups and listings, and refuses to publish with the reason") {
@@ -87,7 +81,7 @@ TEST_CASE("a root that cannot be written serves look-ups and listings, and refus
   const auto before = test::snapshot(root.folder.path());
   CHECK(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, true);
-    if (!cabinet || cabinet->persistence() != cache::Persistence::readonly || !hit(*cabinet)) return false;
+    if (!cabinet || cabinet->persistence() != cache::Persistence::readonly || !test::hit(*cabinet, 0)) return false;
     cabinet->record_hits({test::key_of(0)});
     const auto published = cabinet->publish(test::key_of(1), test::object_of(1));
     return !published && published.error().code == ErrorCode::cache_unusable &&
@@ -112,7 +106,7 @@ TEST_CASE("a read-only root works without its index, and with a damaged object i
   const auto before = test::snapshot(root.folder.path());
   CHECK(as_user(owner, [&] {
     auto cabinet = Cabinet::open(root.layout.root, false);
-    return cabinet && hit(*cabinet) && !cabinet->find(test::key_of(5), test::record_of(5)) &&
+    return cabinet && test::hit(*cabinet, 0) && !cabinet->find(test::key_of(5), test::record_of(5)) &&
            test::entries_of(*cabinet)->size() == 1 && cache::Maintenance(*cabinet).stats()->quarantined == 0 &&
            cache::Maintenance(*cabinet).stats()->index_problem.empty();
   }));
@@ -124,9 +118,9 @@ TEST_CASE("a root created by the user root can be read by every user whom its mo
   test::Filled root(1);
   ::chmod(root.folder.path().c_str(), 0755);
   ::chmod(root.layout.root.c_str(), 0755);
-  CHECK(as_user(outsider, [&] {
+  CHECK(as_user(stranger, [&] {
     const auto cabinet = Cabinet::open(root.layout.root, true);
-    return cabinet && cabinet->persistence() == cache::Persistence::readonly && hit(*cabinet);
+    return cabinet && cabinet->persistence() == cache::Persistence::readonly && test::hit(*cabinet, 0);
   }));
 }
 
@@ -137,7 +131,7 @@ TEST_CASE("a root of another user is refused by name, also through a link, unles
   const auto link = root.folder / "place/link";
   fs::create_directory_symlink(root.layout.root, link);
   for (const auto& path : {root.layout.root, link}) {
-    CHECK(as_user(outsider, [&] {
+    CHECK(as_user(stranger, [&] {
       const auto cabinet = Cabinet::open(path, true);
       return !cabinet && cabinet.error().code == ErrorCode::cache_unusable &&
              cabinet.error().message.find("belongs to user 54321") != std::string::npos;
@@ -196,14 +190,14 @@ TEST_CASE("a link that belongs to another user is refused even if it leads to th
   const Owned root;
   const auto link = root.folder / "planted";
   fs::create_directory_symlink(root.layout.root, link);
-  REQUIRE(::lchown(link.c_str(), outsider, outsider) == 0);
+  REQUIRE(::lchown(link.c_str(), stranger, stranger) == 0);
   CHECK(as_user(owner, [&] { return !Cabinet::open(link, true) && Cabinet::open(root.layout.root, true); }));
 }
 
 TEST_CASE("a root that cannot be entered or created is refused by name") {
   if (!is_root()) CUBINET_SKIP(needs_root);
   const Owned root;
-  CHECK(as_user(outsider, [&] {
+  CHECK(as_user(stranger, [&] {
     const auto closed = Cabinet::open(root.layout.root, false);
     const auto unmade = Cabinet::open(root.folder / "place/new/root", true);
     return !closed && closed.error().code == ErrorCode::cache_unusable && !unmade &&
@@ -223,7 +217,7 @@ TEST_CASE("an index that cannot be read or written is replaced if the root can b
     REQUIRE(::chmod(root.layout.index().c_str(), mode) == 0);
     CHECK(as_user(owner, [&] {
       auto cabinet = Cabinet::open(root.layout.root, false);
-      if (!hit(*cabinet)) return false;
+      if (!test::hit(*cabinet, 0)) return false;
       cabinet->record_hits({test::key_of(0)});
       return test::entries_of(*cabinet)->size() == 1 && test::entries_of(*cabinet)->front().hits == 1;
     }));

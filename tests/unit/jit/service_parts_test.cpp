@@ -1,9 +1,8 @@
 // A service as its user asks for it, but on a fake device: cubinet::start is this and the driver's own.
-#include "jit/service_parts.hpp"
-
 #include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "engine_world.hpp"
+#include "jit/kernel_store.hpp"
 #include "unit/cache/bundle_builder.hpp"
 
 using namespace cubinet;

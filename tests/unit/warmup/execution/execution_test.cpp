@@ -7,7 +7,9 @@
 
 #include "catch.hpp"
 #include "fake_gpu.hpp"
+#include "jit/families/registry.hpp"
 #include "jit/sm90/grouped_gemm.hpp"
+#include "support/naive_family.hpp"
 #include "unit/jit/fake_compiler.hpp"
 #include "unit/jit/fake_driver.hpp"
 
@@ -284,4 +286,50 @@ TEST_CASE("A kernel that takes N and K at run time is executed with those of a u
   const ExecutionReport report = bench.execute(plan, 16 * mib);
   CHECK(report.executed == 1);
   CHECK(test::launches_of(kernel.spec.family_name()) == 2);
+}
+
+TEST_CASE("A plan is executed with the families of its registry") {
+  const jit::Registry families({{.architecture = "sm_90a",
+                                 .gemms = {&test::naive_family()},
+                                 .verification = jit::families().verification("sm_90a")}});
+  warmup::PlanRequest request;
+  request.problems = {{{DataType::bf16, Layout::masked, 40, 24, 3}, {1, 512}}};
+  const auto plan = warmup::make_plan(request, families);
+  REQUIRE(plan);
+  {
+    Bench bench;
+    const ExecutionReport report = warmup::execute(*plan, {bench.device, bench.compiler, nullptr, families}, {}, {});
+    CHECK(report.executed == 1);
+    CHECK(test::launches_of("naive_masked") == 2);  // the largest and the smallest M
+    check_nothing_left();
+  }
+  Bench bench;
+  const ExecutionReport report =
+      warmup::execute(*plan, {bench.device, bench.compiler, nullptr, test::naive_registry()}, {}, {});
+  REQUIRE(report.not_executed.size() == 1);
+  CHECK(report.not_executed.front().reason == "there are no verification kernels for sm_90a");
+}
+
+TEST_CASE("A kernel with scales is not executed if its family declares no kernel that transposes them") {
+  const Problem problem{DataType::fp8, Layout::masked, 256, 256, 4};
+  const auto config = jit::sm90::config_of(jit::families().generic(problem));
+  const jit::sm90::GroupedGemm alone({.name = "fp8_grouped_masked",
+                                      .data_type = problem.data_type,
+                                      .layout = problem.layout,
+                                      .ladder = {{jit::sm90::kNoLimit, config}},
+                                      .generic = config});
+  const jit::Registry families({{.architecture = "sm_90a",
+                                 .gemms = {&alone},
+                                 .quantization = jit::families().quantization("sm_90a"),
+                                 .verification = jit::families().verification("sm_90a")}});
+  warmup::PlanRequest request;
+  request.problems = {{problem, {1, 512}}};
+  const auto plan = warmup::make_plan(request, families);
+  REQUIRE(plan);
+  Bench bench;
+  const ExecutionReport report = warmup::execute(*plan, {bench.device, bench.compiler, nullptr, families}, {}, {});
+  REQUIRE(report.not_executed.size() == 1);
+  CHECK(report.not_executed.front().reason ==
+        "no companion kernel transposes the scales of fp8_grouped_masked N=256 K=256 groups=4");
+  CHECK(test::launches_of("fp8_transpose") == 0);
 }
