@@ -94,7 +94,7 @@ TEST_CASE("Two kernels are exported, imported into an empty root, and need no co
   CHECK(twice.at("imported") == 0);
 }
 
-TEST_CASE("Two exports of the same entries are the same file, before and after they were used and imported") {
+TEST_CASE("Two exports of the same entries are identical, also after the entries were used or imported") {
   const Sandbox sandbox;
   fill(sandbox);
   cache(sandbox, {"export", sandbox.path("first")});

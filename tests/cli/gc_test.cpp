@@ -134,7 +134,7 @@ TEST_CASE("pin refuses a wrong or unknown key, and then pins none of several") {
   CHECK(object_of(cabinet.run({"show", test::key_of(0).hex(), "--json"})).at("pinned") == false);
 }
 
-TEST_CASE("unpin removes each pin once, and says which keys had none") {
+TEST_CASE("unpin removes each pin, and says which keys had none") {
   const Cabinet cabinet;
   const std::string pinned = test::key_of(0).hex();
   const std::string other = test::key_of(1).hex();

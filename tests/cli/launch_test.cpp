@@ -57,7 +57,7 @@ const Shapes whole_experts{{4096, 7168, 32}, {7168, 2048, 32}};
 
 }  // namespace
 
-TEST_CASE("SGLang's tp 8 and ep 8 plan DeepSeek-V3's whole experts, 32 on a rank") {
+TEST_CASE("SGLang's tp 8 and ep 8 plan DeepSeek-V3 with 32 whole experts per rank") {
   CHECK(planned({"--sglang", "--tp 8 --ep 8"}) == whole_experts);
   CHECK(planned({"--sglang=--tp-size=8 --expert-parallel-size=8"}) == whole_experts);
   CHECK(planned({"--sglang",
@@ -104,7 +104,7 @@ TEST_CASE("vLLM pads the hidden size for a dispatcher that takes fixed sizes, an
         std::set<std::string>{"fp8_grouped_contiguous"});
 }
 
-TEST_CASE("The command's own model is taken where it is a folder here") {
+TEST_CASE("The model of the launch command is used if it is a local folder") {
   const Sandbox sandbox;
   const std::string folder = std::filesystem::path(example_model("deepseek-v3")).parent_path().string();
   CHECK(shapes_of(sandbox.run({"plan", "--json", "--sglang", "--model-path '" + folder + "' --tp 8 --ep 8"})) ==
@@ -139,7 +139,7 @@ TEST_CASE("A wrong launch command is refused by name") {
   CHECK_THAT(refusal(with(model, {"--sglang", ""})), Contains("--sglang: no command is given"));
 }
 
-TEST_CASE("A launch command stands alone: without ranks, another engine's command, shapes or --generic-only") {
+TEST_CASE("A launch command excludes ranks, another engine's command, shapes and --generic-only") {
   const Arguments model{"--model", example_model("deepseek-v3")};
   CHECK_THAT(refusal(with(model, {"--sglang", "--tp 8", "--ep", "8"})), Contains("leave out --ep, --tp"));
   CHECK_THAT(refusal(with(model, {"--sglang", "--tp 8", "--redundant-experts", "8"})),

@@ -327,7 +327,7 @@ TEST_CASE("A progress file whose run has ended, is gone or hangs is taken over")
   }
 }
 
-TEST_CASE("A warmup without threads, descriptors or memory does not leave the state of an earlier run") {
+TEST_CASE("A warmup without threads, descriptors or memory replaces the state of an earlier run") {
   Sandbox sandbox;
   sandbox.unprivileged = true;  // root has as many threads as it likes
   const auto ends = [&](const std::string& limit, bool can_write) {

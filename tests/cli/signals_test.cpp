@@ -133,7 +133,7 @@ TEST_CASE("A signal at any moment, also while NVRTC is being loaded, leads to a 
   }
 }
 
-TEST_CASE("Ctrl-C in a terminal, which comes to all its processes, lets the kernels in work finish") {
+TEST_CASE("Ctrl-C in a terminal, which signals all its processes, lets the running compilations finish") {
   const Sandbox sandbox;
   const pid_t process = sandbox.start(several);
   wait_for_first_kernel(sandbox);

@@ -110,12 +110,12 @@ void check_problems(Gpu& gpu, Random random, DataType type, Layout layout, const
 
 }  // namespace
 
-TEST_CASE("random contiguous problems are computed right", "[random]") {
+TEST_CASE("random contiguous problems are computed correctly", "[random]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   check_problems(gpu, Random(gpu.seed()), type, Layout::contiguous, complaint_about_contiguous);
 }
 
-TEST_CASE("random masked problems are computed right", "[random]") {
+TEST_CASE("random masked problems are computed correctly", "[random]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   check_problems(gpu, Random(gpu.seed() + 1), type, Layout::masked, complaint_about_masked);
 }

@@ -60,8 +60,7 @@ TEST_CASE("The plan of the generic kernels alone is the one that the command pri
   CHECK(planned(request) == printed({"--generic-only", "--dtype", "bf16", "--layout", "contiguous"}));
 }
 
-TEST_CASE(
-    "What engines asked for is planned from an exported list, as the command does, and from the options' cabinet") {
+TEST_CASE("Recorded problems are planned from an exported list and from the options' cabinet, as by the command") {
   const TempFolder folder;
   const std::string file = folder / "problems.json";
   write_file(file,

@@ -153,7 +153,7 @@ TEST_CASE("An invalid range of M is refused") {
   CHECK_THAT(refusal_of([](auto& request) { request.m_first = 0; }), Contains("M from 0 to 8"));
 }
 
-TEST_CASE("Fields that do not go with recorded problems are refused by name") {
+TEST_CASE("Fields that recorded problems exclude are refused by name") {
   const auto refusal_with = [](const std::function<void(cubinet_request&)>& change) {
     return refusal_of([&](cubinet_request& request) {
       request.problems = nullptr;

@@ -116,7 +116,7 @@ TEST_CASE("A NULL for a required argument is refused by the argument's name") {
   CHECK(last_error() == "options.layers[1] is NULL");
 }
 
-TEST_CASE("A limit of the cabinet that is no limit is refused by its field") {
+TEST_CASE("An invalid limit of the cabinet is refused by the field's name") {
   cubinet_options options = CUBINET_OPTIONS_INIT;
   options.cache_max_size = "4 apples";
   cubinet_service* service = nullptr;
@@ -135,7 +135,7 @@ TEST_CASE("Releasing NULL does nothing") {
   cubinet_free(nullptr);
 }
 
-TEST_CASE("The last error is the thread's own") {
+TEST_CASE("Each thread has its own last error") {
   REQUIRE(cubinet_open(nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
   std::string other = "unset";
   std::thread([&] { other = last_error(); }).join();
@@ -143,7 +143,7 @@ TEST_CASE("The last error is the thread's own") {
   CHECK(last_error() == "service is NULL");
 }
 
-TEST_CASE("The C interface has the constants of the C++ one") {
+TEST_CASE("The constants of the C interface equal those of the C++ one") {
   CHECK(cubinet_contiguous_alignment() == cubinet::contiguous_alignment());
   CHECK(cubinet_scale_workspace_bytes(3, 5, 256) == cubinet::scale_workspace_bytes(3, 5, 256));
 }

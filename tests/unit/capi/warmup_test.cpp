@@ -87,7 +87,7 @@ TEST_CASE("The command finds the kernels of a warmup, and the reports have the s
   CHECK(fields(printed) == fields(json.object()));
 }
 
-TEST_CASE("A warmup works without a place for its report") {
+TEST_CASE("A warmup accepts NULL for its report") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -95,7 +95,7 @@ TEST_CASE("A warmup works without a place for its report") {
   CHECK(std::filesystem::exists(options.root() + "/FORMAT"));
 }
 
-TEST_CASE("The progress function is called for each kernel and can end the warmup, and the next warmup does the rest") {
+TEST_CASE("The progress function is called for each kernel and can stop the warmup, and the next one does the rest") {
   RootOptions options;
   (*options).jobs = 1;
   const cubinet_request request = request_of_three();
@@ -119,7 +119,7 @@ TEST_CASE("The progress function is called for each kernel and can end the warmu
   CHECK(whole.object().at("compiled") == 2);
 }
 
-TEST_CASE("A progress function that ends the warmup at its last kernel changes nothing") {
+TEST_CASE("A progress function that stops the warmup at its last kernel changes nothing") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -179,7 +179,7 @@ TEST_CASE("Invalid options of a warmup are refused by name, and nothing is creat
   CHECK_THAT(refused(nullptr), Contains("no cache folder: give options.cache_root"));
 }
 
-TEST_CASE("A folder that is no cabinet is refused and not changed") {
+TEST_CASE("A folder that is not a cabinet is refused and not changed") {
   RootOptions options;
   std::filesystem::create_directory(options.root());
   write_file(options.root() + "/other", "text");

@@ -161,7 +161,7 @@ class ProcessState {
 
 }  // namespace
 
-TEST_CASE("The key follows everything that decides about the code, and the record's field says which it was") {
+TEST_CASE("Each input that shapes the code changes the key and its own field of the record") {
   for (const Inputs& kernel : kernels()) {
     const std::string before = kernel.record();
     std::set<std::string> keys{key_of(kernel)};
@@ -178,13 +178,13 @@ TEST_CASE("The key follows everything that decides about the code, and the recor
   }
 }
 
-TEST_CASE("No two families share a key") {
+TEST_CASE("Different families have different keys") {
   std::set<std::string> keys;
   for (const Inputs& kernel : kernels()) keys.insert(key_of(kernel));
   CHECK(keys.size() == kernels().size());
 }
 
-TEST_CASE("The table of what changes the key reaches every field of the record") {
+TEST_CASE("The table of inputs to the key covers every field of the record") {
   for (const Inputs& kernel : kernels()) {
     std::set<std::string> reached{"family"};  // by the test above
     for (const Mutation& mutation : that_change(kernel)) reached.insert(mutation.field);
@@ -194,7 +194,7 @@ TEST_CASE("The table of what changes the key reaches every field of the record")
   }
 }
 
-TEST_CASE("The table knows every member of what a kernel and its compilation are made of") {
+TEST_CASE("The table covers every member of the structs that describe a kernel and its compilation") {
   // A member that is added makes these lines an error: give it a row above, then a name here.
   const jit::KernelSpec spec = kernels().front().spec;
   const auto& [family, architecture, constants, n, k, config] = spec;
@@ -204,7 +204,7 @@ TEST_CASE("The table knows every member of what a kernel and its compilation are
   CHECK(source.size() + config.size() > 0);
 }
 
-TEST_CASE("The constants of a GEMM are N, K and every member of its configuration but what follows from the family") {
+TEST_CASE("A GEMM's constants are N, K and all members of its configuration that the family does not imply") {
   // A member that is added makes this line an error: make it a constant of the family, then give it a name here.
   const auto& [tokens, step, columns, stages, cluster, band, first, prefetch, on_m, scaled] = kConfig;
   CHECK(tokens == 256);
@@ -214,7 +214,7 @@ TEST_CASE("The constants of a GEMM are N, K and every member of its configuratio
                                        "kRasterBand", "kLargestFirst", "kPrefetchWeights", "kTokensOnM"});
 }
 
-TEST_CASE("The key follows nothing of the machine, the process or the order of things") {
+TEST_CASE("The key does not depend on the machine, the process or the order of inputs") {
   for (const Inputs& kernel : kernels()) {
     const std::string before = key_of(kernel);
     for (const Mutation& mutation : that_change_nothing(kernel)) {
@@ -227,7 +227,7 @@ TEST_CASE("The key follows nothing of the machine, the process or the order of t
   }
 }
 
-TEST_CASE("The record names no path of this machine") {
+TEST_CASE("The record contains no path of this machine") {
   for (const Inputs& kernel : kernels()) {
     CHECK(kernel.record().find(std::filesystem::current_path().string()) == std::string::npos);
     CHECK(kernel.record().find("/home") == std::string::npos);

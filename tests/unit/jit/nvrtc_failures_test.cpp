@@ -45,7 +45,7 @@ void check_memory_error(const Error& error) {
 
 }  // namespace
 
-TEST_CASE("NVRTC that gets no memory is an error of that name with the mend, whatever it answers") {
+TEST_CASE("Any failure of NVRTC for lack of memory is out_of_memory, and the message says what to do") {
   check_memory_error(failure(NVRTC_ERROR_OUT_OF_MEMORY, NVRTC_SUCCESS, ""));
   check_memory_error(failure(NVRTC_SUCCESS, NVRTC_ERROR_OUT_OF_MEMORY, ""));
   check_memory_error(failure(NVRTC_SUCCESS, NVRTC_ERROR_COMPILATION, "mainloop.cuh(2): error: out of memory\n"));
@@ -53,13 +53,13 @@ TEST_CASE("NVRTC that gets no memory is an error of that name with the mend, wha
       failure(NVRTC_SUCCESS, NVRTC_ERROR_COMPILATION, "ptxas fatal   : Ptx assembly aborted due to errors\n"));
 }
 
-TEST_CASE("A source that NVRTC refuses is no want of memory, and its log is all text") {
+TEST_CASE("An error in the source is not out_of_memory, and its log is valid text") {
   const Error error = failure(NVRTC_SUCCESS, NVRTC_ERROR_COMPILATION,
                               std::string("small.cuh(1): error: no CUDA\n\0ptxas\tsays\x1b\n\0", 43));
   CHECK(error.code == ErrorCode::compile_failed);
   CHECK(error.detail == "small.cuh(1): error: no CUDA\nptxas\tsays\n");
 }
 
-TEST_CASE("An option that NVRTC does not know is no want of memory") {
+TEST_CASE("An option that NVRTC does not know is not out_of_memory") {
   CHECK(failure(NVRTC_SUCCESS, NVRTC_ERROR_INVALID_OPTION, "").code == ErrorCode::compile_failed);
 }

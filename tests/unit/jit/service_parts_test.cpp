@@ -45,7 +45,7 @@ auto start(const ServiceOptions& options, StartReport& report, int driver_versio
 
 }  // namespace
 
-TEST_CASE("A service starts from a bundle alone, with a root of its own beside it or without") {
+TEST_CASE("A service starts from a bundle, with or without a root") {
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "bundle");
   for (const std::string& root : {std::string(), (folder / "own").string()}) {
@@ -60,7 +60,7 @@ TEST_CASE("A service starts from a bundle alone, with a root of its own beside i
   }
 }
 
-TEST_CASE("A service that compiles and is given no folder says that nothing is stored") {
+TEST_CASE("A service that compiles without a cache folder warns that nothing is stored") {
   ServiceOptions options;
   options.miss = MissPolicy::compile;
   CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.find("not stored") != std::string::npos);
@@ -68,7 +68,7 @@ TEST_CASE("A service that compiles and is given no folder says that nothing is s
   CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.empty());
 }
 
-TEST_CASE("A service takes a bundle that its key has signed, and says of another one why it is left out") {
+TEST_CASE("A service uses a bundle signed with its key, and reports why another one is ignored") {
   const test::Keys keys;
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "good", keys.signing());
@@ -85,7 +85,7 @@ TEST_CASE("A service takes a bundle that its key has signed, and says of another
   CHECK(report.warning.find((folder / "bare").native() + " is refused: it is not signed") != std::string::npos);
 }
 
-TEST_CASE("A start says what made its kernels, and takes those of a compiler that is not accepted, with a warning") {
+TEST_CASE("A start reports the compilers of its kernels, and warns if one is not accepted") {
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "accepted");
   make_bundle(folder, folder / "other", {}, "13.5.37");
@@ -103,7 +103,7 @@ TEST_CASE("A start says what made its kernels, and takes those of a compiler tha
         std::string::npos);
 }
 
-TEST_CASE("Of two layers that have a kernel the one of the better compiler serves, whatever their order") {
+TEST_CASE("If two layers have a kernel, the one of the better compiler is used, whatever their order") {
   const test::TempFolder folder;
   make_bundle(folder, folder / "accepted");
   make_bundle(folder, folder / "other", {}, "13.5.37");
@@ -113,7 +113,7 @@ TEST_CASE("Of two layers that have a kernel the one of the better compiler serve
   CHECK(report.warning.empty());
 }
 
-TEST_CASE("What the driver does not load is passed by, and said to be there") {
+TEST_CASE("An entry that the driver cannot load is skipped and reported") {
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "13");
   make_bundle(folder, folder / "12", {}, "12.9.86");

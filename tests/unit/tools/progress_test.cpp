@@ -81,7 +81,7 @@ TEST_CASE("Without a terminal there is a line at the beginning, one each five se
   CHECK(shown.text() == "compiling: 4/4 kernels, 0.2/s, 10.0 s elapsed\n");
 }
 
-TEST_CASE("A kernel that takes minutes does not silence the lines, and is named") {
+TEST_CASE("Lines continue during a kernel that takes minutes, and name it") {
   Shown shown(ProgressStyle::lines);
   shown.display.begin(Phase::compiling, 1);
   const ProgressDisplay::InWork work(shown.display, "slow one");
@@ -138,7 +138,7 @@ TEST_CASE("The file exists when the phase begins, has a heartbeat each second, a
   CHECK(shown.object().at("current") == "the last");
 }
 
-TEST_CASE("However fast kernels are done, the file is written at most four times a second") {
+TEST_CASE("The file is written at most four times a second, however fast kernels are done") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1000);
   const int before = shown.calls.calls;
@@ -395,7 +395,7 @@ void write_as_other(const Shown& shown, ProgressState state, double seconds) {
 
 }  // namespace
 
-TEST_CASE("A file that another program has written meanwhile is not written any more") {
+TEST_CASE("A file that another program has replaced meanwhile is not written any more") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 4);
   test::write_file(shown.folder / "p", "precious");
@@ -405,7 +405,7 @@ TEST_CASE("A file that another program has written meanwhile is not written any 
   CHECK(test::contents(shown.folder / "p") == "precious");
 }
 
-TEST_CASE("A file that a living run in another container updates is left to it, to the end") {
+TEST_CASE("A file that a living run in another container updates is never taken over") {
   Shown shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 4);
   for (int second = 0; second < 30; ++second) {
@@ -431,7 +431,7 @@ TEST_CASE("A file whose run in another container was killed is taken over once i
   CHECK(shown.object().at("state") == "compiling");
 }
 
-TEST_CASE("A file whose run in another container ends is taken over, so that it says what is still under way") {
+TEST_CASE("A file whose run in another container has ended is taken over by the run that continues") {
   Shown shown(ProgressStyle::none, true);
   write_as_other(shown, ProgressState::compiling, 0);
   shown.display.begin(Phase::compiling, 4);

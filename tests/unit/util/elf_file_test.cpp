@@ -30,14 +30,14 @@ void check_refused(const std::filesystem::path& file, const std::string& words) 
 
 }  // namespace
 
-TEST_CASE("A whole shared library passes, and so does a link to it") {
+TEST_CASE("A complete shared library is accepted, and so is a link to it") {
   CHECK(util::check_shared_library(some_library()));
   const TempFolder folder;
   std::filesystem::create_symlink(some_library(), folder / "link.so");
   CHECK(util::check_shared_library(folder / "link.so"));
 }
 
-TEST_CASE("A library without its last byte is cut short") {
+TEST_CASE("A library without its last byte counts as truncated") {
   const TempFolder folder;
   const auto file = folder / "library.so";
   std::filesystem::copy_file(some_library(), file);

@@ -34,7 +34,7 @@ void check_passed_over(const fs::path& library, const std::string& words, const 
 
 }  // namespace
 
-TEST_CASE("A library that is cut short at any length is passed over with a word, and nothing ends by SIGBUS") {
+TEST_CASE("A library truncated at any length is skipped with a reason, and no process ends by SIGBUS") {
   for (const std::string& worker : workers) {
     const TempFolder folder;
     const fs::path library = copy_of_fake(folder);
@@ -46,7 +46,7 @@ TEST_CASE("A library that is cut short at any length is passed over with a word,
   }
 }
 
-TEST_CASE("The real library, cut short, is passed over with a word") {
+TEST_CASE("The real library, truncated, is skipped with a reason") {
   const auto real = jit::NvrtcCompiler::open({});
   REQUIRE(real);
   const TempFolder folder;
@@ -56,7 +56,7 @@ TEST_CASE("The real library, cut short, is passed over with a word") {
   for (const std::string& worker : workers) check_passed_over(library, "cut short", worker);
 }
 
-TEST_CASE("Builtins that are cut short, or missing, are a reason to take the next NVRTC") {
+TEST_CASE("An NVRTC with truncated or missing builtins is skipped") {
   const TempFolder folder;
   const fs::path library = copy_of_fake(folder);
   const fs::path builtins = folder.path() / "libnvrtc-builtins.so.13.77";
@@ -68,7 +68,7 @@ TEST_CASE("Builtins that are cut short, or missing, are a reason to take the nex
   check_passed_over(library, "lacks libnvrtc-builtins.so.13.77", jit::shipped_worker());
 }
 
-TEST_CASE("A library of another kind under NVRTC's name is passed over with a word") {
+TEST_CASE("Another library under NVRTC's name is skipped with a reason") {
   for (const std::string& worker : workers) {
     const TempFolder folder;
     const fs::path library = folder.path() / "libnvrtc.so";
@@ -80,13 +80,13 @@ TEST_CASE("A library of another kind under NVRTC's name is passed over with a wo
   }
 }
 
-TEST_CASE("A library that crashes when it is opened is passed over with file and signal") {
+TEST_CASE("A library that crashes when it is opened is skipped, and the reason names file and signal") {
 #ifndef CUBINET_ADDRESS_SANITIZER
   check_passed_over(crashing_nvrtc(), "was ended by SIGBUS", jit::shipped_worker());
 #endif
 }
 
-TEST_CASE("Where no worker can be started this process compiles, and says why") {
+TEST_CASE("If no worker can be started, this process compiles, and the reason is reported") {
   const TempFolder folder;
   const std::string foreign = "/bin/true";
   for (const std::string& worker : {std::string(), folder.path().string() + "/absent", foreign}) {
@@ -103,7 +103,7 @@ TEST_CASE("Where no worker can be started this process compiles, and says why") 
   CHECK((*with_worker)->remark().empty());
 }
 
-TEST_CASE("In this process NVRTC's first compilation leaves the signal handlers as they were") {
+TEST_CASE("NVRTC's first compilation in this process does not change the signal handlers") {
   struct sigaction handler {
   }, after{};
   handler.sa_sigaction = [](int, siginfo_t*, void*) {};

@@ -82,7 +82,7 @@ TEST_CASE("NVRTC is found, with its version") {
 }
 
 // To be run in a process of its own, as ctest does: NVRTC took signals over at a process's first compilation.
-TEST_CASE("A signal at any moment of the first compilation comes to the process's own handler") {
+TEST_CASE("A signal during the first compilation reaches the process's own handler") {
   const CountedSignals counted;
   std::atomic<bool> over{false};
   int sent = 0;
@@ -102,7 +102,7 @@ TEST_CASE("A signal at any moment of the first compilation comes to the process'
   CHECK(sent > 100);
 }
 
-TEST_CASE("A kernel is compiled from headers in memory alone, and its resources are read") {
+TEST_CASE("A kernel is compiled from headers in memory, and its resources are read") {
   const auto kernel = nvrtc().compile(small_spec(8), family(kSmallFamily));
   REQUIRE(kernel);
   CHECK(kernel->cubin.substr(0, 4) == "\177ELF");
@@ -121,7 +121,7 @@ TEST_CASE("A source that does not compile is an error with the compiler's log") 
   CHECK(failed.error().detail.find("small.cuh(1): error") != std::string::npos);
 }
 
-TEST_CASE("An impossible configuration of a real family fails in the compiler, not later") {
+TEST_CASE("An impossible configuration of a shipped family fails to compile") {
   const jit::sm90::TileConfig config{.block_tokens = 7, .token_step = 3, .block_columns = 128, .stages = 1};
   const auto failed = nvrtc().compile(jit::sm90::spec_for({DataType::bf16, Layout::masked, 4096, 7168, 1}, config));
   REQUIRE_FALSE(failed);
@@ -129,14 +129,14 @@ TEST_CASE("An impossible configuration of a real family fails in the compiler, n
   CHECK(failed.error().detail.find("error") != std::string::npos);
 }
 
-TEST_CASE("What the compiler warns of is kept in the log") {
+TEST_CASE("The compiler's warnings are kept in the log") {
   const std::string text = std::string("#warning cubinet was here\n") + kSmallFamily;
   const auto kernel = nvrtc().compile(small_spec(8), family(text));
   REQUIRE(kernel);
   CHECK(kernel->log.find("cubinet was here") != std::string::npos);
 }
 
-TEST_CASE("An unknown architecture never reaches the compiler") {
+TEST_CASE("An unknown architecture is refused before compiling") {
   jit::KernelSpec spec = small_spec(8);
   spec.architecture = "sm_90";
   const auto failed = nvrtc().compile(spec, family(kSmallFamily));
@@ -144,7 +144,7 @@ TEST_CASE("An unknown architecture never reaches the compiler") {
   CHECK(failed.error().code == ErrorCode::unsupported);
 }
 
-TEST_CASE("Two threads get the bytes that one thread gets") {
+TEST_CASE("Two threads compile the same bytes as one thread") {
   constexpr int kKernels = 8;
   std::array<std::string, kKernels> alone;
   std::array<std::string, kKernels> together;
@@ -166,7 +166,7 @@ TEST_CASE("Two threads get the bytes that one thread gets") {
   CHECK(alone[0] != alone[1]);
 }
 
-TEST_CASE("The current folder shapes no code: a header there with a template's name is not read") {
+TEST_CASE("A header in the current folder with a template's name is not read") {
   const std::filesystem::path before = std::filesystem::current_path();
   const auto here = nvrtc().compile(small_spec(8), family(kSmallFamily));
   const test::TempFolder elsewhere;
@@ -182,14 +182,14 @@ TEST_CASE("The current folder shapes no code: a header there with a template's n
   CHECK(here->cubin == there->cubin);
 }
 
-TEST_CASE("Without NVRTC in a folder the search goes on, and a folder that holds it comes first") {
+TEST_CASE("A folder without NVRTC is skipped, and the first folder with NVRTC is used") {
   const std::filesystem::path folder = std::filesystem::path(nvrtc().location().path).parent_path();
   const auto by_folder = jit::NvrtcCompiler::open({"/nowhere", folder.string()});
   REQUIRE(by_folder);
   CHECK(std::filesystem::path((*by_folder)->location().path).parent_path() == folder);
 }
 
-TEST_CASE("The PTX of a specialization can be had") {
+TEST_CASE("A specialization can be compiled to PTX") {
   const auto ptx = nvrtc().compile_to_ptx(jit::families().verification("sm_90a")->spec());
   REQUIRE(ptx);
   CHECK(ptx->find(".target sm_90a") != std::string::npos);

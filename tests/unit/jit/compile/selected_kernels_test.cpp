@@ -63,7 +63,7 @@ TEST_CASE("Every selected kernel compiles without spills and without serialized 
   }
 }
 
-TEST_CASE("The kernels that check others and those that quantize compile without spills") {
+TEST_CASE("The verification and quantization kernels compile without spills") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
   for (const auto& spec :
@@ -76,7 +76,7 @@ TEST_CASE("The kernels that check others and those that quantize compile without
   }
 }
 
-TEST_CASE("The quantization has the entry points that the host asks for") {
+TEST_CASE("The quantization template has the entry points that the host uses") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
   const auto kernel = (*nvrtc)->compile(jit::families().quantization("sm_90a")->spec());

@@ -55,7 +55,7 @@ MaskedArguments some_arguments() {
 
 }  // namespace
 
-TEST_CASE("A family of the tests alone goes from a plan through the cabinet to a launch") {
+TEST_CASE("A family that only the tests define works from a plan through the cabinet to a launch") {
   const auto& families = test::naive_registry();
   warmup::PlanRequest request;
   request.problems = {{kProblem, {1, 4096}}};
@@ -99,7 +99,7 @@ TEST_CASE("A family of the tests alone goes from a plan through the cabinet to a
   CHECK(latest.ctas == 16);
 }
 
-TEST_CASE("A problem for which a registry has no family is refused by its operation and architecture") {
+TEST_CASE("A problem without a family in the registry is refused with its operation and architecture") {
   const Problem contiguous{DataType::bf16, Layout::contiguous, 40, 24, 3};
   const auto refused = test::naive_registry().can_run(contiguous);
   REQUIRE_FALSE(refused);
