@@ -69,13 +69,13 @@ struct VerifyReport {
   std::vector<Key> orphan_keys;  // ascending
   std::vector<Key> missing_keys;
   std::int64_t leftovers = 0;  // files in tmp/ that a killed writer left
-  std::int64_t unmended = 0;   // of `damaged`, those that a repair could not move to quarantine
+  std::int64_t not_moved = 0;  // number of `damaged` files that a repair could not move to quarantine
   // Why the index could not be read without changing it, else empty. Every object counts as an orphan then, unless
   // index_busy or index_unused says that the index was not compared.
   std::string index_problem;
-  bool index_busy = false;     // another process held the index all the time
-  bool index_unused = false;   // a newer build has written the index, or its file system has no locks
-  std::string index_unmended;  // why a repair could not correct the rows, else empty
+  bool index_busy = false;         // another process held the index all the time
+  bool index_unused = false;       // a newer build has written the index, or its file system has no locks
+  std::string index_not_repaired;  // why a repair could not correct the rows, else empty
 };
 
 // Works on the first root of a cabinet, or on the bundle in its place. Thread-safe. Shares what the cabinet has open.

@@ -94,7 +94,7 @@ void check_problems(util::SystemCalls& calls, const Root& root, bool repair, Ver
     report.damaged.push_back(name);
     if (!repair) continue;
     const auto path = layout.problems() / skipped.name;
-    if (!set_aside(calls, layout, path, "problem-" + skipped.name) && is_there(path)) ++report.unmended;
+    if (!set_aside(calls, layout, path, "problem-" + skipped.name) && is_there(path)) ++report.not_moved;
   }
 }
 
@@ -125,10 +125,10 @@ Expected<VerifyReport> Maintenance::verify(bool repair) {
   report.leftovers = state_->store.leftovers(repair);
   if (!state_->bundle) check_problems(state_->calls, state_->root, repair, report);
   if (!repair) return report;
-  report.unmended += set_all_aside(state_->store, *listing, checked, gone);
+  report.not_moved += set_all_aside(state_->store, *listing, checked, gone);
   if (!compared || (checked.undescribed.empty() && gone.empty())) return report;
   const auto applied = state_->write({.put = checked.undescribed, .drop = gone});
-  if (!applied) report.index_unmended = applied.error().message;
+  if (!applied) report.index_not_repaired = applied.error().message;
   return report;
 }
 

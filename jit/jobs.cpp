@@ -53,7 +53,7 @@ Expected<void> check_memory(const std::vector<util::MemoryRoom>& rooms) {
   return {};
 }
 
-std::string memory_mend() {
+std::string memory_advice() {
   const auto size = [](util::MemoryKind kind) { return util::format_byte_size(compile_memory(kind).least); };
   return fmt::format(
       "compile fewer kernels at once (--jobs 1, ServiceOptions::jobs), or raise the limit: one at a time takes {} of "

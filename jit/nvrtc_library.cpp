@@ -192,7 +192,7 @@ tl::unexpected<Error> refuse(const NvrtcLibrary& nvrtc, const std::string& what,
   const std::string name = nvrtc.nvrtcGetErrorString(result);
   const bool no_memory =
       result == NVRTC_ERROR_OUT_OF_MEMORY || (result == NVRTC_ERROR_COMPILATION && tells_of_memory(log));
-  if (no_memory) return fail(ErrorCode::out_of_memory, "NVRTC got no memory (" + name + "); " + memory_mend(), log);
+  if (no_memory) return fail(ErrorCode::out_of_memory, "NVRTC got no memory (" + name + "); " + memory_advice(), log);
   return fail(ErrorCode::compile_failed, what + ": " + name, std::move(log));
 }
 

@@ -280,11 +280,11 @@ TEST_CASE("Damaged entries that a warmup finds are counted once, and the quarant
   for (const auto& entry : fs::recursive_directory_iterator(cabinet + "/objects")) {
     if (entry.is_regular_file()) fs::resize_file(entry, 100);
   }
-  const Outcome mended = sandbox.run(two);
-  CHECK(mended.exit_code == 0);
-  CHECK(object_of(mended).at("damaged") == 2);
-  CHECK(object_of(mended).at("stored") == 2);
-  CHECK(mended.err.find("2 damaged entries were moved to " + cabinet + "/quarantine;") != std::string::npos);
+  const Outcome repaired = sandbox.run(two);
+  CHECK(repaired.exit_code == 0);
+  CHECK(object_of(repaired).at("damaged") == 2);
+  CHECK(object_of(repaired).at("stored") == 2);
+  CHECK(repaired.err.find("2 damaged entries were moved to " + cabinet + "/quarantine;") != std::string::npos);
   const Outcome again = sandbox.run(two);
   CHECK(object_of(again).at("damaged") == 0);
   CHECK(again.err.find("damaged") == std::string::npos);

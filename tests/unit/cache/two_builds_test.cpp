@@ -107,7 +107,7 @@ TEST_CASE("quarantine keeps the latest files within its limits of files and byte
     const auto path = root.layout.objects() / name;
     test::write_file(path, "x");
     fs::resize_file(path, bytes);
-    REQUIRE(root.maintenance().verify(true)->unmended == 0);
+    REQUIRE(root.maintenance().verify(true)->not_moved == 0);
   };
   constexpr std::uintmax_t part = std::uintmax_t{100} << 20;  // sparse
   for (const char* name : {"first", "second", "third"}) set_aside(name, part);

@@ -33,7 +33,7 @@ TEST_CASE("The error for a driver that is too old advises a newer driver or an o
     INFO(refused.error().message);
     CHECK(refused.error().message.find(said) != std::string::npos);
   }
-  CHECK(jit::driver_limit_mend(11080, "13.0").find("nvrtc") == std::string::npos);
+  CHECK(jit::driver_limit_advice(11080, "13.0").find("nvrtc") == std::string::npos);
 }
 
 TEST_CASE("The compiler is read from the cubin, and is unknown if the cubin does not name it") {

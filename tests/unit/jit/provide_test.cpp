@@ -99,9 +99,9 @@ TEST_CASE("A failed compilation returns the log and stores nothing, and the next
   REQUIRE(entries);
   CHECK(entries->empty());
   compiler.fails = false;
-  const auto mended = jit::provide(some_spec(), compiler, &cabinet);
-  REQUIRE(mended);
-  CHECK(mended->compiled);
+  const auto second = jit::provide(some_spec(), compiler, &cabinet);
+  REQUIRE(second);
+  CHECK(second->compiled);
 }
 
 TEST_CASE("Without a cabinet every kernel is compiled, without an error") {

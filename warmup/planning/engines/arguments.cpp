@@ -130,8 +130,8 @@ Expected<std::int64_t> Arguments::number(std::string_view name, std::int64_t lea
   if (given == nullptr) return otherwise;
   const auto number = human_number(*given);
   if (number && *number >= least && *number <= largest_number) return *number;
-  const char* mend = given->find('$') == std::string::npos ? "" : "; variables are not expanded here";
-  return refuse(fmt::format("{} is '{}', expected a whole number from {} on{}", written(name), *given, least, mend));
+  const char* advice = given->find('$') == std::string::npos ? "" : "; variables are not expanded here";
+  return refuse(fmt::format("{} is '{}', expected a whole number from {} on{}", written(name), *given, least, advice));
 }
 
 std::optional<std::int64_t> human_number(std::string_view text) {

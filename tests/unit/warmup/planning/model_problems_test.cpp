@@ -119,14 +119,14 @@ TEST_CASE("An expert width that FP8 kernels do not support is refused with the w
     return problems.error().message;
   };
   CHECK(message(1536, 8, {DataType::fp8}) ==
-        "expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: K=192; padding the expert "
-        "width to 256 per rank mends it");
+        "expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: K=192; pad the expert width "
+        "to 256 per rank");
   CHECK(message(1536, 8, {DataType::bf16, DataType::fp8}) == message(1536, 8, {DataType::fp8}));
   CHECK(message(704, 1, {DataType::fp8}).find("to 768 per rank") != std::string::npos);
   CHECK(message(2, 1, {DataType::fp8}).find("to 128 per rank") != std::string::npos);
   CHECK(message(100, 1, {DataType::bf16}).find("to 128 per rank") != std::string::npos);
   // Twice the next multiple would be an N beyond the limit.
-  CHECK(message((std::int64_t{1} << 30) - 64, 1, {DataType::fp8}).find("padding") == std::string::npos);
+  CHECK(message((std::int64_t{1} << 30) - 64, 1, {DataType::fp8}).find("; pad") == std::string::npos);
   CHECK(warmup::problems_of(shape_of(2048, 1536, 8), {1, 8}, {Layout::masked}, {DataType::bf16}));
 }
 
@@ -147,5 +147,5 @@ TEST_CASE("The refusal of a width that is too large does not advise padding") {
   const auto problems =
       warmup::problems_of(shape_of(2048, std::int64_t{1} << 30, 8), {1, 1}, {Layout::masked}, {DataType::fp8});
   REQUIRE_FALSE(problems);
-  CHECK(problems.error().message.find("padding") == std::string::npos);
+  CHECK(problems.error().message.find("; pad") == std::string::npos);
 }
