@@ -52,8 +52,8 @@ Expected<ExportReport> export_bundle(const Maintenance& cabinet, const std::vect
 
 struct ImportReport {
   std::uint64_t imported = 0;
-  std::uint64_t there = 0;    // were in the root before, and are unchanged
-  std::uint64_t evicted = 0;  // are not in the root any more: with them it exceeded its limits
+  std::uint64_t there = 0;    // were in the root already, and are unchanged
+  std::uint64_t evicted = 0;  // were evicted again, because the root exceeded its limits
   std::uint64_t bytes = 0;    // size of the objects that were imported
 };
 

@@ -122,7 +122,7 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
 }  // namespace
 
 // Connects and calls `work`. When the file turns out to be damaged, replaces it by an empty one and tries once more.
-// Only one thread of the process is in here at a time.
+// Only one thread of the process executes this at a time.
 template <class Work>
 auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {

@@ -33,7 +33,7 @@ constexpr std::string_view tag_text =
 
 tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cache_unusable, std::move(message)); }
 
-// The path of a root, and whether anything is there.
+// The path of a root, and whether it exists.
 struct Place {
   fs::path named;  // as the caller named it; perhaps a link
   Layout layout;   // with its real path, so that no link is followed from now on
@@ -64,8 +64,7 @@ Expected<void> check_owner(const Place& place) {
   return check_trust(root, folder, "cabinet");
 }
 
-// Whether `path` is something that a writer can leave in a cabinet that is emptied at the same time: a part of ours
-// without files in it other than locks.
+// Whether `path` can be left by a writer while the cabinet is emptied: a folder of the cabinet with no files but locks.
 bool is_empty_part(const fs::path& path) {
   const std::string name = path.filename().native();
   if (name == "index.db" || name == "index.db-journal" || name == "CACHEDIR.TAG") {
@@ -102,7 +101,7 @@ Expected<bool> holds_nothing(const fs::path& root) {
   return true;
 }
 
-// Returns the contents of FORMAT; nothing when there is none.
+// Returns the contents of FORMAT; nullopt if there is none.
 Expected<std::optional<std::string>> read_format(const Layout& layout) {
   auto text = util::read_file(layout.format(), max_format_bytes, false);
   if (text) return std::optional<std::string>(std::move(*text));
@@ -153,7 +152,7 @@ bool has_parts(const Layout& layout) {
 // it is opened.
 Expected<void> make_parts(const Layout& layout, util::SystemCalls& calls) {
   if (is_there(layout.tag()) && has_parts(layout)) return {};
-  // After a loss of power nothing of ours may be there without FORMAT.
+  // After a loss of power no part of a cabinet may exist without FORMAT.
   if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
   for (const auto& part : parts_of(layout)) {
     if (auto made = util::make_folder(calls, part, 0755); !made) return made;
@@ -183,7 +182,7 @@ void sync_names(const fs::path& root, util::SystemCalls& calls) {
   }
 }
 
-// Marks an empty folder. FORMAT is published first and whole, so that a folder with anything else has FORMAT, too.
+// Marks an empty folder as a root. FORMAT is published first, so that a folder with any other part has FORMAT, too.
 Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
   sync_names(layout.root, calls);
   const auto published = util::publish_file(calls, layout.root, layout.format(), {format_text});

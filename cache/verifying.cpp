@@ -12,7 +12,7 @@ bool is_unused(const Index::Outcome& rows) {
   return !rows && (rows.error().failure == SqlFailure::newer || rows.error().failure == SqlFailure::no_locks);
 }
 
-// Null when there is none.
+// Null if the key has no row.
 const Index::Row* find_row(const Index::Rows& rows, const Key& key) {
   const auto it = rows.find(key);
   return it == rows.end() ? nullptr : &it->second;

@@ -27,7 +27,7 @@ bool loads(int driver, std::string_view compiler) {
 std::string driver_limit_advice(int driver, std::string_view compiler) {
   const int major = major_of(compiler);
   std::string advice =
-      fmt::format("install a driver of CUDA {}{}, or the package cuda-compat-{}-0 where the GPU takes it", major,
+      fmt::format("install a driver of CUDA {}{}, or the package cuda-compat-{}-0 if the GPU supports it", major,
                   major == 13 ? " (580 or later)" : "", major);
   if (major_of(driver) == 12) {
     advice +=

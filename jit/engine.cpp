@@ -63,7 +63,7 @@ std::vector<KernelSpec> specs_of(const std::vector<ProblemRange>& problems, cons
   return specs;
 }
 
-// A row for every M that a launch may have, though only those of the prepared range are loaded.
+// Covers every M that a launch may have; only the rows of the prepared range are loaded.
 std::shared_ptr<KernelTable> table_of(const Problem& problem, const Target& target, const Registry& families) {
   std::vector<KernelTable::Row> rows;
   for (Selection& selection : families.selections(problem, {1, std::numeric_limits<std::int64_t>::max()}, target)) {
@@ -196,7 +196,7 @@ void Engine::compile_companions(const std::vector<ProblemRange>& problems, const
   }
 }
 
-// The companion that transposes scales; null where the problem has none, or it could not be loaded.
+// The companion that transposes scales; null if the problem has none, or it could not be loaded.
 std::shared_ptr<const QuantizationKernels> Engine::quantization_for(const Problem& problem,
                                                                     const Target& target) const {
   for (const KernelSpec& spec : store_->families().companions(problem, target)) {

@@ -114,7 +114,7 @@ class KernelStore final : public MissHandler {
   };
   // The result of making one kernel.
   struct Made {
-    std::optional<cache::Key> key;  // nothing when the kernel was loaded before
+    std::optional<cache::Key> key;  // nullopt if the kernel was loaded before
     bool compiled = false;
     std::string store_problem;
   };

@@ -53,7 +53,7 @@ struct WorkerPool::Worker {
     const bool no_memory = end.signal == SIGKILL || error.detail.find("out of memory") != std::string::npos;
     if (!no_memory) return error;
     error.code = ErrorCode::out_of_memory;
-    error.message += ", as happens where memory runs out; " + memory_advice();
+    error.message += ", as happens if memory runs out; " + memory_advice();
     return error;
   }
 };
