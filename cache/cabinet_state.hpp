@@ -25,7 +25,7 @@ std::vector<Key> dangling(const Index::Rows& rows, const Layer::Listing& listing
 struct CabinetState {
   CabinetState(Root opened, CabinetOptions given, std::unique_ptr<Layer> bundle_in_its_place = nullptr)
       : root(std::move(opened)),
-        calls(root.giving ? *root.giving : given.calls),
+        calls(root.chowning ? *root.chowning : given.calls),
         options(given),
         clock(given.clock),
         store(root.layout, calls, root.own_files_only),

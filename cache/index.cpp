@@ -151,7 +151,7 @@ SqlExpected<void> Index::check_locks() const {
     locks_ = refused ? Locks::none : Locks::kept;
   }
   if (locks_ == Locks::kept) return {};
-  return sql_fail(SqlFailure::no_locks, "not used, since its file system keeps no locks");
+  return sql_fail(SqlFailure::no_locks, "not used, since its file system has no locks");
 }
 
 SqlExpected<void> Index::replace_damaged() const {

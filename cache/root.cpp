@@ -51,7 +51,7 @@ Expected<void> check_owner(const Place& place) {
     const fs::path target = fs::read_symlink(root, no_link);
     if (no_link) return unusable(util::system_message("examine the cabinet", root, reason));
     return unusable(
-        fmt::format("the cabinet {} is a link to {}, where nothing can be found: make that folder, or name "
+        fmt::format("the cabinet {} is a link to {}, which does not exist: create that folder, or name "
                     "another",
                     root.native(), target.native()));
   }
@@ -117,7 +117,7 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
   std::string version(text.substr(format_word.size(), 20));
   while (!version.empty() && (version.back() == '\n' || version.back() == '\r')) version.pop_back();
   if (version == "1") {
-    return unusable(fmt::format("the mark {0} was changed, perhaps by an editor: put it back with `{1} > {0}`",
+    return unusable(fmt::format("the file {0} was changed, perhaps by an editor: restore it with `{1} > {0}`",
                                 layout.format().native(), echo_format));
   }
   return unusable(
@@ -190,8 +190,8 @@ Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
   return {};
 }
 
-// See Root::giving.
-std::unique_ptr<util::SystemCalls> calls_that_give(const fs::path& root, util::SystemCalls& calls) {
+// See Root::chowning.
+std::unique_ptr<util::SystemCalls> chowning_calls(const fs::path& root, util::SystemCalls& calls) {
   struct stat folder {};
   const bool foreign = ::geteuid() == 0 && ::stat(root.c_str(), &folder) == 0 && folder.st_uid != 0;
   if (!foreign) return nullptr;
@@ -222,11 +222,11 @@ Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
 std::string why_no_cabinet(const Layout& layout) {
   const auto tag = util::read_file(layout.tag(), tag_text.size(), false);
   if (!tag || *tag != tag_text) {
-    return fmt::format("the folder {} holds other things and no cabinet: name an empty or a new folder",
+    return fmt::format("the folder {} holds other files and is not a cabinet: name an empty or a new folder",
                        layout.root.native());
   }
   return fmt::format(
-      "the cabinet {} has lost its mark, the file FORMAT: if nothing else was changed there, put it back "
+      "the cabinet {} has no file FORMAT: if nothing else was changed there, restore it "
       "with `{} > {}`; or name another folder",
       layout.root.native(), echo_format, layout.format().native());
 }
@@ -310,14 +310,14 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
     if (auto made = make_root_folder(layout.root, calls); !made) return propagate(made);
   }
   if (auto trusted = check_place(*place); !trusted) return propagate(trusted);
-  auto giving = calls_that_give(layout.root, calls);
-  util::SystemCalls& makers = giving ? *giving : calls;
+  auto chowning = chowning_calls(layout.root, calls);
+  util::SystemCalls& makers = chowning ? *chowning : calls;
   const auto format = read_or_make_format(layout, create, makers);
   if (!format) return propagate(format);
   if (auto known = check_format(layout, *format); !known) return propagate(known);
   auto root = open_marked(layout, makers);
   if (!root) return root;
-  root->giving = std::move(giving);
+  root->chowning = std::move(chowning);
   note_own_folder(*place, *root);
   return root;
 }

@@ -17,7 +17,7 @@ struct Root {
   std::string readonly_reason;  // why it cannot be written; empty when it can
   // System calls to use here in place of the caller's, when the caller is root and the folder belongs to another user:
   // they give each created file to that user, who could not replace or remove it otherwise. Else null.
-  std::unique_ptr<util::SystemCalls> giving{};
+  std::unique_ptr<util::SystemCalls> chowning{};
   // One line for the user when the cabinet lies in a subfolder of the named folder; else empty.
   std::string notice{};
   // Others may replace the folder: only files that belong to the caller are used. See ownership.hpp.

@@ -75,8 +75,8 @@ std::shared_ptr<KernelTable> table_of(const Problem& problem, const Target& targ
 bool touch(MRange a, MRange b) { return a.first <= b.last && b.first <= a.last; }
 
 // The first problem that needs `spec`.
-const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRange>& problems, const Target& target,
-                             const Registry& families) {
+const ProblemRange& first_user_of(const KernelSpec& spec, const std::vector<ProblemRange>& problems,
+                                  const Target& target, const Registry& families) {
   const auto asks = [&](const ProblemRange& wanted) {
     const auto specs = specs_of({wanted}, target, families);
     return std::binary_search(specs.begin(), specs.end(), spec);
@@ -103,7 +103,7 @@ Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
              const std::vector<ProblemRange>& problems, const Target& target) {
   std::vector<Error> errors;
   for (const KernelSpec& spec : missing) {
-    const ProblemRange& asker = asker_of(spec, problems, target, store.families());
+    const ProblemRange& asker = first_user_of(spec, problems, target, store.families());
     errors.push_back(store.refusal(spec, asker.problem, asker.range));
   }
   Error error = errors.front();
@@ -244,7 +244,7 @@ Expected<PreparedQuantizer> Engine::prepare_quantizer(StartReport* report) {
   const Family* family = store_->families().quantization(target->architecture);
   if (family == nullptr) return fail(ErrorCode::unsupported, "there is no quantizer for " + target->architecture);
   const KernelSpec spec = family->spec();
-  auto loaded = store_->load({spec}, without_spares(store_->miss_policy()));
+  auto loaded = store_->load({spec}, without_stand_in(store_->miss_policy()));
   if (!loaded) return propagate(loaded);
   if (!loaded->missing.empty()) {
     const Problem any{DataType::fp8, Layout::masked, scale_block(), scale_block(), 1};  // every FP8 plan holds it

@@ -45,7 +45,7 @@ struct EngineParts {
 };
 
 // The miss policy for a kernel that no other kernel can stand in for.
-constexpr MissPolicy without_spares(MissPolicy miss) {
+constexpr MissPolicy without_stand_in(MissPolicy miss) {
   return miss == MissPolicy::error ? MissPolicy::error : MissPolicy::compile;
 }
 

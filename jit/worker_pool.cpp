@@ -77,7 +77,7 @@ Expected<WorkerPool::Held> WorkerPool::start_worker() const {
   std::string build;
   if ((*process)->receive(build, patience_.start) != util::Received::message) {
     const std::string end = util::end_text((*process)->end());
-    return fail(ErrorCode::io, program_ + " " + end + " before it said anything", (*process)->take_output());
+    return fail(ErrorCode::io, program_ + " " + end + " before its first message", (*process)->take_output());
   }
   if (build != worker_build) return fail(ErrorCode::io, program_ + " is of another build than this library");
   return std::make_unique<Worker>(*std::move(process));

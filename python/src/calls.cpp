@@ -44,7 +44,7 @@ bool refuse_expected_m(PyObject* value) {
 
 // expected_m is a hint: 0 and less mean 1, and an int beyond 64 bits means the largest one.
 bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
-  // An object with __index__ is taken as an int, but not a bool, and not a tensor, which would wait for its device.
+  // An object with __index__ is accepted as an int, except a bool and a tensor, which would wait for its device.
   const bool tensor = !PyLong_Check(value) && PyObject_HasAttrString(value, "data_ptr") != 0;
   if (tensor || PyBool_Check(value)) return refuse_expected_m(value);
   int overflow = 0;

@@ -37,7 +37,7 @@ struct Engines {
   // but must not run Python code, which could try to prepare again.
   std::mutex preparing;
 
-  // Guards the fields below; held for moments only.
+  // Guards the fields below; held only briefly.
   std::mutex mutex;
   std::map<std::int32_t, cubinet_service*> services;
   std::vector<cubinet_service*> replaced_services;

@@ -172,7 +172,7 @@ TEST_CASE("a warmup beyond the root's limit keeps to the limit, and records no c
   const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max",
                                        "8", "--no-generic", "--quiet", "--json"});
   CHECK(outcome.exit_code == 1);
-  CHECK(outcome.err.find("1 of 2 kernels of the plan are gone again") != std::string::npos);
+  CHECK(outcome.err.find("1 of 2 kernels of the plan have been removed") != std::string::npos);
   CHECK(object_of(outcome).at("compiled") == 2);
   CHECK(object_of(outcome).at("stored") == 1);
   CHECK(object_of(outcome).at("persist") == "off");

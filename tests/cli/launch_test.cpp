@@ -121,7 +121,7 @@ TEST_CASE("Options that are unknown, or matter and are not supported, are named 
   const Outcome outcome = plan_of(sandbox, {"--sglang",
                                             "--tp 8 --ep 8 --moe-runner-backend deep_gemm --brand-new 3 "
                                             "--kt-num-gpu-experts 8 --mem-fraction-static 0.9"});
-  CHECK_THAT(outcome.err, Contains("--sglang: --brand-new is unknown here and was left out of account"));
+  CHECK_THAT(outcome.err, Contains("--sglang: --brand-new is unknown and was ignored"));
   CHECK_THAT(outcome.err, Contains("--sglang: --kt-num-gpu-experts is not followed"));
   CHECK_THAT(outcome.err, !Contains("mem-fraction-static"));
   CHECK(plan_of(sandbox, {"--sglang", "--tp 8 --moe-a2a-backend deepep"}).err.empty());

@@ -190,7 +190,7 @@ TEST_CASE(
   const Outcome outcome = sandbox.run(with(three, {"--jobs", "1"}));
   const auto error = refusal_of(outcome);
   CHECK(error.at("code") == "out_of_memory");
-  CHECK(error.at("message").get<std::string>().find("NVRTC is there, but could not be loaded: /") != std::string::npos);
+  CHECK(error.at("message").get<std::string>().find("NVRTC exists, but could not be loaded: /") != std::string::npos);
   CHECK(outcome.err.find("continuing because of --jobs") != std::string::npos);
   const Outcome plan = sandbox.run({"plan", "--shape", "128,128,2", "--json"});
   CHECK(plan.exit_code == 0);

@@ -225,7 +225,7 @@ TEST_CASE("A truncated NVRTC is named, and the next one compiles") {
   sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("short");
   const Outcome outcome = sandbox.run(warmup());
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.err.find("not usable (" + library + ": cut short") != std::string::npos);
+  CHECK(outcome.err.find("not usable (" + library + ": truncated") != std::string::npos);
   CHECK(object_of(outcome).at("compiled") == 3);
 }
 

@@ -138,7 +138,7 @@ TEST_CASE("FP8 weights in blocks that the kernels do not take are planned in BF1
                                          "quantization_config": {"quant_method": "fp8")" +
                           block + "}}}")});
   };
-  const std::string way_out = "which no kernel here takes; planning bf16 kernels of their shapes";
+  const std::string way_out = "which no kernel supports; planning bf16 kernels of their shapes";
   for (const char* block : {"[64,64]", "[128]", "\"128\"", "128"}) {
     const Outcome outcome = plan(std::string(R"(, "weight_block_size": )") + block);
     CHECK(outcome.exit_code == 0);

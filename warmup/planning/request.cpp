@@ -75,7 +75,7 @@ std::string remark_on(const ExpertWeights& weights, const std::vector<DataType>&
   const auto planned = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
   if (weights.served && std::all_of(weights.types.begin(), weights.types.end(), planned)) return {};
   return fmt::format("the experts are stored as {} ({}){}; planning {} kernels of their shapes", weights.stored,
-                     weights.reason, weights.served ? "" : ", which no kernel here takes", types_text(types));
+                     weights.reason, weights.served ? "" : ", which no kernel supports", types_text(types));
 }
 
 // The type of the operands as a derivation: the number of bits of an element.

@@ -38,18 +38,18 @@ TEST_CASE("A log keeps line ends and tabs and loses all other control characters
 }
 
 TEST_CASE("A log that says out of memory or names no error counts as out of memory") {
-  CHECK(jit::tells_of_memory(""));
-  CHECK(jit::tells_of_memory("ptxas fatal   : Ptx assembly aborted due to errors\n"));
-  CHECK(jit::tells_of_memory("ptxas info    : 0 bytes gmem\nptxas fatal   : Memory allocation failure\n"));
-  CHECK(jit::tells_of_memory("mainloop.cuh(27): catastrophic error: out of memory\n  struct Mainloop;\n"));
+  CHECK(jit::is_out_of_memory(""));
+  CHECK(jit::is_out_of_memory("ptxas fatal   : Ptx assembly aborted due to errors\n"));
+  CHECK(jit::is_out_of_memory("ptxas info    : 0 bytes gmem\nptxas fatal   : Memory allocation failure\n"));
+  CHECK(jit::is_out_of_memory("mainloop.cuh(27): catastrophic error: out of memory\n  struct Mainloop;\n"));
 }
 
 TEST_CASE("A log that names another error does not count as out of memory") {
-  CHECK_FALSE(jit::tells_of_memory("small.cuh(1): error: identifier \"memory\" is undefined\n"));
+  CHECK_FALSE(jit::is_out_of_memory("small.cuh(1): error: identifier \"memory\" is undefined\n"));
   CHECK_FALSE(
-      jit::tells_of_memory("ptxas error   : Entry function 'small' uses too much shared data\n"
-                           "ptxas fatal   : Ptx assembly aborted due to errors\n"));
-  CHECK_FALSE(jit::tells_of_memory("ptxas fatal   : Unresolved extern function 'missing'\n"));
+      jit::is_out_of_memory("ptxas error   : Entry function 'small' uses too much shared data\n"
+                            "ptxas fatal   : Ptx assembly aborted due to errors\n"));
+  CHECK_FALSE(jit::is_out_of_memory("ptxas fatal   : Unresolved extern function 'missing'\n"));
 }
 
 TEST_CASE("The compiler's build is read from the head of a PTX text") {

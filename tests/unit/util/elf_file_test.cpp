@@ -44,7 +44,7 @@ TEST_CASE("A library without its last byte counts as truncated") {
   const auto whole = std::filesystem::file_size(file);
   for (const auto bytes : {whole - 1, whole / 2, std::uintmax_t{1000}, std::uintmax_t{sizeof(Elf64_Ehdr)}}) {
     std::filesystem::resize_file(file, bytes);
-    check_refused(file, "cut short");
+    check_refused(file, "truncated");
   }
 }
 

@@ -184,7 +184,7 @@ Expected<Arguments> parse_arguments(std::span<const std::string> words, const Fl
   Arguments all;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& text = words[i];
-    if (begins_with_a_dash(text)) return refuse(fmt::format("{} begins with a dash that is no hyphen", text));
+    if (begins_with_a_dash(text)) return refuse(fmt::format("{} begins with a dash that is not a hyphen", text));
     if (is_value(text)) {
       if (all.positionals.size() == i) ++all.leading;
       all.positionals.push_back(text);

@@ -41,7 +41,7 @@ TEST_CASE("A library truncated at any length is skipped with a reason, and no pr
     const auto whole = fs::file_size(library);
     for (const auto bytes : {whole - 1, whole / 2, std::uintmax_t{4096}, std::uintmax_t{100}, std::uintmax_t{0}}) {
       fs::resize_file(library, bytes);
-      check_passed_over(library, bytes < 4096 && bytes < 64 ? "not a shared library" : "cut short", worker);
+      check_passed_over(library, bytes < 4096 && bytes < 64 ? "not a shared library" : "truncated", worker);
     }
   }
 }
@@ -53,7 +53,7 @@ TEST_CASE("The real library, truncated, is skipped with a reason") {
   const fs::path library = folder.path() / "libnvrtc.so.13";
   fs::copy_file((*real)->location().path, library);
   fs::resize_file(library, fs::file_size(library) / 10);
-  for (const std::string& worker : workers) check_passed_over(library, "cut short", worker);
+  for (const std::string& worker : workers) check_passed_over(library, "truncated", worker);
 }
 
 TEST_CASE("An NVRTC with truncated or missing builtins is skipped") {
@@ -63,7 +63,7 @@ TEST_CASE("An NVRTC with truncated or missing builtins is skipped") {
   fs::resize_file(builtins, fs::file_size(builtins) / 2);
   const auto found = jit::NvrtcCompiler::open({folder.path().string(), CUBINET_FAKE_NVRTC});
   REQUIRE(found);
-  CHECK((*found)->location().refused.find(builtins.string() + ": cut short") != std::string::npos);
+  CHECK((*found)->location().refused.find(builtins.string() + ": truncated") != std::string::npos);
   fs::remove(builtins);
   check_passed_over(library, "lacks libnvrtc-builtins.so.13.77", jit::shipped_worker());
 }

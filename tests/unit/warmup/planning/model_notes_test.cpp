@@ -59,10 +59,10 @@ TEST_CASE("Keys about routing, shared experts or other towers, and unrelated key
 
 TEST_CASE("An unknown model_type gets a note, and so does an activation that may have no gate") {
   CHECK(notes_of(R"("model_type": "a_new_moe")") ==
-        std::vector<std::string>{"model_type a_new_moe is not known here; compare the shapes with the engine's log"});
+        std::vector<std::string>{"model_type a_new_moe is unknown; compare the shapes with the engine's log"});
   CHECK(notes_of(R"("model_type": "qwen3_moe", "hidden_act": "silu")").empty());
   CHECK(notes_of(R"("hidden_act": "xielu")") ==
-        std::vector<std::string>{"hidden_act xielu is not known here; the experts are taken to have a gate"});
+        std::vector<std::string>{"hidden_act xielu is unknown; the experts are assumed to have a gate"});
 }
 
 TEST_CASE("Towers with experts besides the language model are named as ignored") {

@@ -169,7 +169,7 @@ TEST_CASE("A quantization group for attention does not apply to the experts") {
 }
 
 TEST_CASE("Experts in FP8 with an unknown kind of scales are planned in BF16, and the type is named") {
-  check_unserved(weights_of(R"("expert_dtype": "fp8")"), "fp8 with scales of which nothing is said");
+  check_unserved(weights_of(R"("expert_dtype": "fp8")"), "fp8 with unknown scales");
 }
 
 TEST_CASE("An exclusion pattern for everything but the experts does not exclude experts") {

@@ -111,7 +111,7 @@ TEST_CASE("The language model is found under each of its known keys") {
 
 TEST_CASE("A model with experts only under an unknown key is refused, and the key is named") {
   CHECK(message_of(R"({"backbone_config": {"hidden_size": 64, "num_experts": 8, "moe_intermediate_size": 128}})")
-            .find("backbone_config has experts, but is no place known for that") != std::string::npos);
+            .find("backbone_config has experts, but is not a known place for them") != std::string::npos);
 }
 
 TEST_CASE("Infinity and NaN are read as Python's json module writes them, and inside strings they are text") {

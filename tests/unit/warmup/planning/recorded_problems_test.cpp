@@ -123,9 +123,9 @@ TEST_CASE("a file is read completely, or refused with the index of the invalid e
 
   check_refused("", "not JSON");
   check_refused("[]", "expected a JSON object");
-  check_refused("{}", "is no list of problems");
-  check_refused(R"({"problems":[]})", "is no list of problems");
-  check_refused(R"({"version":1,"problems":{}})", "is no list of problems");
+  check_refused("{}", "is not a list of problems");
+  check_refused(R"({"problems":[]})", "is not a list of problems");
+  check_refused(R"({"version":1,"problems":{}})", "is not a list of problems");
   check_refused(R"({"version":2,"problems":[]})", "is of version 2");
   check_refused(list_of("7"), "problems[0]: expected an object, found number");
   check_refused(list_of(sound_element + "," + with(sound_element, "fp8", "fp4")),

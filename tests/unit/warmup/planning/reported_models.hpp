@@ -54,7 +54,7 @@ inline const std::vector<ReportedModel>& reported_models() {
        {4096, 4096},
        {4096, 2048},
        DataType::bf16,
-       "stored as FP4 (expert_dtype fp4), which no kernel here takes; planning bf16 kernels of their shapes"},
+       "stored as FP4 (expert_dtype fp4), which no kernel supports; planning bf16 kernels of their shapes"},
       {"laguna-s-2.1-fp8",
        R"({"model_type": "laguna", "hidden_size": 3072, "intermediate_size": 12288, "moe_intermediate_size": 1024,
            "num_experts": 256, "mlp_only_layers": [0],

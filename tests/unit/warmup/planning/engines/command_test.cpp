@@ -114,20 +114,20 @@ TEST_CASE("SGLang's model may be a positional argument") {
 
 TEST_CASE("Words that belong to no option are named in notes, and typographic dashes are refused") {
   CHECK(command("sglang", "sglang serve m --tp 8 ep 8").notes ==
-        std::vector<std::string>{"'ep' belongs to no option and was left out of account",
-                                 "'8' belongs to no option and was left out of account"});
+        std::vector<std::string>{"'ep' belongs to no option and was ignored",
+                                 "'8' belongs to no option and was ignored"});
   CHECK(command("sglang", "./serve.sh --tp 8").notes.empty());
   CHECK(command("vllm", "vllm serve -tp 8 m").notes.empty());
   for (const char* word : {"\u2013tp", "\u2014tp", "\u2212-tp"}) {
     const auto refused = parse_command(*engine_of("sglang"), "sglang serve m " + std::string(word) + " 8");
     REQUIRE(!refused);
-    CHECK(refused.error().message == std::string(word) + " begins with a dash that is no hyphen");
+    CHECK(refused.error().message == std::string(word) + " begins with a dash that is not a hyphen");
   }
 }
 
 TEST_CASE("Unknown options are named in notes") {
   CHECK(command("sglang", "--tp 8 --not-yet-known 3").notes ==
-        std::vector<std::string>{"--not-yet-known is unknown here and was left out of account"});
+        std::vector<std::string>{"--not-yet-known is unknown and was ignored"});
 }
 
 TEST_CASE("Each engine's table contains all options that affect its plan") {
