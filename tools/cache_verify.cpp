@@ -31,7 +31,7 @@ constexpr const char* verify_help =
     "  index_problem why the index could not be read as it is, else empty\n"
     "  index_busy    true: another process holds the index, and it was not compared\n"
     "  index_unused  true: the index is not used and was not compared; index_problem says why: a newer\n"
-    "                build has written it, or its file system does not support locks. This is no damage\n"
+    "                build has written it, or its file system does not support locks. This is not damage\n"
     "  repaired      true: --repair was given, and all of the above is repaired\n"
     "  unmended      number of damaged files that --repair could not move to quarantine/\n"
     "  index_unmended why --repair could not repair the rows, else empty\n";

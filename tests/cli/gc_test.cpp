@@ -1,4 +1,4 @@
-// Limits and pins.
+// Tests of limits and pins.
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ namespace test = cubinet::test;
 
 constexpr std::int64_t day = 86'400;
 
-// Entries 0 .. 4 in a cabinet of the sandbox, used so many days ago as their number says.
+// Entries 0 .. 4 in a cabinet of the sandbox; entry i was used i days ago.
 struct Cabinet {
   Cabinet() {
     clock.now = cubinet::util::system_clock().seconds() - 5 * day;

@@ -1,4 +1,4 @@
-// Plans from a server's launch command.
+// Tests of plans from a server's launch command.
 #include <set>
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace {
 // N, K and groups.
 using Shapes = std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>>;
 
-// Those of a plan, without its generic kernels.
+// The shapes of a plan, without its generic kernels.
 Shapes shapes_of(const Outcome& outcome) {
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);

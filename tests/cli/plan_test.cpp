@@ -269,7 +269,7 @@ TEST_CASE("A plan with FP8 contains fp8_quantization once, without N, K and conf
 }
 
 TEST_CASE("Output that cannot be written is a failure") {
-  // Standard output is a file here, so the case is made with the real thing.
+  // The sandbox redirects standard output to a file, so this test runs the command directly.
   const Sandbox sandbox;
   const std::string command = std::string(CUBINET_COMMAND) + " plan --shape 128,128,1 >/dev/full 2>/dev/null";
   const int status = std::system(command.c_str());

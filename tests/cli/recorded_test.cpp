@@ -1,5 +1,5 @@
-// Recorded problems, from an engine's start to a warmup that compiles their kernels again. The engine has a fake GPU
-// and compiler.
+// Tests of recorded problems, from an engine's start to a warmup that compiles their kernels again. The engine has a
+// fake GPU and compiler.
 #include <sys/stat.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Wrong input: one line that names it, the right exit code, nothing written.
+// Tests of wrong input: an error of one line that names it, the right exit code, and no written file.
 #include <algorithm>
 #include <filesystem>
 

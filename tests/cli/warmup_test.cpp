@@ -1,4 +1,4 @@
-// Warmups with the real NVRTC, of a shape that compiles fast.
+// Tests of warmups with the real NVRTC, of a shape that compiles fast.
 #include <unistd.h>
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr fs::perms all_write = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
 
-// A warmup that has nothing to do and could not record that, for a reason in which `reason` occurs.
+// Checks a warmup that finds all kernels and cannot record that; the note contains `reason`.
 void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const std::string& reason,
                       const std::string& coverage = "none", const std::string& words = "complete, but not recorded: ") {
   const Outcome outcome = sandbox.run(arguments);
@@ -34,10 +34,10 @@ void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const 
   CHECK(sandbox.run(with(arguments, {"--quiet"})).err.empty());
 }
 
-// Takes from a cabinet what was recorded of it.
+// Removes the coverage records of a cabinet.
 void forget(const std::string& cabinet) { fs::remove(cabinet + "/index.db"); }
 
-// Nobody may write there any more, or everybody again who may by his place.
+// Removes the write permissions of a cabinet, or restores them.
 void set_writable(const std::string& cabinet, bool writable) {
   const auto set = [&](const fs::path& path) {
     fs::permissions(path, writable ? fs::perms::owner_all : all_write,

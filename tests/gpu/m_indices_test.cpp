@@ -10,7 +10,7 @@ namespace {
 using MIndices = std::vector<std::int32_t>;
 
 // Runs a problem with these m_indices, and again with each other configuration of the selection: -1 is appended until M
-// is large enough for it. N and K are no multiples of any tile size.
+// is large enough for it. N and K are not multiples of any tile size.
 std::string complaint_for(Gpu& gpu, DataType type, const MIndices& m_indices, std::int32_t groups = 5) {
   const Problem problem{type, Layout::contiguous, 520, 7 * depth(type), groups};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// SQL statements of builds that write schema version 4 without the columns `compiler` and `digest`.
+// SQL statements of earlier builds, which write schema version 4 without the columns `compiler` and `digest`.
 constexpr const char* early_select =
     "SELECT count(*) FROM (SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, "
     "created, kernel_names, record, row_digest, last_used, hits, config FROM entries)";

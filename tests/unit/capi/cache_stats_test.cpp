@@ -1,4 +1,4 @@
-// Figures of a cabinet through the C interface.
+// Tests of the statistics of a cabinet through the C interface.
 #include <string>
 
 #include "cache/maintenance.hpp"
@@ -63,8 +63,8 @@ TEST_CASE("A NULL for the statistics is refused, and so are options without a ca
 
 TEST_CASE("If the index cannot be read, its statistics are unknown") {
   RootOptions options;
-  REQUIRE(cubinet::cache::Maintenance(*cubinet::cache::Cabinet::open(options.root(), true))
-              .stats());  // which makes the index
+  REQUIRE(
+      cubinet::cache::Maintenance(*cubinet::cache::Cabinet::open(options.root(), true)).stats());  // creates the index
   const IndexHolder holder(options.root() + "/index.db");
   cubinet_cache_figures figures = CUBINET_CACHE_FIGURES_INIT;
   REQUIRE(cubinet_cache_stats(options.get(), &figures) == CUBINET_OK);

@@ -1,4 +1,4 @@
-// A start from a request: which problems it names, and what comes back where there is no device.
+// Tests of a start from a request: the problems that it names, and the errors without a device.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ using namespace cubinet;
 using namespace cubinet::test;
 using Catch::Matchers::Contains;
 
-// A set that is cleared at the end.
+// A problem set that the destructor clears.
 struct ProblemSet : cubinet_problem_set {
   ProblemSet() : cubinet_problem_set CUBINET_PROBLEM_SET_INIT {}
   ~ProblemSet() { cubinet_problem_set_clear(this); }
@@ -32,7 +32,7 @@ cubinet_request request_of(const ModelFile& model) {
   return request;
 }
 
-// GEMM1 and GEMM2 of that request.
+// GEMM1 and GEMM2 of that model.
 const std::vector<ProblemRange> problems_of_model = {{{DataType::bf16, Layout::masked, 256, 256, 4}, {1, 64}},
                                                      {{DataType::bf16, Layout::masked, 256, 128, 4}, {1, 64}}};
 

@@ -1,4 +1,4 @@
-// Opening and starting where there is no device: what comes back, and what is left behind.
+// Tests of opening and starting without a device.
 #include <filesystem>
 #include <string>
 

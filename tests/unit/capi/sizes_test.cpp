@@ -1,4 +1,4 @@
-// Structs that carry their size, statuses, and the last error of a thread.
+// Tests of structs with a size field, of statuses, and of a thread's last error.
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -14,7 +14,7 @@ using cubinet::test::last_error;
 
 namespace {
 
-// A struct of a caller that knows more fields than the library: `extra` behind its own.
+// A struct of a caller that knows more fields than the library: `extra` follows the known ones.
 template <class Struct>
 std::vector<unsigned char> longer(Struct known, unsigned char extra) {
   known.size = sizeof(Struct) + 8;
@@ -56,7 +56,7 @@ TEST_CASE("A struct without its size is refused by its name") {
 
 TEST_CASE("A struct with fields that the library does not know is accepted only if they are zero") {
   cubinet_options known = CUBINET_OPTIONS_INIT;
-  known.miss = 7;  // so that the struct itself is refused for this once it is read
+  known.miss = 7;  // an invalid value, so that the call is refused after the size check
   cubinet_service* service = nullptr;
   const auto same = longer(known, 0);
   REQUIRE(cubinet_open(reinterpret_cast<const cubinet_options*>(same.data()), &service) == CUBINET_INVALID_ARGUMENT);

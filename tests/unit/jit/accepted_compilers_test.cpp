@@ -9,7 +9,7 @@ using namespace cubinet;
 
 namespace {
 
-// As cuDriverGetVersion answers.
+// A version as cuDriverGetVersion returns it.
 constexpr int kCuda12_4 = 12040;
 constexpr int kCuda13_0 = 13000;
 

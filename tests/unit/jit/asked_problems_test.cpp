@@ -1,4 +1,4 @@
-// What engines asked for: each problem that they start with, prepare or miss in a launch is recorded in the cabinet.
+// Tests that each problem that an engine starts with, prepares or misses in a launch is recorded in the cabinet.
 #include "jit/asked_problems.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr Problem kAskedMasked{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
 constexpr Problem kAskedContiguous{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
-// The selector's ladder has a step between them.
+// Different configurations are selected for these M.
 constexpr std::int64_t kOnce = 1024, kOften = 100'000;
 
 using Recorded = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
@@ -56,7 +56,7 @@ ContiguousArguments arguments_for(std::int64_t m) {
   return made;
 }
 
-// The stretch of M that the kernel for `m` serves.
+// The range of M for which the kernel of `m` is selected.
 MRange stretch_of(std::int64_t m) {
   for (const auto& one : jit::families().selections(kAskedContiguous, {1, largest_m()})) {
     if (one.range.first <= m && m <= one.range.last) return one.range;

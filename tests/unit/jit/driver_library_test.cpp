@@ -1,4 +1,4 @@
-// The driver as a library that the loader finds, and what an engine's start makes of it.
+// Tests of the driver library that the loader finds, and of an engine's start with it.
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ using namespace cubinet;
 
 namespace {
 
-// The loader takes what is loaded already by that name for `libcuda.so.1`. With what the environment asks for.
+// Loads the fake driver with these environment variables. The loader then uses it for `libcuda.so.1`.
 struct FakeLibrary {
   FakeLibrary() : handle(dlopen(CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
     REQUIRE(handle != nullptr);

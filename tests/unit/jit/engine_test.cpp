@@ -22,14 +22,14 @@ constexpr Problem kProblem{.layout = Layout::masked, .n = 512, .k = 256, .groups
 constexpr Problem kQuantizedProblem{DataType::fp8, Layout::masked, 512, 256, 4};
 constexpr MRange kRange{1, 16384};
 
-// Distinct kernels that the problem selects over the range.
+// The number of distinct kernels that the problem selects over the range.
 std::int64_t count_kernels(const Problem& problem, MRange range) {
   std::set<jit::KernelSpec> specs;
   for (const auto& selection : jit::families().selections(problem, range)) specs.insert(selection.spec);
   return static_cast<std::int64_t>(specs.size());
 }
 
-// The engine finds every kernel of the problem, and compiles none.
+// Checks that the engine finds every kernel of the problem and compiles none.
 void check_all_found(jit::Engine& engine, const Problem& problem, std::int64_t kernels) {
   StartReport report;
   REQUIRE(engine.prepare(problem, kRange, &report));

@@ -1,4 +1,4 @@
-// The table of families in docs/kernels.md is what the registry says.
+// Compares the table of families in docs/kernels.md with the registry.
 #include <fstream>
 #include <iterator>
 #include <limits>

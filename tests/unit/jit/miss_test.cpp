@@ -1,4 +1,4 @@
-// What happens to a launch whose kernel is not there.
+// Tests of launches whose kernel is missing.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr Problem kMissing{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
 constexpr Problem kMissingFp8{DataType::fp8, Layout::contiguous, 512, 256, 2};
-// The selector's ladder has a step between them.
+// Different configurations are selected for these M.
 constexpr std::int64_t kFew = 1024, kMany = 100'000;
 constexpr std::chrono::seconds kLong{30};
 
@@ -37,7 +37,7 @@ ContiguousArguments arguments(std::int64_t m) {
 
 jit::KernelSpec selected(const Problem& problem, std::int64_t m) { return jit::families().select(problem, m); }
 
-// Puts kernels into the cabinet of `folder`, as a warmup does.
+// Stores kernels in the cabinet of `folder`, as a warmup does.
 void warm(const test::TempFolder& folder, const std::vector<jit::KernelSpec>& specs) {
   World world;
   auto parts = parts_with_cabinet(world, folder);
@@ -50,11 +50,11 @@ jit::EngineParts with_policy(jit::EngineParts parts, MissPolicy miss) {
   return parts;
 }
 
-// Of the latest launch.
+// The payload of the latest launch's kernel.
 std::string launched_payload() {
   const auto& device = test::fake_device();
   const std::size_t entry = reinterpret_cast<std::uintptr_t>(device.launched) - 0x10000;
-  // Each library of a GEMM gives out one entry point, in the order of loading.
+  // Each library of a GEMM has one entry point, in the order of loading.
   return device.loaded.at(entry);
 }
 
@@ -183,7 +183,7 @@ TEST_CASE("The policy error loads kernels of the cabinet, also for a launch outs
   CHECK(refused.error().code == ErrorCode::not_prepared);
   CHECK(refused.error().message.find(jit::key_of(selected(kMissing, kMany)).hex()) != std::string::npos);
   warm(folder, {selected(kMissing, kMany)});
-  // warm() made a device of its own, which is a fresh one.
+  // warm() has reset the fake device.
   jit::Engine again(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
   auto later = again.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(later);
@@ -194,7 +194,7 @@ TEST_CASE("The policy error loads kernels of the cabinet, also for a launch outs
 TEST_CASE("A loaded configuration stands in until the selected one is compiled, then launches switch") {
   World world;
   jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
-  // Nothing can stand in for the first kernel of a problem.
+  // The first kernel of a problem has no stand-in.
   const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   CHECK(world.calls == 1);

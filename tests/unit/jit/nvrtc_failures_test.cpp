@@ -1,4 +1,4 @@
-// What becomes of NVRTC's failures, with a library of functions that answer as a test says.
+// Tests of NVRTC's failures, with fake functions whose results a test sets.
 #include <cstring>
 #include <string>
 

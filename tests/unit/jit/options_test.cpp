@@ -9,7 +9,7 @@ using namespace cubinet;
 
 namespace {
 
-// The environment with exactly these variables, among the ones that Cubinet reads; put back afterwards.
+// Sets these variables and unsets all others that Cubinet reads. The destructor restores the environment.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& wanted) {

@@ -1,4 +1,4 @@
-// What a GEMM of FP8 operands does before its launch: scales are checked, and transposed where they are row-major.
+// Tests of FP8 launches: scales are checked, and transposed if they are row-major.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -34,7 +34,7 @@ T must(Expected<T> value) {
   return std::move(*value);
 }
 
-// One kernel for every M.
+// A GEMM with one kernel for every M.
 jit::PreparedGemm prepared_fp8(const Problem& problem) {
   const auto device = test::make_fake_context();
   const jit::KernelSpec spec = jit::families().select(problem, 64);
@@ -47,7 +47,7 @@ jit::PreparedGemm prepared_fp8(const Problem& problem) {
   return {device, table->range(), table, std::move(quantization)};
 }
 
-// Everything but the rows; the weights' scales are right.
+// Sets everything but the rows; the weights' scales are valid.
 template <class Arguments>
 Arguments with_scales(const ScaleTensor& a_scales, std::int64_t workspace_bytes) {
   Arguments arguments;
@@ -79,7 +79,7 @@ Names launched() {
   return names;
 }
 
-// Whether the latest launch, which is a GEMM's, was given this address.
+// Whether this address is a parameter of the latest launch, which must be that of a GEMM.
 bool is_given(std::uint64_t wanted) {
   const Parameters& block = test::fake_device().history.back().parameters;
   return std::find(block.begin(), block.end(), wanted) != block.end();

@@ -20,7 +20,7 @@ constexpr jit::sm90::TileConfig kSmallConfig{.block_tokens = 64, .token_step = 1
 
 CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfunction>(number); }
 
-// Launches a function that the test made up.
+// A kernel whose function is a number.
 class NumberedKernel final : public jit::GemmKernel {
  public:
   NumberedKernel(jit::LoadedModule module, CUfunction function)
@@ -38,7 +38,7 @@ struct Served {
   std::uintptr_t function;
 };
 
-// Each stretch of M is served by a function of its own.
+// A GEMM with a separate function for each range of M.
 jit::PreparedGemm prepared_for(const Problem& problem, const std::vector<Served>& stretches) {
   const auto device = test::make_fake_context();
   std::vector<jit::KernelTable::Row> rows;
@@ -255,7 +255,7 @@ TEST_CASE("A launch keeps the tensor maps of its operands, and other operands at
   };
   Problem other = kBf16Masked;
   other.n += 8;
-  // More layers than places, each with its weights and the output of the one before.
+  // More layers than the cache has places, each with its own weights and the output of the layer before.
   for (std::uintptr_t layer = 1; layer <= 1000; ++layer) {
     launch(kBf16Masked, layer << 20, (layer - 1) % 2 == 0 ? 0x700000000 : 0x700010000);
     launch(other, layer << 20, 0x700000000);

@@ -154,7 +154,7 @@ TEST_CASE("Standard::accepted replaces an entry of an unaccepted compiler once, 
 TEST_CASE("A kernel that cannot be stored is still returned, with the reason") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
-  // Not even root can make a file below a path that ends in a file.
+  // Not even root can create a file below a path that ends in a file.
   for (const char* name : {"objects", "tmp"}) {
     std::filesystem::remove_all(folder.path() / "root" / name);
     std::ofstream(folder.path() / "root" / name) << "in the way";
@@ -208,7 +208,7 @@ TEST_CASE("A kernel that another process compiles is waited for and found") {
   REQUIRE(held->mine());
   std::thread maker([&] {
     std::this_thread::sleep_for(100ms);
-    // Past the claim, as one does whose patience is over.
+    // Compiles without the claim, like a process that has waited long enough.
     static_cast<void>(jit::provide(some_spec(), theirs, &cabinet, 0ms));
   });
   const auto provided = jit::provide(some_spec(), ours, &cabinet, 60s);

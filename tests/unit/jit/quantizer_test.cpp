@@ -28,7 +28,7 @@ jit::PreparedQuantizer prepared_quantizer() {
   return {device, std::move(*kernels)};
 }
 
-// Parameters of the only launch so far.
+// The parameters of the only launch so far.
 Parameters launched(const std::string& name) {
   REQUIRE(test::fake_device().history.size() == 1);
   const test::FakeLaunch launch = test::fake_device().history.front();

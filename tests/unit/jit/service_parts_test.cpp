@@ -1,4 +1,4 @@
-// A service as its user asks for it, but on a fake device: cubinet::start is this and the driver's own.
+// Tests of a service on a fake device, built from its options as by cubinet::start.
 #include "jit/service_parts.hpp"
 
 #include "cache/bundle_transfer.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 const std::vector<ProblemRange> problems{{{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4}, {1, 16384}}};
 
-// A bundle of what the problems need, and no root beside it. How many kernels.
+// Creates a bundle with the kernels that the problems need, without a root. Returns the number of kernels.
 std::int64_t make_bundle(const test::TempFolder& folder, const fs::path& file,
                          const std::optional<cache::SigningKey>& key = {}, const std::string& nvrtc = "13.0.88") {
   test::World world;
@@ -29,7 +29,7 @@ std::int64_t make_bundle(const test::TempFolder& folder, const fs::path& file,
   return report.loaded;
 }
 
-// Which compiles nothing.
+// Options with these layers and without compilation.
 ServiceOptions options_with(const std::vector<std::string>& layers) {
   ServiceOptions options;
   options.layers = layers;

@@ -18,7 +18,7 @@ Names names_of(const std::vector<const jit::TemplateFile*>& files) {
   return names;
 }
 
-// A template as it lies in the source tree.
+// The text of a template in the source tree.
 std::string text_in_tree(const std::string& name) {
   for (const char* folder : {CUBINET_SOURCE_DIR "/templates/sm90/", CUBINET_SOURCE_DIR "/templates/"}) {
     std::ifstream stream(folder + name, std::ios::binary);

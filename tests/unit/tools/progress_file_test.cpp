@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 const RunIdentity run{42, "0123", "node-1", "boot pid:[1]"};
 
-// The write of a heartbeat.
+// Writes the file as a heartbeat does.
 Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, std::string_view text) {
   return util::replace_file(calls, path, {text}, util::Durability::none);
 }
@@ -233,7 +233,7 @@ TEST_CASE("A run in our namespace whose process no longer exists has ended, even
   };
   CHECK(kept(getppid()));
   CHECK_FALSE(kept(std::numeric_limits<std::int32_t>::max()));
-  CHECK_FALSE(kept(own.process));  // the number is ours now
+  CHECK_FALSE(kept(own.process));  // this process has that number now
 }
 
 TEST_CASE("Each run has its own identity, and a child made by fork is another run") {

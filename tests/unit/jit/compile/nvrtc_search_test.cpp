@@ -1,4 +1,4 @@
-// Which NVRTC is taken, and why one is passed over: in workers and in this process.
+// Tests of the search for NVRTC, with workers and in this process.
 #include <signal.h>
 
 #include <array>
@@ -14,10 +14,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// In a worker, and in this process.
+// Compilation in workers, and in this process.
 const std::array<std::string, 2> workers{jit::shipped_worker(), ""};
 
-// A copy of the fake library, and of its builtins.
+// Copies the fake library and its builtins.
 fs::path copy_of_fake(const TempFolder& folder) {
   fs::copy(CUBINET_FAKE_NVRTC, folder.path());
   return folder.path() / "libnvrtc.so";
@@ -74,7 +74,7 @@ TEST_CASE("Another library under NVRTC's name is skipped with a reason") {
     const fs::path library = folder.path() / "libnvrtc.so";
     fs::copy_file(CUBINET_FAKE_NVRTC "/libnvrtc-builtins.so.13.77", library);
     check_passed_over(library, "has no nvrtcVersion", worker);
-    fs::remove(library);  // the loader has mapped that file
+    fs::remove(library);  // not overwritten: the loader has mapped that file
     std::ofstream(library) << "no library";
     check_passed_over(library, "not a shared library for this machine", worker);
   }

@@ -24,7 +24,7 @@ jit::NvrtcCompiler& nvrtc() {
   return **compiler;
 }
 
-// A small family in the place of the real ones.
+// The templates of a small test family.
 std::vector<jit::TemplateFile> family(std::string_view text) {
   return {jit::make_template_file("parts/helper.cuh",
                                   "#pragma once\n__device__ inline int twice(int x) { return 2 * x; }\n"),
@@ -41,7 +41,7 @@ constexpr const char* kSmallFamily =
     "  out[threadIdx.x] = shared[63 - threadIdx.x];\n"
     "}\n";
 
-// Counts signals, as an engine's handler for them would take them.
+// Counts signals with a handler, as an engine may have one.
 class CountedSignals {
  public:
   CountedSignals() {
@@ -63,7 +63,7 @@ class CountedSignals {
   struct sigaction before_[2]{};
 };
 
-// A kernel of a family that these tests bring the template of.
+// A kernel of the test family.
 jit::KernelSpec small_spec(std::int64_t n) {
   static const jit::sm90::GroupedGemm family({.name = "small",
                                               .data_type = DataType::bf16,
@@ -81,7 +81,7 @@ TEST_CASE("NVRTC is found, with its version") {
   CHECK_FALSE(nvrtc().version().empty());
 }
 
-// To be run in a process of its own, as ctest does: NVRTC took signals over at a process's first compilation.
+// Needs a process of its own, which ctest provides: NVRTC replaces signal handlers at a process's first compilation.
 TEST_CASE("A signal during the first compilation reaches the process's own handler") {
   const CountedSignals counted;
   std::atomic<bool> over{false};
@@ -148,7 +148,7 @@ TEST_CASE("Two threads compile the same bytes as one thread") {
   constexpr int kKernels = 8;
   std::array<std::string, kKernels> alone;
   std::array<std::string, kKernels> together;
-  jit::NvrtcCompiler& compiler = nvrtc();  // asserts, which Catch2 allows on one thread only
+  jit::NvrtcCompiler& compiler = nvrtc();  // contains assertions, which Catch2 allows on one thread only
   const auto compile = [&compiler](int i) {
     const auto kernel = compiler.compile(small_spec(8 * (i + 1)), family(kSmallFamily));
     return kernel ? kernel->cubin : kernel.error().message;

@@ -34,7 +34,7 @@ void check_compiles(jit::WorkerPool& pool) {
 
 }  // namespace
 
-// The sanitizers take these signals, and end the process with an exit code.
+// Sanitizers handle these signals and end the process with an exit code.
 #ifndef CUBINET_ADDRESS_SANITIZER
 TEST_CASE("A crash during a compilation is an error with file and signal, and the next kernel compiles") {
   const auto pool = fake_pool();
@@ -107,7 +107,7 @@ TEST_CASE("A library's output is in the log, and in the detail of an error") {
   for (const char* words : {"LLVM says", "on both streams"}) CHECK(printed->log.find(words) != std::string::npos);
   const auto failed = run(*pool, "#print #error");
   REQUIRE_FALSE(failed);
-  CHECK(failed.error().code == ErrorCode::out_of_memory);  // as for every log that names no error
+  CHECK(failed.error().code == ErrorCode::out_of_memory);  // a log that names no error counts as out of memory
   CHECK(failed.error().detail.find("LLVM says") != std::string::npos);
   CHECK(run(*pool, "")->log.empty());
 }
@@ -238,7 +238,7 @@ TEST_CASE("A child made by fork starts its own workers, and its end does not aff
 TEST_CASE("The end of a worker is detected even if another process has its socket open") {
   const auto pool = fake_pool();
   const pid_t worker = std::stoi(run(*pool, "#process")->log);
-  // As a fork of another thread between socketpair() and posix_spawn() would have it.
+  // Another process would have this descriptor after a fork between socketpair() and posix_spawn().
   const int handle = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));
   const int end = static_cast<int>(syscall(SYS_pidfd_getfd, handle, STDIN_FILENO, 0));
   if (end < 0) CUBINET_SKIP("no descriptor of another process can be had here");
@@ -267,7 +267,7 @@ TEST_CASE("A worker ends with the process that started it, even during a compila
   REQUIRE(kill(worker, 0) == 0);
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
-  // Whoever adopts it may leave it a zombie.
+  // Its new parent may leave it a zombie.
   CHECK(comes_true([&] {
     const std::string stat = contents("/proc/" + std::to_string(worker) + "/stat");
     return stat.empty() || stat.find(" Z ") != std::string::npos;

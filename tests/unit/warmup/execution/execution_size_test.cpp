@@ -1,4 +1,4 @@
-// Which execution a budget pays for.
+// Tests of the largest execution within a budget.
 #include "warmup/execution/execution_size.hpp"
 
 #include <random>
@@ -27,7 +27,7 @@ warmup::Plan planned(const Problem& problem, std::int64_t largest_m) {
   return *plan;
 }
 
-// The GEMM kernels of a problem, with their use.
+// Calls `body` for each GEMM kernel of a problem with its use.
 template <class Body>
 void for_each_kernel(const Problem& problem, std::int64_t largest_m, const Body& body) {
   for (const PlannedKernel& kernel : planned(problem, largest_m).kernels) {
@@ -44,7 +44,7 @@ bool selects(const ExecutionSize& size, std::int64_t m, const std::string& confi
   return jit::families().select(size.problem, m).config == config;
 }
 
-// The largest M of [1, last] that selects the configuration and fits, by asking for each; 0 where there is none.
+// The largest M of [1, last] that selects the configuration and fits, found by trying each M; 0 if there is none.
 std::int64_t largest_by_asking(Problem problem, std::int64_t groups, std::int64_t last, const std::string& config,
                                std::int64_t available) {
   problem.groups = static_cast<std::int32_t>(groups);

@@ -1,4 +1,4 @@
-// Executing plans on a fake GPU.
+// Tests of executing plans on a fake GPU.
 #include "warmup/execution/execution.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using warmup::ExecutionOutcome;
 using warmup::ExecutionReport;
 using warmup::Plan;
 
-// Every family; some M of each selects each of its kernels up to `largest_m`.
+// A plan of all families with every kernel that is selected up to `largest_m`.
 Plan plan_of(std::int64_t n, std::int64_t k, std::int32_t groups, std::int64_t largest_m) {
   warmup::PlanRequest request;
   for (const DataType type : {DataType::bf16, DataType::fp8}) {
@@ -37,7 +37,7 @@ Plan plan_of(std::int64_t n, std::int64_t k, std::int32_t groups, std::int64_t l
 
 Plan small_plan() { return plan_of(256, 256, 4, 4096); }
 
-// A fresh fake GPU and a run on it.
+// A new fake GPU and an execution on it.
 struct Bench {
   std::shared_ptr<const jit::DeviceContext> device = test::make_fake_gpu();
   test::FakeCompiler compiler;
@@ -147,7 +147,7 @@ TEST_CASE("Every kernel is launched with its planned configuration, and one GEMM
   const ExecutionReport report = bench.execute(plan, 1000 * mib);
   CHECK(report.executed == static_cast<std::int64_t>(plan.kernels.size()));
   CHECK(seen.size() == plan.kernels.size());
-  CHECK(most == 1);  // between kernels: the one that checks
+  CHECK(most == 1);  // only the verification module stays loaded between kernels
   CHECK(report.launches ==
         test::launches_of("_grouped_") + test::launches_of("fp8_quantize") + test::launches_of("fp8_transpose"));
   for (const auto& kernel : plan.kernels) {

@@ -1,4 +1,4 @@
-// What an executor allocates: arithmetic against the documented formula written out anew, in 128 bits.
+// Compares the layout of an executor's memory with the documented formula.
 #include "warmup/execution/executor_layout.hpp"
 
 #include <algorithm>

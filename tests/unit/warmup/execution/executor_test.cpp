@@ -1,4 +1,4 @@
-// The executors, on a fake GPU whose kernels agree with the reference unless a test says otherwise.
+// Tests of executors on a fake GPU whose kernels agree with the reference unless a test changes that.
 #include "warmup/execution/executor.hpp"
 
 #include <algorithm>
@@ -159,7 +159,7 @@ TEST_CASE("A kernel that does not finish is an error after the deadline") {
     REQUIRE_FALSE(verdict);
     CHECK(verdict.error().message.find("did not end within 50 ms") != std::string::npos);
     CHECK(fixture.watch.hung());
-    fake_gpu().hangs = false;  // so that the test can give back what it holds
+    fake_gpu().hangs = false;  // so that the test can free its memory
   });
 }
 

@@ -1,4 +1,4 @@
-// The arithmetic that judges the kernels that quantize.
+// Tests of the host quantization, which is the reference for the quantization kernels.
 #include "warmup/execution/host_quantization.hpp"
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace cubinet::warmup;
 
-// What an e4m3fn code stands for, by the format's definition.
+// The value of an e4m3fn code, by the format's definition.
 double value_of(unsigned code) {
   const double sign = (code & 0x80u) != 0 ? -1 : 1;
   const int exponent = static_cast<int>(code >> 3 & 0xfu);

@@ -1,4 +1,4 @@
-// What is not understood is said.
+// Tests of the notes on parts of a model file that are not known.
 #include "catch.hpp"
 #include "reported_models.hpp"
 #include "unit/util/temp_folder.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace cubinet;
 
-// The notes on a model with these keys besides.
+// The notes on a model with these additional keys.
 std::vector<std::string> notes_of(const std::string& more) {
   const auto shape = warmup::parse_model(
       {R"({"num_experts": 8, "moe_intermediate_size": 128, "hidden_size": 128, )" + more + "}", "m.json"});

@@ -1,4 +1,4 @@
-// From a model's shape to the problems of a rank.
+// Tests of the problems of a rank that follow from a model's shape.
 #include <algorithm>
 
 #include "catch.hpp"

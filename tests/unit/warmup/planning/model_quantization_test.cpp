@@ -1,4 +1,4 @@
-// The type that a config.json implies.
+// Tests of the data type that follows from a config.json.
 #include <fstream>
 
 #include "catch.hpp"
@@ -16,7 +16,7 @@ const std::string fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 12
 const std::vector<DataType> only_fp8{DataType::fp8};
 const std::vector<DataType> only_bf16{DataType::bf16};
 
-// Of a model with these keys besides.
+// The weights of a model with these additional keys.
 ExpertWeights weights_of(const std::string& more) {
   const auto shape = warmup::parse_model({"{" + experts + (more.empty() ? "" : ", ") + more + "}", "m.json"});
   INFO((shape ? std::string() : shape.error().message));
@@ -34,7 +34,7 @@ std::string compressed(const std::string& weights, const std::string& more = "")
 
 const std::string blocks = R"({"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]})";
 
-// FP8, but these modules.
+// FP8 without these modules.
 std::string without(const std::string& key, const std::string& modules) {
   return R"({"quant_method": "fp8", "weight_block_size": [128, 128], ")" + key + "\": " + modules + "}";
 }
@@ -46,7 +46,7 @@ void check_served(const ExpertWeights& weights) {
   CHECK(weights.served);
 }
 
-// BF16 is planned, and what is stored is said.
+// Checks that BF16 is planned and that the stored type is `stored`.
 void check_unserved(const ExpertWeights& weights, const std::string& stored) {
   INFO(weights.reason);
   CHECK((weights.types == only_bf16));

@@ -1,4 +1,4 @@
-// The shapes that a config.json implies.
+// Tests of the shapes that follow from a config.json.
 #include "catch.hpp"
 #include "model_shape.hpp"
 #include "reported_models.hpp"
@@ -13,7 +13,7 @@ using warmup::MoeShape;
 
 using Sizes = std::pair<std::int64_t, std::int64_t>;
 
-// N and K of the two GEMMs of each distinct layer on one rank of all.
+// N and K of both GEMMs of each distinct layer, with a single rank.
 std::vector<Sizes> sizes_of(const std::string& text) {
   const auto problems = warmup::problems_of(parsed(text), {}, {Layout::masked});
   INFO((problems ? std::string() : problems.error().message));

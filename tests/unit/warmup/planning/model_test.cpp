@@ -24,10 +24,10 @@ const fs::path models = fs::path(CUBINET_SOURCE_DIR) / "examples" / "models";
 
 struct Expectation {
   std::int64_t hidden_size, expert_width, experts;
-  DataType type;  // of the plan that the model gets when none is asked for
+  DataType type;  // the type that is planned without --dtype
 };
 
-// As the models' cards give them.
+// From the models' cards.
 const std::map<std::string, Expectation> expectations{
     {"deepseek-v3", {7168, 2048, 256, DataType::fp8}},        {"glm-4.5", {5120, 1536, 160, DataType::bf16}},
     {"gpt-oss-120b", {2880, 2880, 128, DataType::bf16}},      {"kimi-k2", {7168, 2048, 384, DataType::fp8}},

@@ -38,10 +38,10 @@ Problem problem_of(Layout layout, std::int64_t n, std::int64_t k, std::int32_t g
   return {DataType::bf16, layout, n, k, groups};
 }
 
-// One line per stretch of M: which kernel, for which groups, from where to where.
+// One element per range of M: the kernel, the number of groups, the first and the last M.
 using Uses = std::set<std::tuple<jit::KernelSpec, std::int32_t, std::int64_t, std::int64_t>>;
 
-// By asking the selector for every single M.
+// The same by a selection for every single M.
 Uses walked(const PlanRequest& request) {
   Uses uses;
   for (const auto& [problem, range] : request.problems) {

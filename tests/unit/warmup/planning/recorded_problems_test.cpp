@@ -1,4 +1,4 @@
-// What engines asked for: from records and files to problems, and back.
+// Tests of reading and writing recorded problems.
 #include "warmup/planning/recorded_problems.hpp"
 
 #include <string>
@@ -22,7 +22,7 @@ cache::RecordedProblem record_of(const Problem& problem, MRange range) {
   return {jit::to_json({problem, "sm_90a"}), range.first, range.last, 0};
 }
 
-// A cabinet that was asked for two problems.
+// A cabinet with two recorded problems.
 struct Recorded {
   Recorded() : cabinet(cache::Cabinet::open(folder / "root", true).value()) {
     REQUIRE(cabinet.record_problems({record_of(kMasked, {1, 4096}), record_of(kContiguous, {7, 100'000})}));
@@ -36,7 +36,7 @@ const std::string sound_element =
 
 std::string list_of(const std::string& elements) { return R"({"version":1,"problems":[)" + elements + "]}"; }
 
-// `text` with `part` in the place of `former`.
+// `text` with `former` replaced by `part`.
 std::string with(std::string text, const std::string& former, const std::string& part) {
   const auto at = text.find(former);
   REQUIRE(at != std::string::npos);

@@ -1,4 +1,5 @@
-// Parts of public models' config.json that are easily planned wrong, with what engines launch on one of 8 ranks.
+// Parts of public models' config.json that are easily planned wrong, with the GEMMs that engines launch on one of 8
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct ReportedModel {
   std::vector<std::int32_t> groups;  // of the ranks with the most experts, and of those with the fewest
   std::pair<std::int64_t, std::int64_t> gemm1, gemm2;  // N and K
   DataType type;
-  const char* note;  // part of the only one; empty: there is none
+  const char* note;  // part of the only note; empty if there is none
 };
 
 inline const std::vector<ReportedModel>& reported_models() {

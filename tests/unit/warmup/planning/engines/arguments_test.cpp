@@ -1,4 +1,4 @@
-// How an engine's options are read.
+// Tests of parsing an engine's options.
 #include "warmup/planning/engines/arguments.hpp"
 #include "catch.hpp"
 
@@ -45,7 +45,7 @@ TEST_CASE("An option is recognized by each of its names and by any unique prefix
   for (const char* name : {"--tp-size", "--tensor-parallel-size", "--tp", "--tensor"}) {
     CHECK(*parse(exact(), {name, "8"}).text("tp-size") == "8");
   }
-  CHECK(*parse(exact(), {"--ep", "8"}).text("ep-size") == "8");  // a name of its own, though others begin so
+  CHECK(*parse(exact(), {"--ep", "8"}).text("ep-size") == "8");  // a complete name, although other names begin with it
   CHECK(parse(exact(), {"--tp", "8"}).written("tp-size") == "--tp");
 }
 

@@ -1,4 +1,4 @@
-// How a launch command is taken apart, and that each engine's table knows what the engine's rules read.
+// Tests of parsing a launch command, and that each engine's table has the options that its rules read.
 #include "catch.hpp"
 #include "warmup/planning/engines/engine.hpp"
 

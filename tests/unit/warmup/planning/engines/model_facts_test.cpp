@@ -1,4 +1,4 @@
-// What an engine decides by, of a model.
+// Tests of the facts of a model that engines use.
 #include "warmup/planning/engines/model_facts.hpp"
 #include "catch.hpp"
 #include "unit/warmup/planning/model_shape.hpp"

@@ -1,5 +1,5 @@
-// What SGLang launches. Expected values are from SGLang 0.5.23: runtime_context.py's derive_parallel_widths, FusedMoE's
-// number of local experts, _a2a_ep_size, and the models' shared_experts_fusion_disable_reason.
+// Tests of the rules for SGLang. Expected values are from SGLang 0.5.23: runtime_context.py's derive_parallel_widths,
+// FusedMoE's number of local experts, _a2a_ep_size, and the models' shared_experts_fusion_disable_reason.
 #include "warmup/planning/engines/sglang.hpp"
 #include "catch.hpp"
 #include "unit/warmup/planning/engines/planned.hpp"
@@ -110,7 +110,8 @@ TEST_CASE("SGLang's DeepEP mode selects the layouts if DeepEP is used throughout
   CHECK(layouts("--deepep-mode normal") == std::vector<Layout>{Layout::contiguous});
   CHECK(layouts("--deepep-mode low_latency") == std::vector<Layout>{Layout::masked});
   CHECK(layouts("--deepep-mode low_latency --speculative-moe-a2a-backend none") == both);
-  CHECK(sglang_plan("--tp 8 --deepep-mode low_latency").value().layouts == both);  // no DeepEP, no mode
+  CHECK(sglang_plan("--tp 8 --deepep-mode low_latency").value().layouts ==
+        both);  // the mode has no effect without DeepEP
 }
 
 TEST_CASE("A command whose experts SGLang runs on other kernels gets a note") {
@@ -123,7 +124,7 @@ TEST_CASE("A command whose experts SGLang runs on other kernels gets a note") {
 }
 
 TEST_CASE("SGLang's quantization option decides the type, and one without kernels is named in a note") {
-  CHECK(!sglang_plan("--tp 8 --quantization fp8").value().type);  // the model's own
+  CHECK(!sglang_plan("--tp 8 --quantization fp8").value().type);  // the model's type
   const LaunchPlan plain = sglang_plan("--tp 8 --quantization unquant").value();
   CHECK(plain.type == DataType::bf16);
   const LaunchPlan online = sglang_plan("--tp 8 --quantization w4afp8").value();

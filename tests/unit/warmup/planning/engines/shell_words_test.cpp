@@ -1,4 +1,4 @@
-// How a command line is split into commands and words.
+// Tests of splitting a script into commands and words.
 #include "warmup/planning/engines/shell_words.hpp"
 #include "catch.hpp"
 
@@ -9,7 +9,7 @@ using Words = std::vector<std::string>;
 
 std::vector<Words> commands(std::string_view text) { return shell_commands(text).value(); }
 
-// Of the one command that there is.
+// The words of the only command.
 Words words(std::string_view text) {
   const std::vector<Words> all = commands(text);
   REQUIRE(all.size() == 1);

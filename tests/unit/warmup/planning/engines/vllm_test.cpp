@@ -1,4 +1,4 @@
-// What vLLM launches. Expected values are from vLLM 0.33.0: the examples of FusedMoEParallelConfig.make,
+// Tests of the rules for vLLM. Expected values are from vLLM 0.33.0: the examples of FusedMoEParallelConfig.make,
 // determine_expert_map, maybe_roundup_layer_hidden_size and compute_aligned_M.
 #include "warmup/planning/engines/vllm.hpp"
 #include "catch.hpp"
@@ -35,7 +35,7 @@ TEST_CASE("vLLM with expert parallelism distributes experts over all ranks and d
   CHECK(vllm_ranks("-dp 2 --enable-expert-parallel") == Parallelism{2, 1, 0, 0, 0});
   CHECK(vllm_ranks("--tensor_parallel_size=2 --data-parallel-size 2 --enable_expert_parallel") ==
         Parallelism{4, 1, 0, 0, 0});
-  CHECK(vllm_ranks("-ep") == Parallelism{1, 1, 0, 0, 0});  // of one rank
+  CHECK(vllm_ranks("-ep") == Parallelism{1, 1, 0, 0, 0});  // only one rank
   CHECK(vllm_ranks("-tp 2 -ep --no-enable-expert-parallel") == Parallelism{1, 2, 0, 0, 0});
 }
 
