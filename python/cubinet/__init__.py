@@ -1,4 +1,4 @@
-"""Cubinet: grouped-GEMM kernels for mixture-of-experts models, compiled ahead of need and kept in a cabinet.
+"""Cubinet: grouped-GEMM kernels for mixture-of-experts models, compiled before they are needed and stored in a cabinet.
 
     import cubinet
 
@@ -89,7 +89,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class StartReport:
-    """What a start did.
+    """The result of a start, for logs.
 
     loaded: kernels of the problems that are on the device now
     missing: kernels that neither the cabinet nor a layer held
@@ -335,7 +335,7 @@ def warmup(
 
 
 def _default_device() -> int:
-    """PyTorch's current device, where it has been imported and runs CUDA; else 0."""
+    """PyTorch's current device if PyTorch has been imported and runs CUDA; else 0."""
     torch = _sys.modules.get("torch")
     return torch.cuda.current_device() if torch is not None and torch.cuda.is_available() else 0
 
@@ -422,7 +422,7 @@ def wait_for_background(seconds: float, device: Any = None) -> bool:
 
 
 def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:
-    """Figures of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
+    """Statistics of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
     compiles, damage, evictions. A value is None if the index could not be read. Raises Error with status "not_found"
     where there is no cabinet."""
     return _binding.cache_stats(_options(_cabinet(cache)))
