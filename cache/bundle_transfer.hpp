@@ -14,8 +14,8 @@
 
 namespace cubinet::cache {
 
-// Builds a bundle in memory. Its bytes depend on its entries and the signing key alone (and on the version of zstd, see
-// compression.hpp): neither on the order of adding, nor on the time, the use of the entries, or an index.
+// Builds a bundle in memory. Its bytes depend only on its entries, the signing key and the version of zstd (see
+// compression.hpp), not on the order of adding, the time, the use of the entries, or an index.
 class BundleWriter {
  public:
   // Adding a key again changes nothing. invalid_argument when a cabinet could not store the entry either

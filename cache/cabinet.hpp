@@ -33,13 +33,13 @@ enum class Origin : std::uint8_t { compiled, copied };
 class Cabinet {
  public:
   // Opens `root`; with `create`, makes it (mode 0700) when it is missing or empty. cache_unusable: the folder is
-  // neither empty nor marked as a cabinet; it is left alone. not_found: the folder is missing or empty, and `create` is
-  // false. A valid root that cannot be written is opened read-only.
+  // neither empty nor marked as a cabinet; it is not changed. not_found: the folder is missing or empty, and `create`
+  // is false. A valid root that cannot be written is opened read-only.
   static Expected<Cabinet> open(const std::filesystem::path& root, bool create, CabinetOptions options = {});
   // Opens `root` (empty: none), and `layers`: further roots, or bundles (bundle.hpp), which find() and holds() search
   // after it in this order. A layer is only read: nothing in it is created, moved, locked or indexed; a damaged object
-  // there is a miss and stays. Every other call is about the first root alone. Places that cannot be opened are left
-  // out and reported in `problems` of the result. If that is the root, the first layer that opens takes its place, and
+  // there is a miss and stays. Every other call works only on the first root. Places that cannot be opened are left out
+  // and reported in `problems` of the result. If that is the root, the first layer that opens takes its place, and
   // nothing can be stored. An error, the first one, when nothing opens.
   static Expected<OpenedCabinet> open_stack(const std::filesystem::path& root, bool create,
                                             const std::vector<std::filesystem::path>& layers,

@@ -5,7 +5,7 @@
 // Each call opens a connection and closes it, so that nothing is held between calls and nothing crosses a fork. A file
 // that is damaged, foreign or of an unknown earlier schema version is moved to quarantine/ and replaced by an empty
 // one, by one process at a time; the caller then finds rows missing and adds them. A file that a newer build has
-// written is left alone. No file is created in a root that was removed or has lost its FORMAT.
+// written is not changed. No file is created in a root that was removed or has lost its FORMAT.
 #pragma once
 
 #include <atomic>

@@ -40,7 +40,7 @@ class Details {
 };
 
 // Information about an entry that is not part of its identity. Stored in the object's footer, so that the index can be
-// rebuilt from the objects alone. The cabinet itself uses these four; everything else is in `details`.
+// rebuilt from the objects. The cabinet itself uses these four; everything else is in `details`.
 struct Facts {
   std::string arch;          // what the payload runs on; a bundle names it in its table of contents
   std::string compiler;      // name and build of the compiler of the payload; empty in objects of earlier builds
@@ -57,7 +57,7 @@ struct Object {
   Facts facts;
 };
 
-// The details that objects have in this version of the format. Each has a column of its own in the index.
+// The details that objects have in this version of the format. Each has its own column in the index.
 struct DetailField {
   enum class Type : std::uint8_t { number, text, texts };
   const char* name;

@@ -20,7 +20,7 @@ inline bool is_damage(const Error& error) { return error.code == ErrorCode::inva
 // Has no state besides its options. Thread-safe, fork-safe.
 class ObjectStore final : public Layer {
  public:
-  // With `own_files_only` an object that is not the caller's alone cannot be read.
+  // With `own_files_only` an object cannot be read unless it belongs to the caller and others may not write it.
   ObjectStore(Layout layout, util::SystemCalls& calls, bool own_files_only = false)
       : layout_(std::move(layout)), calls_(calls), own_files_only_(own_files_only) {}
 

@@ -24,7 +24,7 @@ enum class SqlFailure {
   moved,     // the file was replaced under an open connection: connect again
   absent,    // there is no file, and none was to be created
   busy,      // another connection held the file for the whole waiting time
-  newer,     // a newer build has written the file: leave it alone
+  newer,     // a newer build has written the file: do not change it
   no_locks,  // its file system has no locks, so that two writers would corrupt it: do not use it
   other,     // the disk is full, an I/O error, out of memory
 };

@@ -108,7 +108,7 @@ Expected<VerifyReport> Maintenance::verify(bool repair) {
   if (!listing) return propagate(listing);
   VerifyReport report;
   auto rows = state_->index.rows_unchanged();
-  // A missing index beside no objects is not a problem: nobody has created it yet.
+  // Without objects a missing index is not a problem: it has not been created yet.
   const bool none_yet = !rows && rows.error().failure == SqlFailure::absent && listing->objects.empty();
   if (!rows && !none_yet) report.index_problem = rows.error().message;
   // This plays back the journal of a killed writer, and replaces a damaged file.

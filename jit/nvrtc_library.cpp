@@ -30,8 +30,8 @@ void* load_file(const std::string& path, std::string& reason) {
   return handle;
 }
 
-// Loads the builtins library of NVRTC from the folder of NVRTC. NVRTC asks the loader for it by name alone; the loader
-// then uses the one that is already loaded. So it is found even if the folder is on no search path, and the builtins of
+// Loads the builtins library of NVRTC from the folder of NVRTC. NVRTC loads it by name without a path; the loader then
+// uses the one that is already loaded. So it is found even if the folder is on no search path, and the builtins of
 // another CUDA version are not used.
 void load_builtins(const fs::path& folder) {
   std::error_code trouble;  // an error ends the listing; check_builtins reports missing builtins
@@ -47,7 +47,7 @@ struct Opened {
   std::string path;
 };
 
-// The file that the loader chose for a library that was opened by name alone.
+// The file that the loader chose for a library that was opened by name without a path.
 std::string file_of(void* function, const std::string& name) {
   Dl_info info{};
   return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : name;

@@ -39,7 +39,7 @@ class Registry {
   // architecture is not registered.
   [[nodiscard]] std::optional<KernelSpec> spec_of(const std::string& record) const;
 
-  // The family for problems of this data type and layout, whatever their sizes. unsupported where there is none.
+  // The family for problems of this data type and layout, whatever their sizes. unsupported if there is none.
   [[nodiscard]] Expected<const GemmFamily*> for_problem(const Problem& problem, const Target& target = {}) const;
 
   // Whether there is a kernel for the problem. unsupported, which names the rule that the problem breaks.
