@@ -71,8 +71,8 @@ class Cabinet {
   // Whether publish() would store an entry with these facts: the root has no sound entry of the key, or a worse one.
   [[nodiscard]] bool takes(const Key& key, const Facts& facts) const;
 
-  // Tries to obtain the right to compile the entry, without waiting; see claim.hpp. The claim is neither held nor
-  // taken where the root cannot be written or locked: compile without it then.
+  // Tries to obtain the right to compile the entry, without waiting; see claim.hpp. The claim is neither held nor taken
+  // if the root cannot be written or locked: compile without it then.
   [[nodiscard]] Claim claim(const Key& key) const;
 
   // Stores an entry: temporary file, fsync, rename, fsync of the folder, then the index row. The first publisher of a

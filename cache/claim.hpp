@@ -17,7 +17,7 @@ class Claim {
  public:
   // Neither held nor taken.
   Claim() = default;
-  // Tries once, without waiting. Neither held nor taken where the file cannot be locked.
+  // Tries once, without waiting. Neither held nor taken if the file cannot be locked.
   static Claim attempt(const Layout& layout, const Key& key, util::SystemCalls& calls);
 
   // Whether the caller has the right: it compiles the entry.

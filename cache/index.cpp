@@ -288,7 +288,7 @@ Expected<bool> Index::erase(const Key& key) const {
 
 Expected<std::vector<Coverage>> Index::coverage() const { return translate(with_database(read_coverage)); }
 
-// Reads something that files have since version `first`; returns T() where the file is older or missing.
+// Reads data that files have since version `first`; returns T() if the file is older or missing.
 template <class T>
 Expected<T> Index::read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const {
   auto found = with_database_unchanged([&](Database& database) -> SqlExpected<T> {

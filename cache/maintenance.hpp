@@ -89,7 +89,7 @@ class Maintenance {
   [[nodiscard]] Persistence persistence() const;
 
   // Lists the sound objects. Rebuilds the index from them first when it is missing, damaged or of another version (hits
-  // and last_used are lost then), and updates it where it differs from the objects. If the index cannot be used at all
+  // and last_used are lost then), and corrects rows that differ from the objects. If the index cannot be used at all
   // (locked by another process, disk full), only the objects are read. Changes nothing in objects/. With a prefix: only
   // keys that start with these hexadecimal digits, in either case; invalid_argument for other characters.
   Expected<Survey> survey(std::string_view key_prefix = {});

@@ -47,7 +47,7 @@ Expected<void> check_memory(const std::vector<util::MemoryRoom>& rooms) {
     return fail(
         ErrorCode::out_of_memory,
         fmt::format("compiling one kernel at a time takes {} of memory, and {} are left by {}; raise that limit, "
-                    "or warm where there is more memory",
+                    "or warm on a machine with more memory",
                     util::format_byte_size(least), util::format_byte_size(room.bytes), room.limit));
   }
   return {};

@@ -32,7 +32,7 @@ struct KernelSpec {
   std::int64_t k = 0;  // 0: K is an argument of the launch, or the kernel has none
   std::string config;  // a short name of the other constants, such as "t256x128u64s4c2b8"; empty if there are none
 
-  // The family's name; empty where there is no family.
+  // The family's name; empty if there is no family.
   [[nodiscard]] const std::string& family_name() const;
 
   friend bool operator==(const KernelSpec& a, const KernelSpec& b);

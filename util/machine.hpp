@@ -11,8 +11,8 @@
 
 namespace cubinet::util {
 
-// The number of cores that this process may use, at least 1: those of its CPU affinity, or fewer where its control
-// group or one above it has a smaller CPU quota. A quota is rounded up to whole cores.
+// The number of cores that this process may use, at least 1: those of its CPU affinity, or fewer if its control group
+// or one above it has a smaller CPU quota. A quota is rounded up to whole cores.
 int usable_cores(const std::filesystem::path& root = "/");
 
 // What a memory limit counts: resident pages, mapped addresses (used or not), or mapped writable addresses.

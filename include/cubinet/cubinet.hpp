@@ -41,7 +41,7 @@ struct CUBINET_API ServiceOptions {
   // Folders that are searched for libnvrtc before the built-in places, each with its lib64/ and lib/.
   std::vector<std::string> nvrtc_folders;
   int device = 0;  // CUDA device ordinal
-  int jobs = 0;    // compilations at once. 0: one per core that this process may use, fewer where memory is short
+  int jobs = 0;    // compilations at once. 0: one per core that this process may use, fewer if memory is short
   MissPolicy miss = MissPolicy::compile;
   // The limits of cache_root. A write that exceeds one evicts the least recently used entries, except those that are
   // pinned or that a running engine has loaded. Empty: "4GiB" and "100000". "none" or "0": no limit. With any other

@@ -30,7 +30,7 @@ enum class ScaleType : std::uint8_t {
 // Activations: (R, C) in the contiguous layout, R = M; (groups, R, C) in the masked layout, R = capacity; C = K / 128.
 // They have one of two layouts:
 //   column-major, aligned  (r, c) is at c * aligned_scale_rows(R) + r; groups are aligned_scale_rows(R) * C apart. The
-//                          kernels read this one. Where R or C is 1, the stride of C tells the two layouts apart.
+//                          kernels read this one. If R or C is 1, the stride of C distinguishes the layouts.
 //   row-major              (r, c) is at r * C + c; groups are R * C apart. Quantizers write this one. A launch
 //                          transposes it first, into the workspace that the caller lends.
 // Weights: rank 3, (groups, scale_blocks(N), K / 128), row-major.

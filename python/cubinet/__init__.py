@@ -255,7 +255,7 @@ def plan(
     The problems come from one of these:
     model: path of a model's config.json, or of its folder. dtype (default: the type in which the experts are stored),
         layout (default: both), ep, tp and redundant_experts say how a rank computes it. In place of the last three:
-        sglang, vllm: the server's launch command, as text or as a list of words. Where it names a folder with a
+        sglang, vllm: the server's launch command, as text or as a list of words. If it names a folder with a
         config.json, `model` is not needed
     shapes: tuples (n, k, groups), planned for each dtype (default "bf16") and each layout (default both)
     problems: cubinet.Problem objects. Not their own range of M counts, but m_min and m_max of this call
@@ -312,8 +312,8 @@ def warmup(
         strict: count kernels that could not be executed as not done
     progress: called as progress(phase, done, total) after each kernel, on the calling thread
 
-    Raises ValueError; Error with status "incomplete" and the report in `.report` where a part was not done; Error with
-    another status where nothing was begun. KeyboardInterrupt, or an exception in `progress`, ends the warmup: it
+    Raises ValueError; Error with status "incomplete" and the report in `.report` if a part was not done; Error with
+    another status if nothing was started. KeyboardInterrupt, or an exception in `progress`, ends the warmup: it
     finishes the kernels that it is compiling, and then raises the exception.
     """
     request = _request(locals())
@@ -424,7 +424,7 @@ def wait_for_background(seconds: float, device: Any = None) -> bool:
 def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:
     """Statistics of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
     compiles, damage, evictions. A value is None if the index could not be read. Raises Error with status "not_found"
-    where there is no cabinet."""
+    if there is no cabinet."""
     return _binding.cache_stats(_options(_cabinet(cache)))
 
 

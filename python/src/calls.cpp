@@ -156,7 +156,7 @@ bool fill(Kind kind, const Call& call, Workspace& workspace, Arguments& argument
   return true;
 }
 
-// Sets an exception where it fails.
+// Sets an exception if it fails.
 void launch_contiguous(Kind kind, const Call& call, const cubinet_gemm* gemm, void* stream) {
   Workspace workspace;
   cubinet_contiguous_args arguments{};
@@ -180,7 +180,7 @@ void launch_masked(Kind kind, const Call& call, const cubinet_gemm* gemm, void* 
   if (const cubinet_status status = launch(gemm, &arguments, stream); status != CUBINET_OK) raise_status(status);
 }
 
-// Sets an exception where it fails. Without rows it launches nothing and does not look at strides and addresses.
+// Sets an exception if it fails. Without rows it launches nothing and does not look at strides and addresses.
 void run(Kind kind, const Values& values, Call& call) {
   if (kind.masked() && !read_expected_m(values[4], call.expected_m)) return;
   if (!read_operands(values, kind, call) || !check_devices(kind, call) || !check_shapes(kind, call)) return;

@@ -163,8 +163,7 @@ class Preparation {
   }
 
  private:
-  // Sets an exception, with this thread's last error where `reason` is null. That runs Python code, so it unlocks
-  // first.
+  // Sets an exception, with this thread's last error if `reason` is null. That runs Python code, so it unlocks first.
   bool refuse(cubinet_status status, const char* reason) {
     lock_.unlock();
     reason != nullptr ? raise_error(status, reason) : raise_status(status);

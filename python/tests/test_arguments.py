@@ -222,7 +222,7 @@ def test_a_warmup_executes_on_the_current_device_unless_told_otherwise(monkeypat
     monkeypatch.setattr(_binding, "warmup", lambda *_: ("ok", "", "{}"))
     cubinet.warmup(shapes=SHAPES, execute=True, strict=True, memory_budget=1)
     cubinet.warmup(shapes=SHAPES, execute=True, device="cuda:2")
-    cuda.current_device = lambda: pytest.fail("it was asked where nothing is executed")
+    cuda.current_device = lambda: pytest.fail("it was called although nothing is executed")
     cubinet.warmup(shapes=SHAPES)
     assert devices == [5, 2, 0]
 

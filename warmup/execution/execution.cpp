@@ -35,7 +35,7 @@ jit::KernelSpec quantization_spec(const PlannedKernel& kernel) {
   return jit::families().quantization(kernel.spec.architecture)->spec();
 }
 
-// The cubins that the execution of a kernel loads; empty where it needs none.
+// The cubins that the execution of a kernel loads; empty if it needs none.
 struct Cubins {
   std::string kernel;
   std::string quantization;
