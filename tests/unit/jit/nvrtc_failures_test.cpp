@@ -38,7 +38,7 @@ Error failure(nvrtcResult at_creation, nvrtcResult at_compilation, const std::st
 
 void check_memory_error(const Error& error) {
   CHECK(error.code == ErrorCode::out_of_memory);
-  CHECK(error.message.find("no memory") != std::string::npos);
+  CHECK(error.message.find("ran out of memory") != std::string::npos);
   CHECK(error.message.find("--jobs 1") != std::string::npos);
   CHECK(error.message.find("MiB") != std::string::npos);
 }
