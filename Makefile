@@ -34,7 +34,7 @@ warmup: configure
 	$(CUBINET) cache ls
 	$(CUBINET) cache stats
 
-# Builds everything and runs every test; those that need a GPU are skipped where there is none.
+# Builds everything and runs every test; those that need a GPU are skipped if there is none.
 test: build
 	$(CTEST) -j $(TEST_JOBS)
 

@@ -17,7 +17,7 @@ struct CompileTime {
   jit::KernelSpec spec;
   double nvrtc_ms = 0;             // source to cubin, fastest run
   double nvrtc_ptx_ms = 0;         // source to PTX, fastest run
-  std::optional<double> ptxas_ms;  // that PTX to cubin by a ptxas process; nothing without a toolkit
+  std::optional<double> ptxas_ms;  // that PTX to cubin by a ptxas process; nullopt without a toolkit
   jit::Resources resources;
 };
 

@@ -69,7 +69,7 @@ class Problem(ctypes.Structure):
 
 
 def library() -> ctypes.CDLL:
-    """The one that the binding has open."""
+    """The library that the binding has opened."""
     folder = Path(cubinet.__file__).parent
     found = [*folder.glob("lib/libcubinet.so.*"), *folder.glob("../../lib/libcubinet.so")]
     return ctypes.CDLL(str(found[0]))
@@ -82,7 +82,7 @@ def check(lib: ctypes.CDLL, status: int) -> None:
 
 
 def c_launch(lib: ctypes.CDLL, a: Any, b: Any, d: Any, masked_m: Any) -> Callable[[], object]:
-    """The launch of the masked BF16 problem by the C interface alone."""
+    """Launches the masked BF16 problem through the C interface only."""
     service, gemm = ctypes.c_void_p(), ctypes.c_void_p()
     check(lib, lib.cubinet_open(None, ctypes.byref(service)))
     problem = Problem(ctypes.sizeof(Problem), 0, 1, N, K, GROUPS, 1, 16384)
@@ -156,7 +156,7 @@ def batch_mean(call: Callable[[], object], batch: int) -> float:
 
 
 def means(calls: dict[str, Callable[[], object]], rounds: int, batch: int) -> dict[str, list[float]]:
-    """The batches of each call. They take turns, so that a core that is slow for a while is slow for all of them."""
+    """The batches of each call. They alternate, so that a period in which the core is slow affects all of them."""
     for call in calls.values():
         batch_mean(call, 3 * batch)
     taken: dict[str, list[float]] = {name: [] for name in calls}
@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--batch", type=int, default=300)
     given = parser.parse_args()
-    # For the C interface, which does not know of Python's packages.
+    # The C interface does not search Python's packages.
     for folder in _nvrtc.folders()[:1]:
         os.environ["CUBINET_NVRTC_DIR"] = folder
     print(

@@ -34,7 +34,7 @@ Expected<void> check_signature(const BundleContents& contents, const VerifyKey& 
   return fail(ErrorCode::invalid_argument, "it is not signed with the key that is asked for, or was changed since");
 }
 
-// Adds the file's name to the error of a damaged or unsigned bundle. An error of reading names it already.
+// Adds the file's name to the error of a damaged or unsigned bundle. Read errors name it already.
 Error about(const fs::path& path, Error error) {
   if (error.code == ErrorCode::invalid_argument) {
     error.message = fmt::format("the bundle {} is refused: {}", path.native(), error.message);

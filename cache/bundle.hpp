@@ -17,8 +17,8 @@ class Bundle final : public Layer {
  public:
   // Reads the table of contents and checks it, the file's length and, with a key, the signature; reads no blob.
   // not_found: there is no file. io: it cannot be read. invalid_argument: it is damaged, is not a bundle, or is not
-  // signed with that key. With `trusted_only` also cache_unusable, as for a root: others may have written the file
-  // (ownership.hpp).
+  // signed with that key. With `trusted_only` also cache_unusable if other users may have written the file
+  // (ownership.hpp), as for a root.
   static Expected<Bundle> open(const std::filesystem::path& path, const std::optional<VerifyKey>& key,
                                bool trusted_only = false);
 

@@ -55,7 +55,7 @@ Expected<void> check_row(const BundleRow& row, std::uint64_t end, std::uint64_t 
   if (row.object_bytes == 0 || row.object_bytes > max_object_bytes)
     return wrong("the object's length is out of bounds");
   if (objects_bytes + row.object_bytes > max_bundle_bytes) return wrong("the objects are together larger than allowed");
-  if (!fits_bundle(row.arch)) return wrong("the architecture's name is none");
+  if (!fits_bundle(row.arch)) return wrong("the architecture's name is invalid");
   return {};
 }
 
@@ -66,7 +66,7 @@ Expected<void> check_rows(const BundleContents& contents) {
   std::optional<Key> last;
   for (std::uint64_t i = 0; i < contents.size(); ++i) {
     const BundleRow row = contents.row(i);
-    if (last && *last == row.key) return damaged_bundle(fmt::format("the key {} is there twice", row.key.hex()));
+    if (last && *last == row.key) return damaged_bundle(fmt::format("the key {} occurs twice", row.key.hex()));
     if (last && *last > row.key) return damaged_bundle(fmt::format("the key {} is out of order", row.key.hex()));
     if (auto checked = check_row(row, end, objects_bytes); !checked) return checked;
     end += row.blob_bytes;
@@ -101,7 +101,7 @@ Expected<BundleHead> BundleContents::parse_head(std::string_view bytes, std::uin
   if (head.blobs_bytes > max_bundle_bytes) return damaged_bundle("more bytes than are allowed");
   const std::uint64_t whole = head.front_bytes() + head.blobs_bytes;
   if (whole == file_bytes) return head;
-  return damaged_bundle(fmt::format("it is {} bytes long, and {} by what it says", file_bytes, whole));
+  return damaged_bundle(fmt::format("it is {} bytes long, but its head says {}", file_bytes, whole));
 }
 
 Expected<BundleContents> BundleContents::parse(std::string front, std::uint64_t file_bytes) {
@@ -167,7 +167,8 @@ bool fits_bundle(std::string_view arch) {
 
 Expected<Object> decode_blob(std::string_view blob, const BundleRow& row) {
   // The digest is compared first, so that the decompressor sees only what the table of contents covers.
-  if (blob.size() != row.blob_bytes || util::sha256(blob) != row.digest) return damaged_bundle("the blob's digest is wrong");
+  if (blob.size() != row.blob_bytes || util::sha256(blob) != row.digest)
+    return damaged_bundle("the blob's digest is wrong");
   auto bytes = decompress(blob, row.object_bytes);
   if (!bytes) return propagate(bytes);
   auto object = decode_object(std::move(*bytes), row.key);

@@ -9,16 +9,17 @@
 //               length of all blobs     8 bytes, 0 .. max_bundle_bytes
 //   row       = key                    32 bytes, ascending from row to row
 //               blob digest            32 bytes, SHA-256 of the blob
-//               blob offset             8 bytes from the first blob: where the one of the row before ends
+//               blob offset             8 bytes, relative to the first blob: the end of the previous row's blob
 //               blob length             8 bytes, 1 .. max_blob_bytes
 //               object length           8 bytes, 1 .. max_object_bytes; together at most max_bundle_bytes
-//               architecture           16 bytes, 1 to 16 of a-z 0-9 _, NUL behind them; that of the object's facts
+//               architecture           16 bytes, 1 to 16 of a-z 0-9 _, padded with NUL; as in the object's facts
 //   check     = SHA-256 of head and rows
 //   signature = Ed25519 over head, rows and check
 //   blob      = one zstd frame that states its content's size: the object, as in object_format.hpp
 //
-// Nothing lies between or behind these. Rows have one length and are sorted, so that they can be searched in place.
-// Each length is checked against its bound, and their sum against the file's size, before memory is allocated for it.
+// There are no bytes between or after these. Rows have one length and are sorted, so that they can be searched in
+// place. Each length is checked against its bound, and their sum against the file's size, before memory is allocated
+// for it.
 #pragma once
 
 #include <cstdint>

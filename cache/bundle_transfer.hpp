@@ -14,8 +14,8 @@
 
 namespace cubinet::cache {
 
-// Builds a bundle in memory. Its bytes depend on its entries and the signing key alone (and on the version of zstd, see
-// compression.hpp): neither on the order of adding, nor on the time, the use of the entries, or an index.
+// Builds a bundle in memory. Its bytes depend only on its entries, the signing key and the version of zstd (see
+// compression.hpp), not on the order of adding, the time, the use of the entries, or an index.
 class BundleWriter {
  public:
   // Adding a key again changes nothing. invalid_argument when a cabinet could not store the entry either
@@ -52,8 +52,8 @@ Expected<ExportReport> export_bundle(const Maintenance& cabinet, const std::vect
 
 struct ImportReport {
   std::uint64_t imported = 0;
-  std::uint64_t there = 0;    // were in the root before, and are unchanged
-  std::uint64_t evicted = 0;  // are not in the root any more: with them it exceeded its limits
+  std::uint64_t there = 0;    // were in the root already, and are unchanged
+  std::uint64_t evicted = 0;  // were evicted again, because the root exceeded its limits
   std::uint64_t bytes = 0;    // size of the objects that were imported
 };
 

@@ -33,14 +33,14 @@ enum class Origin : std::uint8_t { compiled, copied };
 class Cabinet {
  public:
   // Opens `root`; with `create`, makes it (mode 0700) when it is missing or empty. cache_unusable: the folder is
-  // neither empty nor marked as a cabinet; it is left alone. not_found: there is nothing, and no `create`. A root of
-  // our format that cannot be written opens read-only.
+  // neither empty nor marked as a cabinet; it is not changed. not_found: the folder is missing or empty, and `create`
+  // is false. A valid root that cannot be written is opened read-only.
   static Expected<Cabinet> open(const std::filesystem::path& root, bool create, CabinetOptions options = {});
   // Opens `root` (empty: none), and `layers`: further roots, or bundles (bundle.hpp), which find() and holds() search
   // after it in this order. A layer is only read: nothing in it is created, moved, locked or indexed; a damaged object
-  // there is a miss and stays. Every other call is about the first root alone. What cannot be opened is left out and
-  // reported in `problems` of the result. If that is the root, the first layer that opens takes its place, and nothing
-  // can be stored. An error, the first one, when nothing opens.
+  // there is a miss and stays. Every other call works only on the first root. Places that cannot be opened are left out
+  // and reported in `problems` of the result. If that is the root, the first layer that opens takes its place, and
+  // nothing can be stored. An error, the first one, when nothing opens.
   static Expected<OpenedCabinet> open_stack(const std::filesystem::path& root, bool create,
                                             const std::vector<std::filesystem::path>& layers,
                                             CabinetOptions options = {});
@@ -51,13 +51,13 @@ class Cabinet {
   [[nodiscard]] const std::filesystem::path& root() const;
   // `on` or `readonly`, never `off`.
   [[nodiscard]] Persistence persistence() const;
-  // Why it is read-only; empty when it is not.
+  // Why the root is read-only; empty if it is not.
   [[nodiscard]] const std::string& readonly_reason() const;
   // One line for the user when the cabinet lies in a subfolder of the folder that was named; else empty.
   [[nodiscard]] const std::string& notice() const;
 
   // Returns the entry if it is there and sound: size, digest, key and record are checked on the bytes that are
-  // returned. A damaged file is moved to quarantine/, counted, and answered as a miss. Does not use SQLite. Searches
+  // returned. A damaged file is moved to quarantine/, counted, and reported as a miss. Does not use SQLite. Searches
   // the root and the layers in order and returns the first entry that the preference ranks 0, else the best that it
   // ranks; of equal ones the first.
   [[nodiscard]] std::optional<Object> find(const Key& key, std::string_view record) const;
@@ -71,18 +71,18 @@ class Cabinet {
   // Whether publish() would store an entry with these facts: the root has no sound entry of the key, or a worse one.
   [[nodiscard]] bool takes(const Key& key, const Facts& facts) const;
 
-  // Tries to obtain the right to compile the entry, without waiting; see claim.hpp. The claim is neither held nor
-  // taken where the root cannot be written or locked: compile without it then.
+  // Tries to obtain the right to compile the entry, without waiting; see claim.hpp. The claim is neither held nor taken
+  // if the root cannot be written or locked: compile without it then.
   [[nodiscard]] Claim claim(const Key& key) const;
 
   // Stores an entry: temporary file, fsync, rename, fsync of the folder, then the index row. The first publisher of a
   // key wins; a second one succeeds and changes nothing, unless the preference ranks its entry better than the stored
   // one: then a rename replaces that, and a concurrent reader finds one or the other, whole. A failed index row is not
   // an error. Errors leave nothing behind: cache_unusable for a read-only root; invalid_argument when `key` is not the
-  // SHA-256 of object.record, or a part is out of bounds (object_format.hpp); io or no_room with the system's reason.
-  // A compiled entry counts as a miss and a compilation. A copied entry counts as used now, so that its age elsewhere
-  // does not get it evicted. A write that exceeds a limit evicts the least recently used entries, down to nine tenths
-  // of the limit.
+  // SHA-256 of object.record, or a part is out of bounds (object_format.hpp); io or no_room with the system's reason. A
+  // compiled entry counts as a miss and a compilation. A copied entry counts as used now, so that it is not evicted
+  // because of its age elsewhere. A write that exceeds a limit evicts the least recently used entries, down to nine
+  // tenths of the limit.
   Expected<void> publish(const Key& key, const Object& object, Origin origin = Origin::copied);
 
   // record_hits: counts kernels that were found, and adds one hit at the current time to each entry. record_misses:

@@ -1,5 +1,5 @@
-// What Cabinet and Maintenance work on. Implemented by cabinet.cpp (look-ups, storing, counting), maintenance.cpp
-// (listings, figures) and collecting.cpp (limits).
+// The state that Cabinet and Maintenance share. Implemented by cabinet.cpp (look-ups, storing, counting),
+// maintenance.cpp (listings, figures) and collecting.cpp (limits).
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,14 @@
 
 namespace cubinet::cache {
 
-// Returns the keys that have a row and no object. Looks again at each, since an object may have come after the listing
-// was made.
+// Returns the keys that have a row and no object. Checks the file of each again, since an object may have been stored
+// after the listing.
 std::vector<Key> dangling(const Index::Rows& rows, const Layer::Listing& listing, const Layer& place);
 
 struct CabinetState {
   CabinetState(Root opened, CabinetOptions given, std::unique_ptr<Layer> bundle_in_its_place = nullptr)
       : root(std::move(opened)),
-        calls(root.giving ? *root.giving : given.calls),
+        calls(root.chowning ? *root.chowning : given.calls),
         options(given),
         clock(given.clock),
         store(root.layout, calls, root.own_files_only),
@@ -49,7 +49,7 @@ struct CabinetState {
   // Implements Cabinet::find. Moves a damaged object to quarantine in a writable root.
   [[nodiscard]] std::optional<Object> read(const Key& key) const;
   [[nodiscard]] std::optional<Object> read(const Key& key, const Preference& preference) const;
-  // Offers what the layers have, until nothing can be better.
+  // Adds the layers' entries of the key to the candidates, until one has the best rank.
   void offer_layers(const Key& key, BestObject& best) const;
   // Implements Cabinet::publish without the row.
   [[nodiscard]] Expected<util::Published> store_object(const Key& key, const Object& object) const;

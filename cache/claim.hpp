@@ -1,5 +1,5 @@
 // Single flight: of all processes and threads that need an entry, one compiles it and the others find it. Claims only
-// save work: where none can be had, everybody compiles what is missing, and the first publisher wins.
+// save work: without one, each process compiles what is missing, and the first publisher wins.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace cubinet::cache {
 
-// The right to compile an entry, or the answer that another process has it. Released by the destructor, and by the
+// The right to compile an entry, or the information that another process has it. Released by the destructor, and by the
 // kernel when the process ends. Keys that begin with the same two digits share one claim: a thread must not hold two.
 class Claim {
  public:
   // Neither held nor taken.
   Claim() = default;
-  // Tries once, without waiting. Neither held nor taken where the file cannot be locked.
+  // Tries once, without waiting. Neither held nor taken if the file cannot be locked.
   static Claim attempt(const Layout& layout, const Key& key, util::SystemCalls& calls);
 
   // Whether the caller has the right: it compiles the entry.
   [[nodiscard]] bool mine() const { return lock_.has_value(); }
   // Whether another process, or another thread of this one, has it, for this key or for one that shares the claim.
   [[nodiscard]] bool taken() const { return taken_; }
-  // The process id of the one that has it, as it has written it; 0 when it has not yet.
+  // The process id that the holder has written into the file; 0 if it has not written it yet.
   [[nodiscard]] std::int64_t holder() const { return holder_; }
 
  private:

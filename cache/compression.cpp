@@ -33,12 +33,12 @@ Expected<std::string> compress(std::string_view bytes) {
 }
 
 Expected<std::string> decompress(std::string_view frame, std::size_t bytes) {
-  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != bytes) return broken("the frame says another size");
+  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != bytes) return broken("the frame states another size");
   if (ZSTD_findFrameCompressedSize(frame.data(), frame.size()) != frame.size()) return broken("not one whole frame");
   std::string content(bytes, '\0');
   const std::size_t size = ZSTD_decompress(content.data(), content.size(), frame.data(), frame.size());
   if (ZSTD_isError(size) != 0) return broken(fmt::format("cannot be decompressed: {}", ZSTD_getErrorName(size)));
-  if (size != bytes) return broken("the frame holds less than it says");
+  if (size != bytes) return broken("the frame is shorter than it states");
   return content;
 }
 

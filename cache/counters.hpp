@@ -1,4 +1,4 @@
-// What was asked of a root since it was made. The index keeps the counters; a process adds to them now and then.
+// Counters of the use of a root since it was created. They are stored in the index; a process adds to them in batches.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ struct Counters {
   std::int64_t compiles = 0;        // kernels that were compiled and stored here
   std::int64_t damage = 0;          // damaged files that look-ups moved to quarantine
   std::int64_t evictions = 0;       // entries that collections removed
-  std::int64_t evicted_misses = 0;  // of `misses`, those of an entry that was evicted before
+  std::int64_t evicted_misses = 0;  // misses of entries that had been evicted; included in `misses`
 
   friend bool operator==(const Counters&, const Counters&) = default;
 };

@@ -38,7 +38,7 @@ std::string digest_of(std::string_view subject, std::string_view keys, std::int6
   return util::sha256_hex(fmt::format("{}\n{}\n{}", subject, keys, recorded));
 }
 
-// Nothing unless the row's digest matches.
+// nullopt unless the row's digest matches.
 std::optional<Coverage> read_row(const Statement& row) {
   const std::string keys = row.text(1);
   Coverage coverage{row.text(0), {}, row.integer(2)};

@@ -22,7 +22,7 @@ struct Entry {
   bool in_use = false;  // a running process has loaded it; not evicted
 };
 
-// Describes an object file of `bytes` bytes; `used`, if any, tells its hits and last use.
+// Describes an object file of `bytes` bytes. `used`, if any, gives its hits and last use.
 inline Entry make_entry(const Key& key, std::int64_t bytes, const Object& object, const Entry* used = nullptr) {
   return {.key = key,
           .facts = object.facts,

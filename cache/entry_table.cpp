@@ -54,7 +54,7 @@ std::string digest_of(const Entry& entry, const Facts& described) {
 
 std::string digest_of(const Entry& entry) { return digest_of(entry, entry.facts); }
 
-// The digest that builds compare which do not know the column `compiler`.
+// The digest that is compared by builds without the column `compiler`.
 std::string early_digest_of(const Entry& entry) {
   if (entry.facts.compiler.empty()) return digest_of(entry);
   Facts facts = entry.facts;

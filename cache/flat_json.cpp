@@ -10,8 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Receives the values in their order and keeps those of the outermost object; or, where the outermost value is no
-// object, that value.
+// Receives the values in order. Keeps the members of the outermost object, or the outermost value if that is not an
+// object.
 class Reader final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return take({}); }
@@ -39,7 +39,7 @@ class Reader final : public nlohmann::json_sax<Json> {
 
   [[nodiscard]] bool is_object() const { return is_object_; }
   std::map<std::string, FlatValue> members;  // of the outermost object
-  FlatValue outermost;                       // where the outermost value is no object
+  FlatValue outermost;                       // if the outermost value is not an object
 
  private:
   // Where a value at this depth is stored.

@@ -122,7 +122,7 @@ SqlExpected<void> probe(const Layout& layout, std::chrono::milliseconds patience
 }  // namespace
 
 // Connects and calls `work`. When the file turns out to be damaged, replaces it by an empty one and tries once more.
-// Only one thread of the process is in here at a time.
+// Only one thread of the process executes this at a time.
 template <class Work>
 auto Index::with_database(Work work) const -> decltype(work(std::declval<Database&>())) {
   const auto attempt = [&]() -> decltype(work(std::declval<Database&>())) {
@@ -151,7 +151,7 @@ SqlExpected<void> Index::check_locks() const {
     locks_ = refused ? Locks::none : Locks::kept;
   }
   if (locks_ == Locks::kept) return {};
-  return sql_fail(SqlFailure::no_locks, "not used, since its file system keeps no locks");
+  return sql_fail(SqlFailure::no_locks, "not used, since its file system has no locks");
 }
 
 SqlExpected<void> Index::replace_damaged() const {
@@ -288,7 +288,7 @@ Expected<bool> Index::erase(const Key& key) const {
 
 Expected<std::vector<Coverage>> Index::coverage() const { return translate(with_database(read_coverage)); }
 
-// Reads something that files have since version `first`; returns T() where the file is older or missing.
+// Reads data that files have since version `first`; returns T() if the file is older or missing.
 template <class T>
 Expected<T> Index::read_since(std::int64_t first, SqlExpected<T> (*read)(Database&)) const {
   auto found = with_database_unchanged([&](Database& database) -> SqlExpected<T> {

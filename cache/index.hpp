@@ -5,7 +5,7 @@
 // Each call opens a connection and closes it, so that nothing is held between calls and nothing crosses a fork. A file
 // that is damaged, foreign or of an unknown earlier schema version is moved to quarantine/ and replaced by an empty
 // one, by one process at a time; the caller then finds rows missing and adds them. A file that a newer build has
-// written is left alone. No file is created in a root that was removed or has lost its FORMAT.
+// written is not changed. No file is created in a root that was removed or has lost its FORMAT.
 #pragma once
 
 #include <atomic>
@@ -36,8 +36,8 @@ struct IndexChange {
   std::vector<Entry> put{};  // rows to add or update; an existing row keeps its hits and last_used
   std::vector<Key> drop{};   // rows to delete
   std::vector<Key>
-      evicted{};  // rows that go, are remembered as evicted, and take with them the coverage that names them
-  std::vector<Key> missed{};  // looked up among those that were evicted: evicted_misses
+      evicted{};  // rows to delete and remember as evicted; coverage records that name them are deleted, too
+  std::vector<Key> missed{};  // missed keys; those that were evicted are counted in evicted_misses
   std::vector<Key> ahead{};   // rows whose last_used becomes `now`
   std::int64_t now = 0;
   Counters counted{};  // to add
@@ -53,8 +53,8 @@ class Index {
   using Rows = std::map<Key, Row>;
   using Outcome = SqlExpected<Rows>;  // the message names the file
 
-  // `patience`: how long to wait for an index that another process has locked. After one wait in vain, all further
-  // calls try once without waiting.
+  // `patience`: how long to wait for an index that another process has locked. After one wait that timed out, all
+  // further calls try once without waiting.
   Index(Layout layout, util::SystemCalls& calls, std::chrono::milliseconds patience)
       : layout_(std::move(layout)), calls_(calls), patience_(patience) {}
 
@@ -81,12 +81,11 @@ class Index {
   [[nodiscard]] Expected<std::vector<Coverage>> coverage() const;
   // Returns the same without changing anything on disk.
   [[nodiscard]] Expected<std::vector<Coverage>> coverage_unchanged() const;
-  // Return the counters; all 0 where the file is of a version without counters, or is missing and nothing may be
-  // changed.
+  // Return the counters; all 0 if the file has a version without counters, or is missing and must not be changed.
   [[nodiscard]] Expected<Counters> counters() const;
   [[nodiscard]] Expected<Counters> counters_unchanged() const;
-  // Returns the keys that evictions have removed and nobody has missed since, ascending, as far as they are remembered.
-  // Changes nothing on disk.
+  // Returns the evicted keys that have not been missed since, ascending, as far as they are remembered. Changes nothing
+  // on disk.
   [[nodiscard]] Expected<std::vector<Key>> evicted_unchanged() const;
   Expected<void> put_coverage(const Coverage& coverage) const;
   Expected<void> drop_coverage(const std::vector<Coverage>& coverages) const;

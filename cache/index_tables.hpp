@@ -24,9 +24,9 @@ CREATE TABLE entries (
 ) STRICT, WITHOUT ROWID;
 )";
 
-// Columns that were added without a new version. Builds that do not know them name their own columns in each statement
-// and ignore these. `digest` covers the whole row, including `compiler`; in a row that such a build has written it is
-// missing or does not match.
+// Columns that were added later, without a new schema version. Earlier builds ignore them, because each statement names
+// its columns. `digest` covers the whole row including `compiler`; it is missing or wrong in a row that an earlier
+// build wrote.
 inline constexpr const char* compilers_schema = R"(
 ALTER TABLE entries ADD COLUMN compiler TEXT NOT NULL DEFAULT '';
 ALTER TABLE entries ADD COLUMN digest TEXT NOT NULL DEFAULT '';
@@ -109,7 +109,7 @@ SqlExpected<void> recount(Database& database);
 SqlExpected<void> remember_evicted(Database& database, const std::vector<Key>& keys);
 // Returns the remembered keys, ascending.
 SqlExpected<std::vector<Key>> read_evicted(Database& database);
-// Forgets those of the keys that are remembered. Returns how many there were.
+// Removes these keys from the remembered ones. Returns how many were remembered.
 SqlExpected<std::int64_t> forget_evicted(Database& database, const std::vector<Key>& keys);
 
 }  // namespace cubinet::cache

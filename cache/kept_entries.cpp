@@ -17,14 +17,14 @@ namespace {
 constexpr std::uint64_t max_lease_bytes = std::uint64_t{64} << 20;
 constexpr std::size_t key_digits = 64;
 
-// Parses one key a line. What follows the last line feed is still being written.
+// Parses one key per line. Text after the last line feed is still being written.
 void add_keys(std::string_view text, std::set<Key>& keys) {
   for (std::size_t at = 0; at + key_digits < text.size(); at += key_digits + 1) {
     if (const auto key = Key::from_hex(text.substr(at, key_digits))) keys.insert(*key);
   }
 }
 
-// On a file system without locks nobody knows whether the process is running: its file counts for 30 days.
+// Without file locks it is unknown whether the process is running: its file is valid for 30 days.
 bool is_held(const std::filesystem::path& path) {
   constexpr std::int64_t month = 30 * util::seconds_per_day;
   const util::LockState state = util::lock_state(path);

@@ -17,10 +17,10 @@
 
 namespace cubinet::cache {
 
-// Names the entries that this process has loaded in a file that it keeps locked (flock). The kernel releases the lock
-// when the process ends, however it ends, and a file that nobody has locked means nothing. An engine has one lease,
-// with one open file; look-ups do not touch it. Not thread-safe. Best effort: an eviction takes nothing from a process
-// that has loaded the entry, but the process's next start would miss.
+// Lists the entries that this process has loaded in a file that it keeps locked (flock). The kernel releases the lock
+// when the process ends for any reason, and an unlocked file is ignored. An engine has one lease, with one open file;
+// look-ups do not touch it. Not thread-safe. Best effort: evicting an entry does not disturb a process that has loaded
+// it, but the process's next start misses.
 class Lease {
  public:
   // `calls` must outlive it.
@@ -50,7 +50,7 @@ Expected<std::set<Key>> read_leases(const Layout& layout);
 // Removes the files of processes that have ended.
 void sweep_leases(util::SystemCalls& calls, const Layout& layout);
 
-// Pins a key, durably. Success when it is pinned already.
+// Pins a key, durably. Succeeds if it is pinned already.
 Expected<void> add_pin(util::SystemCalls& calls, const Layout& layout, const Key& key);
 
 // Removes a pin. False when there was none.

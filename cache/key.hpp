@@ -16,7 +16,7 @@ struct Key {
 
   // 64 lower-case hexadecimal digits.
   [[nodiscard]] std::string hex() const { return util::to_hex(bytes); }
-  // Reads 64 hexadecimal digits in either case. Nothing for any other text.
+  // Reads 64 hexadecimal digits in either case. nullopt for any other text.
   static std::optional<Key> from_hex(std::string_view text) {
     Key key;
     return util::from_hex(text, key.bytes) ? std::optional(key) : std::nullopt;

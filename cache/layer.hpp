@@ -17,10 +17,10 @@ namespace cubinet::cache {
 // Thread-safe, and usable on both sides of a fork.
 class Layer {
  public:
-  // All that is there, sound or not.
+  // All files of the layer, sound or not.
   struct Listing {
     std::map<Key, std::int64_t> objects;  // with the sizes of the object files, uncompressed
-    std::vector<std::string> strangers;   // names in objects/ that do not stand for a key
+    std::vector<std::string> strangers;   // names in objects/ that are not keys
     std::vector<Unreadable> unreadable;   // folders that cannot be listed
   };
 
@@ -39,8 +39,8 @@ struct OpenedLayer {
   bool is_bundle = false;
 };
 
-// Opens a folder as open_layer (root.hpp) does, or a bundle: the same rule of who may own and write it applies, and it
-// must be signed with options.bundle_key if that is set.
+// Opens a folder as open_layer (root.hpp) does, or a bundle: with the same rules for its owner and permissions, and
+// signed with options.bundle_key if that is set.
 Expected<OpenedLayer> open_folder_or_bundle(const std::filesystem::path& path, const CabinetOptions& options);
 
 }  // namespace cubinet::cache

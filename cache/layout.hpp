@@ -43,7 +43,7 @@ struct Layout {
   [[nodiscard]] std::filesystem::path problems() const { return root / "problems"; }
   [[nodiscard]] std::filesystem::path object(const Key& key) const;
 
-  // The key of the file objects/<folder>/<file>; nothing when these are not the names of an object (lower case only).
+  // The key of the file objects/<folder>/<file>; nullopt if these are not the names of an object (lower case only).
   static std::optional<Key> object_key(std::string_view folder, std::string_view file);
 };
 

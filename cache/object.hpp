@@ -15,8 +15,8 @@
 
 namespace cubinet::cache {
 
-// What a user of the cabinet knows of an entry. The cabinet stores details by name and does not interpret them;
-// jit/kernel_facts.hpp defines those of a kernel.
+// Facts that the cabinet stores by name for its users and does not interpret. jit/kernel_facts.hpp defines those of a
+// kernel.
 class Details {
  public:
   using Texts = std::vector<std::string>;
@@ -28,7 +28,7 @@ class Details {
   [[nodiscard]] std::int64_t number(std::string_view name) const;
   [[nodiscard]] const std::string& text(std::string_view name) const;
   [[nodiscard]] const Texts& texts(std::string_view name) const;
-  // Null when there is none of this name.
+  // Null if there is no detail of this name.
   [[nodiscard]] const Value* find(std::string_view name) const;
 
   // The details as (name, value), in the order of their names.
@@ -39,12 +39,12 @@ class Details {
   std::vector<std::pair<std::string, Value>> members_;
 };
 
-// What is known of an entry and is not part of its identity. Stored in the object's footer, so that the index can be
-// rebuilt from the objects alone. The cabinet itself uses these four; everything else is in `details`.
+// Information about an entry that is not part of its identity. Stored in the object's footer, so that the index can be
+// rebuilt from the objects. The cabinet itself uses these four; everything else is in `details`.
 struct Facts {
   std::string arch;          // what the payload runs on; a bundle names it in its table of contents
-  std::string compiler;      // name and build of what made the payload; empty in objects of earlier builds
-  double compile_ms = 0;     // what it cost to make
+  std::string compiler;      // name and build of the compiler of the payload; empty in objects of earlier builds
+  double compile_ms = 0;     // duration of the compilation
   std::int64_t created = 0;  // seconds since 1970, UTC
   Details details;
 
@@ -57,13 +57,13 @@ struct Object {
   Facts facts;
 };
 
-// The details that objects have in this version of the format. Each has a column of its own in the index.
+// The details that objects have in this version of the format. Each has its own column in the index.
 struct DetailField {
   enum class Type : std::uint8_t { number, text, texts };
   const char* name;
   Type type;
   std::int64_t max = std::numeric_limits<std::int64_t>::max();  // of a number
-  bool optional = false;  // a text that is left out when it is empty: builds that did not know it wrote none
+  bool optional = false;  // a text that is left out if empty, because earlier builds did not write it
 };
 
 inline constexpr std::int64_t max_int32 = std::numeric_limits<std::int32_t>::max();
@@ -85,12 +85,12 @@ inline constexpr std::int64_t max_moment = std::int64_t{1} << 40;  // seconds si
 // and every number and text is within its bounds: no number is negative.
 Expected<void> check_facts(const Facts& facts);
 
-// The facts as they stand in an object's footer: compact JSON, its members in alphabetical order, so that equal facts
-// give equal bytes. An empty `compiler` and empty optional texts are left out. invalid_argument for a text that is not
-// UTF-8 and for a compile time that is not a finite number.
+// The facts as stored in an object's footer: compact JSON with members in alphabetical order, so that equal facts give
+// equal bytes. An empty `compiler` and empty optional texts are left out. invalid_argument for a text that is not UTF-8
+// and for a compile time that is not a finite number.
 Expected<std::string> facts_to_json(const Facts& facts);
 
-// Nothing unless every member but the optional ones is there, with its type, and no number is above the maximum of its
+// nullopt unless all members but the optional ones exist with their types, and no number is above the maximum of its
 // field. Unknown members are ignored. The other bounds are checked by check_facts().
 std::optional<Facts> facts_from_json(std::string_view json);
 

@@ -22,7 +22,7 @@ Expected<Object> read_object(const fs::path& path, const Key& key) {
   return decode_object(std::move(*bytes), key);
 }
 
-// 0 for anything but a regular file: no object has this size, so that the file is read and found damaged. `name` is
+// 0 for anything but a regular file. No object has this size, so the file is read and reported as damaged. `name` is
 // relative to the open folder, which is faster than whole paths for 100,000 files.
 std::int64_t size_of(int folder, const std::string& name) {
   struct stat status {};
@@ -64,7 +64,7 @@ Expected<void> ObjectStore::make_shard(const fs::path& shard) const {
   return util::sync_folder(calls_, layout_.objects());
 }
 
-// Returns the facts of the stored entry; nothing when there is none. A damaged one is moved to quarantine.
+// Returns the facts of the stored entry; nullopt if there is none. A damaged entry is moved to quarantine.
 Expected<std::optional<Facts>> ObjectStore::facts(const Key& key) const {
   auto object = read(key);
   if (object) return std::move(object->facts);
@@ -90,7 +90,7 @@ Expected<util::Published> ObjectStore::publish(const Key& key, const Object& obj
     const auto existing = replacing ? util::Existing::replaced : util::Existing::kept;
     return util::publish_file(calls_, layout_.tmp(), target, {object.payload, *footer}, existing);
   }
-  // Its publisher may not have synced it yet.
+  // The process that published it may not have synced it yet.
   if (auto synced = util::sync_folder(calls_, target.parent_path()); !synced) {
     return propagate(synced);
   }

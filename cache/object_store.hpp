@@ -20,19 +20,19 @@ inline bool is_damage(const Error& error) { return error.code == ErrorCode::inva
 // Has no state besides its options. Thread-safe, fork-safe.
 class ObjectStore final : public Layer {
  public:
-  // With `own_files_only` an object that is not the caller's alone cannot be read.
+  // With `own_files_only` an object cannot be read unless it belongs to the caller and others may not write it.
   ObjectStore(Layout layout, util::SystemCalls& calls, bool own_files_only = false)
       : layout_(std::move(layout)), calls_(calls), own_files_only_(own_files_only) {}
 
   [[nodiscard]] Expected<Object> read(const Key& key) const override;
 
-  // Stores an object as Cabinet::publish does, without the row. already_there: the entry is there and sound. A damaged
-  // one is replaced, and so is a sound one if `replaces` returns true for its facts; it is called right before that.
+  // Stores an object as Cabinet::publish does, without the row. already_there: a sound entry exists. A damaged one is
+  // replaced, and so is a sound one if `replaces` returns true for its facts; it is called right before that.
   using Replaces = std::function<bool(const Facts&)>;
   Expected<util::Published> publish(const Key& key, const Object& object, const Replaces& replaces = {}) const;
 
-  // Moves a damaged object to quarantine/. Moves it back when a sound one turns out to have replaced it meanwhile.
-  // True: a damaged object was moved. io: it could not be moved, or was gone already.
+  // Moves a damaged object to quarantine/. If a sound object has replaced it meanwhile, moves that back. True: a
+  // damaged object was moved. io: it could not be moved, or had been removed already.
   Expected<bool> set_damaged_aside(const Key& key) const;
   // Moves a file of Listing::strangers to quarantine/. False when it is still there.
   [[nodiscard]] bool set_stranger_aside(const std::string& name) const;
@@ -48,8 +48,8 @@ class ObjectStore final : public Layer {
   // Lists objects/: sizes as from size(), names relative to it. io: objects/ itself cannot be listed.
   [[nodiscard]] Expected<Listing> list() const override;
 
-  // Counts the files in tmp/ that no living writer holds and that were written at `until` or earlier; removes them if
-  // asked.
+  // Counts the files in tmp/ that no running writer holds and that were written at `until` or earlier; with `remove`
+  // also removes them.
   [[nodiscard]] std::int64_t leftovers(bool remove,
                                        std::int64_t until = std::numeric_limits<std::int64_t>::max()) const;
 

@@ -19,7 +19,7 @@ namespace cubinet::cache {
 Expected<void> check_trust(const std::filesystem::path& path, const struct stat& target, std::string_view what);
 
 // Returns <folder>/cubinet-<user id> of the calling user, if everybody may write `folder`, and it either holds that
-// subfolder already or nothing but such subfolders and lost+found. Nothing: `folder` itself is the cabinet, or is
+// subfolder already or nothing but such subfolders and lost+found. nullopt: `folder` itself is the cabinet, or is
 // refused.
 std::optional<std::filesystem::path> own_folder_in(const std::filesystem::path& folder);
 
@@ -31,7 +31,7 @@ Expected<void> check_own_folder(const std::filesystem::path& folder);
 // cubinet-1000, which is this user's alone".
 std::string own_folder_notice(const std::filesystem::path& own);
 
-// Whether `path` is the folder lost+found, which a file system has at its top and which counts as nothing.
+// Whether `path` is the folder lost+found at the top of a file system. A folder that holds only this counts as empty.
 bool is_lost_and_found(const std::filesystem::path& path);
 
 }  // namespace cubinet::cache

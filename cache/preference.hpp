@@ -9,9 +9,9 @@
 
 namespace cubinet::cache {
 
-// Ranks an entry for this process: the lower, the better; nothing is better than 0. Returns nothing for an entry that
-// this process cannot use; a look-up skips it, which is not damage. Must be pure and thread-safe. An empty function
-// ranks every entry 0.
+// Ranks an entry for this process: a lower rank is better, and 0 is the best. Returns nullopt for an entry that this
+// process cannot use; a look-up skips it and does not treat it as damaged. Must be pure and thread-safe. An empty
+// function ranks every entry 0.
 using Preference = std::function<std::optional<int>(const Facts&)>;
 
 inline std::optional<int> rank(const Preference& preference, const Facts& facts) {
@@ -26,7 +26,7 @@ inline bool is_better(const Preference& preference, const Facts& next, const Fac
   return offered && (!held || *offered < *held);
 }
 
-// Keeps the best of the objects offered to it; of equal ones the first. `preference` must outlive it.
+// Keeps the best of the objects passed to it; of equal ones the first. `preference` must outlive it.
 class BestObject {
  public:
   explicit BestObject(const Preference& preference) : preference_(preference) {}

@@ -26,7 +26,7 @@ std::int64_t count(const Layout& layout, Predicate wanted) {
   return found;
 }
 
-// Removes a file, or a folder with all that is in it. A folder in quarantine/ may hold anything. Each removal goes
+// Removes a file, or a folder with its contents. A folder in quarantine/ may contain anything. Each removal goes
 // through real folders only, never through a link: see util::SystemCalls.
 void remove_all(util::SystemCalls& calls, const fs::path& path) {
   if (calls.unlink(path.native()) == 0 || errno != EISDIR) return;

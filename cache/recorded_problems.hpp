@@ -1,5 +1,6 @@
-// Recorded problems: what engines have asked for, so that a warmup of another build can make it again. There is a file
-// problems/<SHA-256 of the subject> for each subject; docs/cache_format.md has its grammar.
+// Recorded problems: problems that engines have asked for, so that a warmup with another build can compile their
+// kernels again. There is a file problems/<SHA-256 of the subject> for each subject; docs/cache_format.md has its
+// grammar.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ struct RecordedProblems {
 inline constexpr std::size_t max_recorded_problems = 4096;
 inline constexpr std::uint64_t max_problem_bytes = 4096;
 
-// The bytes of a file, and the way back; nothing for bytes that to_text() does not write.
+// Encode and decode a file; decoding returns nullopt for bytes that to_text() does not write.
 std::string to_text(const RecordedProblem& problem);
 std::optional<RecordedProblem> recorded_problem_from(std::string_view text);
 

@@ -25,17 +25,16 @@ struct Decision {
   bool over = false;  // the rest still exceeds a limit: it is pinned or in use, or could not be removed
 };
 
-// When the entry was last used, as far as eviction is concerned: never before its creation, whatever a clock said at
-// the use. A time in the future came from a wrong clock, then or now, and counts as `now`, so that a wrong clock makes
-// no entry old at once.
+// The time of last use for evictions: never before the creation, even if a clock was wrong at the use. A time in the
+// future comes from a wrong clock, then or now, and counts as `now`, so that a wrong clock does not make entries old.
 std::int64_t last_use(const Entry& entry, std::int64_t now);
 
-// Whether the entry's time is more than a day after `now`. A collection replaces such a time by `now`, so that the
-// entry ages from then on and is not the youngest until that time has come.
+// Whether the entry's time is more than a day after `now`. A collection replaces such a time by `now`; otherwise the
+// entry would be the youngest until that time.
 bool is_ahead(const Entry& entry, std::int64_t now);
 
-// The outcome of carrying out an eviction. `gone`: another process was faster, and counts it. `stays`: the entry could
-// not be removed, and the next ones are evicted in its place.
+// The outcome of an eviction. `gone`: another process has removed the entry first, and counts it. `stays`: the entry
+// could not be removed, and others are evicted in its place.
 enum class EvictionOutcome : std::uint8_t { evicted, gone, stays };
 using Evict = std::function<EvictionOutcome(const Entry&)>;
 

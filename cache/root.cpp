@@ -33,7 +33,7 @@ constexpr std::string_view tag_text =
 
 tl::unexpected<Error> unusable(std::string message) { return fail(ErrorCode::cache_unusable, std::move(message)); }
 
-// The path of a root, and whether anything is there.
+// The path of a root, and whether it exists.
 struct Place {
   fs::path named;  // as the caller named it; perhaps a link
   Layout layout;   // with its real path, so that no link is followed from now on
@@ -51,7 +51,7 @@ Expected<void> check_owner(const Place& place) {
     const fs::path target = fs::read_symlink(root, no_link);
     if (no_link) return unusable(util::system_message("examine the cabinet", root, reason));
     return unusable(
-        fmt::format("the cabinet {} is a link to {}, where nothing can be found: make that folder, or name "
+        fmt::format("the cabinet {} is a link to {}, which does not exist: create that folder, or name "
                     "another",
                     root.native(), target.native()));
   }
@@ -64,8 +64,7 @@ Expected<void> check_owner(const Place& place) {
   return check_trust(root, folder, "cabinet");
 }
 
-// Whether `path` is something that a writer can leave in a cabinet that is emptied at the same time: a part of ours
-// without files in it other than locks.
+// Whether `path` can be left by a writer while the cabinet is emptied: a folder of the cabinet with no files but locks.
 bool is_empty_part(const fs::path& path) {
   const std::string name = path.filename().native();
   if (name == "index.db" || name == "index.db-journal" || name == "CACHEDIR.TAG") {
@@ -102,7 +101,7 @@ Expected<bool> holds_nothing(const fs::path& root) {
   return true;
 }
 
-// Returns the contents of FORMAT; nothing when there is none.
+// Returns the contents of FORMAT; nullopt if there is none.
 Expected<std::optional<std::string>> read_format(const Layout& layout) {
   auto text = util::read_file(layout.format(), max_format_bytes, false);
   if (text) return std::optional<std::string>(std::move(*text));
@@ -118,7 +117,7 @@ Expected<void> check_format(const Layout& layout, std::string_view text) {
   std::string version(text.substr(format_word.size(), 20));
   while (!version.empty() && (version.back() == '\n' || version.back() == '\r')) version.pop_back();
   if (version == "1") {
-    return unusable(fmt::format("the mark {0} was changed, perhaps by an editor: put it back with `{1} > {0}`",
+    return unusable(fmt::format("the file {0} was changed, perhaps by an editor: restore it with `{1} > {0}`",
                                 layout.format().native(), echo_format));
   }
   return unusable(
@@ -153,7 +152,7 @@ bool has_parts(const Layout& layout) {
 // it is opened.
 Expected<void> make_parts(const Layout& layout, util::SystemCalls& calls) {
   if (is_there(layout.tag()) && has_parts(layout)) return {};
-  // After a loss of power nothing of ours may be there without FORMAT.
+  // After a loss of power no part of a cabinet may exist without FORMAT.
   if (auto synced = util::sync_folder(calls, layout.root); !synced) return synced;
   for (const auto& part : parts_of(layout)) {
     if (auto made = util::make_folder(calls, part, 0755); !made) return made;
@@ -183,7 +182,7 @@ void sync_names(const fs::path& root, util::SystemCalls& calls) {
   }
 }
 
-// Marks an empty folder. FORMAT is published first and whole, so that a folder with anything else has FORMAT, too.
+// Marks an empty folder as a root. FORMAT is published first, so that a folder with any other part has FORMAT, too.
 Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
   sync_names(layout.root, calls);
   const auto published = util::publish_file(calls, layout.root, layout.format(), {format_text});
@@ -191,8 +190,8 @@ Expected<void> mark(const Layout& layout, util::SystemCalls& calls) {
   return {};
 }
 
-// See Root::giving.
-std::unique_ptr<util::SystemCalls> calls_that_give(const fs::path& root, util::SystemCalls& calls) {
+// See Root::chowning.
+std::unique_ptr<util::SystemCalls> chowning_calls(const fs::path& root, util::SystemCalls& calls) {
   struct stat folder {};
   const bool foreign = ::geteuid() == 0 && ::stat(root.c_str(), &folder) == 0 && folder.st_uid != 0;
   if (!foreign) return nullptr;
@@ -223,11 +222,11 @@ Expected<Root> open_marked(const Layout& layout, util::SystemCalls& calls) {
 std::string why_no_cabinet(const Layout& layout) {
   const auto tag = util::read_file(layout.tag(), tag_text.size(), false);
   if (!tag || *tag != tag_text) {
-    return fmt::format("the folder {} holds other things and no cabinet: name an empty or a new folder",
+    return fmt::format("the folder {} holds other files and is not a cabinet: name an empty or a new folder",
                        layout.root.native());
   }
   return fmt::format(
-      "the cabinet {} has lost its mark, the file FORMAT: if nothing else was changed there, put it back "
+      "the cabinet {} has no file FORMAT: if nothing else was changed there, restore it "
       "with `{} > {}`; or name another folder",
       layout.root.native(), echo_format, layout.format().native());
 }
@@ -311,14 +310,14 @@ Expected<Root> open_root(const fs::path& path, bool create, util::SystemCalls& c
     if (auto made = make_root_folder(layout.root, calls); !made) return propagate(made);
   }
   if (auto trusted = check_place(*place); !trusted) return propagate(trusted);
-  auto giving = calls_that_give(layout.root, calls);
-  util::SystemCalls& makers = giving ? *giving : calls;
+  auto chowning = chowning_calls(layout.root, calls);
+  util::SystemCalls& makers = chowning ? *chowning : calls;
   const auto format = read_or_make_format(layout, create, makers);
   if (!format) return propagate(format);
   if (auto known = check_format(layout, *format); !known) return propagate(known);
   auto root = open_marked(layout, makers);
   if (!root) return root;
-  root->giving = std::move(giving);
+  root->chowning = std::move(chowning);
   note_own_folder(*place, *root);
   return root;
 }

@@ -17,7 +17,7 @@ struct Root {
   std::string readonly_reason;  // why it cannot be written; empty when it can
   // System calls to use here in place of the caller's, when the caller is root and the folder belongs to another user:
   // they give each created file to that user, who could not replace or remove it otherwise. Else null.
-  std::unique_ptr<util::SystemCalls> giving{};
+  std::unique_ptr<util::SystemCalls> chowning{};
   // One line for the user when the cabinet lies in a subfolder of the named folder; else empty.
   std::string notice{};
   // Others may replace the folder: only files that belong to the caller are used. See ownership.hpp.
@@ -25,10 +25,10 @@ struct Root {
 };
 
 // Accepts a folder with the marker FORMAT. With `create`, creates one when there is no folder (its parents too) or the
-// folder is empty; lost+found, and what is left of a cabinet that was emptied under a writer, count as nothing. In
-// place of a folder that everybody may write it uses a subfolder of the caller's own (ownership.hpp), if the folder
-// holds nothing else. Errors, with nothing changed:
-//   not_found       there is nothing, or an empty folder, and no `create`
+// folder is empty; a folder with only lost+found, or with the remains of a cabinet that was emptied during a write,
+// counts as empty. In a folder that everybody may write it uses the caller's own subfolder (ownership.hpp), if the
+// folder holds nothing else. Errors, with nothing changed:
+//   not_found       the folder is missing or empty, and `create` is false
 //   cache_unusable  not a folder; a folder with other things in it; an unknown format; a folder or link that belongs to
 //                   a user other than the caller and root (unless the caller is root); a folder that everybody may
 //                   write and that has other things in it; a path that begins with ~, which only a shell expands;
@@ -37,16 +37,16 @@ struct Root {
 // result.
 Expected<Root> open_root(const std::filesystem::path& path, bool create, util::SystemCalls& calls);
 
-// Restores what has vanished from a root that open_root created or accepted: FORMAT where all folders are there, the
-// folders where FORMAT is there. no_room where neither is complete: the cabinet was removed, and is not created again.
-// Other errors are those of a write into the root.
+// Restores missing parts of a root that open_root created or accepted: FORMAT if all folders exist, the folders if
+// FORMAT exists. no_room if neither is complete: the cabinet was removed, and is not created again. Other errors are
+// those of a write into the root.
 Expected<void> restore_root(const Layout& layout, util::SystemCalls& calls);
 
 // The message for a path that begins with ~.
 std::string unexpanded_home(std::string_view path);
 
 // Accepts the same folders as open_root without `create`, and changes nothing: no part is created, and the root is
-// read-only whatever its modes.
+// read-only whatever its permissions.
 Expected<Root> open_layer(const std::filesystem::path& path);
 
 }  // namespace cubinet::cache

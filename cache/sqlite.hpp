@@ -23,8 +23,8 @@ enum class SqlFailure {
   damaged,   // the file is not a sound database of our schema: replace it
   moved,     // the file was replaced under an open connection: connect again
   absent,    // there is no file, and none was to be created
-  busy,      // another connection held the file for the whole of the patience
-  newer,     // a newer build has written the file: leave it alone
+  busy,      // another connection held the file for the whole waiting time
+  newer,     // a newer build has written the file: do not change it
   no_locks,  // its file system has no locks, so that two writers would corrupt it: do not use it
   other,     // the disk is full, an I/O error, out of memory
 };
@@ -85,8 +85,8 @@ class Database {
  public:
   enum class Mode { read_only, read_write };
 
-  // Opens an existing file without reading it yet. Each statement waits for other connections up to `patience`. What
-  // the schema in the file could execute (triggers with functions, views) is not trusted.
+  // Opens an existing file without reading it yet. Each statement waits for other connections up to `patience`.
+  // Functions in the file's triggers and views are not executed unless SQLite knows them to be harmless.
   static SqlExpected<Database> open(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds patience);
 
   // Runs statements whose rows are not read.

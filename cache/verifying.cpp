@@ -12,7 +12,7 @@ bool is_unused(const Index::Outcome& rows) {
   return !rows && (rows.error().failure == SqlFailure::newer || rows.error().failure == SqlFailure::no_locks);
 }
 
-// Null when there is none.
+// Null if the key has no row.
 const Index::Row* find_row(const Index::Rows& rows, const Key& key) {
   const auto it = rows.find(key);
   return it == rows.end() ? nullptr : &it->second;
@@ -94,7 +94,7 @@ void check_problems(util::SystemCalls& calls, const Root& root, bool repair, Ver
     report.damaged.push_back(name);
     if (!repair) continue;
     const auto path = layout.problems() / skipped.name;
-    if (!set_aside(calls, layout, path, "problem-" + skipped.name) && is_there(path)) ++report.unmended;
+    if (!set_aside(calls, layout, path, "problem-" + skipped.name) && is_there(path)) ++report.not_moved;
   }
 }
 
@@ -108,7 +108,7 @@ Expected<VerifyReport> Maintenance::verify(bool repair) {
   if (!listing) return propagate(listing);
   VerifyReport report;
   auto rows = state_->index.rows_unchanged();
-  // A missing index beside no objects is not a problem: nobody has created it yet.
+  // Without objects a missing index is not a problem: it has not been created yet.
   const bool none_yet = !rows && rows.error().failure == SqlFailure::absent && listing->objects.empty();
   if (!rows && !none_yet) report.index_problem = rows.error().message;
   // This plays back the journal of a killed writer, and replaces a damaged file.
@@ -125,10 +125,10 @@ Expected<VerifyReport> Maintenance::verify(bool repair) {
   report.leftovers = state_->store.leftovers(repair);
   if (!state_->bundle) check_problems(state_->calls, state_->root, repair, report);
   if (!repair) return report;
-  report.unmended += set_all_aside(state_->store, *listing, checked, gone);
+  report.not_moved += set_all_aside(state_->store, *listing, checked, gone);
   if (!compared || (checked.undescribed.empty() && gone.empty())) return report;
   const auto applied = state_->write({.put = checked.undescribed, .drop = gone});
-  if (!applied) report.index_unmended = applied.error().message;
+  if (!applied) report.index_not_repaired = applied.error().message;
   return report;
 }
 

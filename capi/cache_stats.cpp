@@ -1,4 +1,4 @@
-// Figures of a cabinet.
+// Statistics of a cabinet.
 #include "cache/maintenance.hpp"
 #include "capi/request.hpp"
 #include "capi/support.hpp"

@@ -28,7 +28,7 @@ Gemms handles_of(std::vector<GroupedGemm>&& gemms);
 // Writes the handles to `gemms`, which has room for all of them. Nothing may fail after it.
 void hand_over(Gemms handles, cubinet_gemm** gemms) noexcept;
 
-// Whether give_report() can write to `report`, to be asked before the work is done. NULL is fine.
+// Checks, before any work, that give_report() can write to `report`. NULL is accepted.
 Expected<void> check_report(const cubinet_start_report* report);
 Expected<void> give_report(const StartReport& report, cubinet_start_report* given);
 

@@ -11,7 +11,7 @@
 namespace cubinet::capi {
 namespace {
 
-// A text that is given is not empty.
+// Refuses an empty text; NULL is accepted.
 Expected<void> check_text(const char* text, const char* name) {
   if (text == nullptr || *text != '\0') return {};
   return fail(ErrorCode::invalid_argument, fmt::format("{} is empty; pass NULL to leave it out", name));
@@ -27,7 +27,7 @@ Expected<void> check_texts(const cubinet_request& given) {
       .and_then([&] { return check_text(given.vllm, "request.vllm"); });
 }
 
-// The request's range of M counts, not the problems' own.
+// The problems, each with the request's range of M in place of its own.
 Expected<std::vector<ProblemRange>> given_problems(const cubinet_request& given) {
   auto problems = problems_of(given.problems, given.problem_count, "request.problems");
   if (!problems) return problems;
@@ -35,7 +35,7 @@ Expected<std::vector<ProblemRange>> given_problems(const cubinet_request& given)
   return problems;
 }
 
-// The fields that are taken as they are.
+// The fields that need no conversion.
 Request plain_fields(const cubinet_request& given) {
   Request request;
   request.model = text_or(given.model, "");

@@ -11,7 +11,7 @@
 
 namespace cubinet::capi {
 
-// How messages call what a caller gives: by the fields of cubinet_request, cubinet_options and Request.
+// The names of fields in messages: those of cubinet_request, cubinet_options and Request.
 inline constexpr warmup::OptionNames field_names{
     .sources = "request.model, request.problems, request.recorded or request.generic_only",
     .model = "request.model",
@@ -31,10 +31,11 @@ inline constexpr warmup::OptionNames field_names{
     .cache = "options.cache_root",
     .cache_value = "options.cache_root"};
 
-// The request of a C caller. `given` may be NULL, which is an error as others: invalid_argument names the field.
+// The request of a C caller. `given` may be NULL, which is an error, too. Errors: invalid_argument, which names the
+// field.
 Expected<Request> request_of(const cubinet_request* given);
 
-// See warmup::resolve. `cache_root` is the cabinet whose recorded problems are meant where the request names no other.
+// See warmup::resolve. `cache_root` is the cabinet of the recorded problems if the request names no other.
 Expected<warmup::ResolvedRequest> resolve(Request request, const std::string& cache_root);
 
 // A request and its plan.

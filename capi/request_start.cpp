@@ -63,7 +63,7 @@ Result<Started> start(const ServiceOptions& options, const Request& request) {
 namespace capi {
 namespace {
 
-// A set in the making, which frees what it holds unless it is handed over.
+// Builds a problem set. The destructor frees it unless hand_over() has passed it to the caller.
 class ProblemSet {
  public:
   explicit ProblemSet(const cubinet_problem_set& given) : given_(given) {}
@@ -101,7 +101,7 @@ class ProblemSet {
     return fail(ErrorCode::out_of_memory, "out of memory");
   }
 
-  // As far as the caller knows the fields of a problem.
+  // Writes only the fields that the caller's struct has.
   void write(const std::vector<ProblemRange>& problems) {
     auto* bytes = reinterpret_cast<unsigned char*>(made_.problems);
     for (const auto& [problem, range] : problems) {

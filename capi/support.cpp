@@ -48,7 +48,7 @@ Expected<void> check_list(const char* const* list, std::size_t count, std::strin
   return {};
 }
 
-// Refuses a limit that is not one. For a limit of the environment the start's warning says so instead.
+// Refuses an invalid limit. An invalid limit of the environment is only a warning of the start.
 Expected<void> check_limit(const char* text, std::string_view name, Expected<std::int64_t> (*parse)(std::string_view)) {
   const auto limit = parse(text_or(text, ""));
   if (limit) return {};
@@ -81,7 +81,7 @@ void overrule(ServiceOptions& options, const cubinet_options& given) {
   options.miss = static_cast<MissPolicy>(given.miss);
 }
 
-// The row for a number of C in one of the tables of jit/problems.hpp; null: it is no number of the enumeration.
+// The row for a number of C in one of the tables of jit/problems.hpp; null if the number is not in the enumeration.
 template <class Facts, class Enumeration>
 const Facts* facts_of(std::int32_t number, const Facts* (*find)(Enumeration)) {
   const bool fits = number >= 0 && number <= std::numeric_limits<std::underlying_type_t<Enumeration>>::max();

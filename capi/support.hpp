@@ -27,7 +27,7 @@ const char* keep(ReportText which, std::string text);
 Expected<char*> copy_for_caller(std::string_view text);
 
 // Runs `work`, which returns an Expected<void> and may throw. An error becomes its status, an exception
-// CUBINET_INTERNAL (CUBINET_OUT_OF_MEMORY for want of memory). Keeps the message for cubinet_last_error().
+// CUBINET_INTERNAL (CUBINET_OUT_OF_MEMORY if memory runs out). Keeps the message for cubinet_last_error().
 template <class Work>
 cubinet_status guarded(Work&& work) noexcept {
   bool returned = false;
@@ -51,7 +51,8 @@ Expected<T> expected(Result<T>&& result) {
 // invalid_argument if the pointer is null. `name` is that of the argument, for the message; likewise below.
 Expected<void> check_given(const void* pointer, std::string_view name);
 
-// The size of a struct in the first version of the library. Later fields count as zero where the caller lacks them.
+// The size of a struct in the first version of the library. Later fields count as zero if the caller's struct lacks
+// them.
 template <class Struct>
 inline constexpr std::size_t first_size = sizeof(Struct);
 template <>
@@ -83,7 +84,8 @@ Expected<Struct> taken(const Struct* given, std::string_view name) {
   });
 }
 
-// Writes a struct to the caller's, as far as that has the fields. `report` may be null. Errors: those of check_size().
+// Copies a struct to the caller's, without the fields that this lacks. `report` may be null. Errors: those of
+// check_size().
 template <class Struct>
 Expected<void> give(Struct* report, Struct own, std::string_view name) {
   if (report == nullptr) return {};

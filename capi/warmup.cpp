@@ -27,8 +27,7 @@ Expected<void> plan(const cubinet_options* options, const cubinet_request* reque
   return copy_for_caller(text).map([&](char* copy) { *json = copy; });
 }
 
-// Calls the caller's progress function for each kernel. It ends the warmup when the function returns another value than
-// 0.
+// Calls the caller's progress function for each kernel. Stops the warmup if the function returns a value other than 0.
 class ProgressCaller final : public warmup::Observer {
  public:
   ProgressCaller(cubinet_progress progress, void* user) : progress_(progress), user_(user) {}
@@ -56,7 +55,7 @@ Expected<jit::Jobs> jobs_of(int jobs, const std::vector<util::MemoryRoom>& rooms
   return fail(ErrorCode::invalid_argument, fmt::format("options.jobs: {} is not from 0 to {}", jobs, most));
 }
 
-// Refuses fields that only apply with `execute`, where it is 0.
+// Refuses fields that only apply with `execute`, if it is 0.
 Expected<void> check_executes(const cubinet_warmup_options& given) {
   if (given.execute != 0 || (given.strict == 0 && given.memory_budget == 0)) return {};
   return fail(ErrorCode::invalid_argument,

@@ -5,7 +5,7 @@
 #   2. CUBINET_WHEELS: NVIDIA's wheels, unpacked, as scripts/setup makes that folder
 # Results: the target cubinet::cuda_headers, and the cache variables
 #   CUBINET_NVRTC_DIR      folder that holds libnvrtc.so.*; built into the library as a place to look
-#   CUBINET_NVRTC_VERSION  "13.0.88": that library's build; "13.0" where none is there to tell
+#   CUBINET_NVRTC_VERSION  "13.0.88": that library's build; "13.0" if its build is unknown
 set(CUBINET_WHEELS ${CMAKE_BINARY_DIR}/wheels CACHE PATH "Folder with NVIDIA's wheels unpacked")
 set(no_toolkit OFF)
 if("$ENV{CUBINET_NO_TOOLKIT}")

@@ -14,8 +14,8 @@ static void check(cudaError_t result) {
 }
 
 int main() try {
-  // The start. value() throws where the start failed; an engine can look at ok() and error() instead. A Request in
-  // place of the list of problems names the model and the server's launch command.
+  // The start. value() throws if the start failed; an engine can check ok() and error() instead. A Request in place of
+  // the list of problems names the model and the server's launch command.
   const cubinet::Problem problem{.layout = cubinet::Layout::masked, .n = 1536, .k = 2048, .groups = 16};
   const cubinet::Started engine =
       cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 4096}}}).value();

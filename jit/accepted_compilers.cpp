@@ -94,7 +94,7 @@ std::string unusable_text(const CompilerCounts& compilers, int driver) {
   if (compilers.empty()) return {};
   const std::string newest(compiler_version(compilers.rbegin()->first));
   return fmt::format("{} made by {}, and this driver takes CUDA {} at most; {}", counted(compilers),
-                     compilers_text(compilers), cuda_version_text(driver), driver_limit_mend(driver, newest));
+                     compilers_text(compilers), cuda_version_text(driver), driver_limit_advice(driver, newest));
 }
 
 std::optional<int> rank(std::string_view compiler, int driver) {

@@ -51,8 +51,8 @@ std::string unaccepted_text(const CompilerCounts& compilers);
 std::string unusable_text(const CompilerCounts& compilers, int driver);
 
 // The rank of an entry for a driver; a lower rank is better (see cache::Preference). An accepted compiler has its index
-// in accepted_compilers(). All other compilers have the same rank, after the accepted ones; an engine that serves uses
-// such an entry rather than compile. Returns nothing for a kernel that the driver does not load (driver_limit.hpp).
+// in accepted_compilers(). All other compilers have the same rank, after the accepted ones; an engine uses such an
+// entry rather than compile while it serves. nullopt for a kernel that the driver does not load (driver_limit.hpp).
 // `driver` is the number that cuDriverGetVersion returns; 0 means no limit, for kernels that will run on other
 // machines. Pure.
 std::optional<int> rank(std::string_view compiler, int driver);

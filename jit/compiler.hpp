@@ -92,8 +92,8 @@ class NvrtcCompiler final : public Compiler {
   std::unique_ptr<State> state_;
 };
 
-// Used where NVRTC is missing. A machine that only serves needs no compiler: it finds its kernels in a warm cabinet. If
-// a kernel is missing there, the error says why it cannot be compiled. version() is empty.
+// Used if NVRTC is missing. A machine that only serves needs no compiler: it finds its kernels in a warm cabinet. If a
+// kernel is missing there, the error says why it cannot be compiled. version() is empty.
 class AbsentCompiler final : public Compiler {
  public:
   // `reason`: the error of NvrtcCompiler::open, or why it was not called. Every compilation fails with its code.

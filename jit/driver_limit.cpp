@@ -24,17 +24,17 @@ bool loads(int driver, std::string_view compiler) {
   return driver == 0 || compiler.empty() || major_of(compiler) <= major_of(driver);
 }
 
-std::string driver_limit_mend(int driver, std::string_view compiler) {
+std::string driver_limit_advice(int driver, std::string_view compiler) {
   const int major = major_of(compiler);
-  std::string mend =
-      fmt::format("install a driver of CUDA {}{}, or the package cuda-compat-{}-0 where the GPU takes it", major,
+  std::string advice =
+      fmt::format("install a driver of CUDA {}{}, or the package cuda-compat-{}-0 if the GPU supports it", major,
                   major == 13 ? " (580 or later)" : "", major);
   if (major_of(driver) == 12) {
-    mend +=
+    advice +=
         ", or warm with an NVRTC that fits: pip install nvidia-cuda-nvrtc-cu12==12.9.86, and set CUBINET_NVRTC_DIR to "
         "its folder nvidia/cuda_nvrtc";
   }
-  return mend;
+  return advice;
 }
 
 Expected<void> check_driver_limit(const Driver& driver, std::string_view compiler) {
@@ -42,7 +42,7 @@ Expected<void> check_driver_limit(const Driver& driver, std::string_view compile
   if (loads(version, compiler)) return {};
   return fail(ErrorCode::wrong_device,
               fmt::format("the CUDA driver {} is too old: it is for CUDA {} and loads no kernel of NVRTC {}; {}",
-                          driver.path, cuda_version_text(version), compiler, driver_limit_mend(version, compiler)));
+                          driver.path, cuda_version_text(version), compiler, driver_limit_advice(version, compiler)));
 }
 
 std::string compiler_of_cubin(std::string_view cubin) {

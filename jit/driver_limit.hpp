@@ -21,10 +21,10 @@ std::string cuda_version_text(int version);
 bool loads(int driver, std::string_view compiler);
 
 // What to do when loads() is false: install a newer driver, or use an NVRTC that fits the driver. Pure.
-std::string driver_limit_mend(int driver, std::string_view compiler);
+std::string driver_limit_advice(int driver, std::string_view compiler);
 
 // Fails with wrong_device if `driver` does not load kernels of the NVRTC version `compiler`. The message names the file
-// and the version of the driver, and ends with "; " and driver_limit_mend().
+// and the version of the driver, and ends with "; " and driver_limit_advice().
 Expected<void> check_driver_limit(const Driver& driver, std::string_view compiler);
 
 // The version of the compiler, such as "13.0.88", that is written in a cubin. Empty if the cubin has no version; cubins

@@ -65,7 +65,7 @@ std::vector<KernelSpec> specs_of(const std::vector<ProblemRange>& problems, cons
   return specs;
 }
 
-// A row for every M that a launch may have, though only those of the prepared range are loaded.
+// Covers every M that a launch may have; only the rows of the prepared range are loaded.
 std::shared_ptr<KernelTable> table_of(const Problem& problem, const Target& target, const Registry& families) {
   std::vector<KernelTable::Row> rows;
   for (Selection& selection : families.selections(problem, {1, std::numeric_limits<std::int64_t>::max()}, target)) {
@@ -85,8 +85,8 @@ Problem smallest_scaled_problem() {
 bool touch(MRange a, MRange b) { return a.first <= b.last && b.first <= a.last; }
 
 // The first problem that needs `spec`.
-const ProblemRange& asker_of(const KernelSpec& spec, const std::vector<ProblemRange>& problems, const Target& target,
-                             const Registry& families) {
+const ProblemRange& first_user_of(const KernelSpec& spec, const std::vector<ProblemRange>& problems,
+                                  const Target& target, const Registry& families) {
   const auto asks = [&](const ProblemRange& wanted) {
     const auto specs = specs_of({wanted}, target, families);
     return std::binary_search(specs.begin(), specs.end(), spec);
@@ -113,7 +113,7 @@ Error refuse(const KernelStore& store, const std::vector<KernelSpec>& missing,
              const std::vector<ProblemRange>& problems, const Target& target) {
   std::vector<Error> errors;
   for (const KernelSpec& spec : missing) {
-    const ProblemRange& asker = asker_of(spec, problems, target, store.families());
+    const ProblemRange& asker = first_user_of(spec, problems, target, store.families());
     errors.push_back(store.refusal(spec, asker.problem, asker.range));
   }
   Error error = errors.front();
@@ -206,7 +206,7 @@ void Engine::compile_companions(const std::vector<ProblemRange>& problems, const
   }
 }
 
-// The companion that transposes scales; null where the problem has none, or it could not be loaded.
+// The companion that transposes scales; null if the problem has none, or it could not be loaded.
 std::shared_ptr<const QuantizationKernels> Engine::quantization_for(const Problem& problem,
                                                                     const Target& target) const {
   for (const KernelSpec& spec : store_->families().companions(problem, target)) {
@@ -254,7 +254,7 @@ Expected<PreparedQuantizer> Engine::prepare_quantizer(StartReport* report) {
   const Family* family = store_->families().quantization(target->architecture);
   if (family == nullptr) return fail(ErrorCode::unsupported, "there is no quantizer for " + target->architecture);
   const KernelSpec spec = family->spec();
-  auto loaded = store_->load({spec}, without_spares(store_->miss_policy()));
+  auto loaded = store_->load({spec}, without_stand_in(store_->miss_policy()));
   if (!loaded) return propagate(loaded);
   if (!loaded->missing.empty()) {
     return fail(store_->refusal(spec, smallest_scaled_problem(), {1, 1}));

@@ -13,7 +13,7 @@
 
 namespace cubinet::jit {
 
-// Thread-safe. A PreparedGemm keeps its kernels, and can have more made, after the engine has been destroyed.
+// Thread-safe. A PreparedGemm keeps its kernels, and can load further ones, after the engine has been destroyed.
 class Engine {
  public:
   explicit Engine(EngineParts parts) : store_(std::make_shared<KernelStore>(std::move(parts))) {}
@@ -28,7 +28,7 @@ class Engine {
   [[nodiscard]] const KernelStore& kernels() const { return *store_; }
 
  private:
-  // What the engine's device is, or wrong_device.
+  // The target of the engine's device. Error: wrong_device.
   [[nodiscard]] Expected<Target> target() const { return target_of(store_->device()->info()); }
   Expected<KernelStore::Loaded> load(const std::vector<ProblemRange>& problems, const Target& target);
   Expected<void> load_stand_ins(const std::vector<ProblemRange>& problems, const Target& target,

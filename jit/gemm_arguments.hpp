@@ -1,5 +1,5 @@
-// The arguments of one grouped GEMM in the terms that all layouts share, and the checks that an argument passes without
-// a look at the device.
+// The arguments of one grouped GEMM in a form that is common to all layouts, and the checks that need no access to the
+// device.
 #pragma once
 
 #include <cstdint>

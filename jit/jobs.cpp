@@ -47,13 +47,13 @@ Expected<void> check_memory(const std::vector<util::MemoryRoom>& rooms) {
     return fail(
         ErrorCode::out_of_memory,
         fmt::format("compiling one kernel at a time takes {} of memory, and {} are left by {}; raise that limit, "
-                    "or warm where there is more memory",
+                    "or warm on a machine with more memory",
                     util::format_byte_size(least), util::format_byte_size(room.bytes), room.limit));
   }
   return {};
 }
 
-std::string memory_mend() {
+std::string memory_advice() {
   const auto size = [](util::MemoryKind kind) { return util::format_byte_size(compile_memory(kind).least); };
   return fmt::format(
       "compile fewer kernels at once (--jobs 1, ServiceOptions::jobs), or raise the limit: one at a time takes {} of "

@@ -42,7 +42,7 @@ Jobs choose_jobs(int cores, const std::vector<util::MemoryRoom>& rooms);
 Expected<void> check_memory(const std::vector<util::MemoryRoom>& rooms);
 
 // Advice, with figures, for a compilation that ran out of memory.
-std::string memory_mend();
+std::string memory_advice();
 
 // "cores", "memory" or "given".
 std::string reason_name(JobsReason reason);

@@ -30,16 +30,16 @@ struct KernelSpec {
   // What listings show of the constants. Derived from them by the family, and no part of the kernel's identity.
   std::int64_t n = 0;  // 0: N is an argument of the launch, or the kernel has none
   std::int64_t k = 0;  // 0: K is an argument of the launch, or the kernel has none
-  std::string config;  // a short name of the other constants, such as "t256x128u64s4c2b8"; empty where there are none
+  std::string config;  // a short name of the other constants, such as "t256x128u64s4c2b8"; empty if there are none
 
-  // The family's name; empty where there is no family.
+  // The family's name; empty if there is no family.
   [[nodiscard]] const std::string& family_name() const;
 
   friend bool operator==(const KernelSpec& a, const KernelSpec& b);
   friend std::strong_ordering operator<=>(const KernelSpec& a, const KernelSpec& b);
 };
 
-// "bf16_grouped_masked N=4096 K=7168 t128x128u16s6c1b0p", for people; the family alone where there are no constants.
+// "bf16_grouped_masked N=4096 K=7168 t128x128u16s6c1b0p", for messages; only the family if it has no constants.
 std::string describe(const KernelSpec& spec);
 
 // The name of the family's file among its templates: "bf16_grouped_masked.cuh".
@@ -65,7 +65,7 @@ NvrtcInput input_of(const KernelSpec& spec, const std::vector<TemplateFile>& fil
 
 // The canonical record: a JSON object with sorted keys and no white space.
 //   architecture  "sm_90a"
-//   constants     every constant of the code, by the name that the templates use; {} where there are none
+//   constants     every constant of the code, by the name that the templates use; {} if there are none
 //   family        the template
 //   options       code_options
 //   source        SHA-256 of source_of: the constants' types and the way they are written

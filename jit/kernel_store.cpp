@@ -14,7 +14,7 @@
 namespace cubinet::jit {
 namespace {
 
-constexpr int kMostReaders = 4;  // threads that read and verify entries; further threads cost more than they save
+constexpr int kMaxReaders = 4;  // threads that read and verify entries; further threads cost more than they save
 
 }  // namespace
 
@@ -94,7 +94,7 @@ Expected<void> KernelStore::load_one(const KernelSpec& spec, const cache::Object
 std::vector<KernelSpec> KernelStore::find_all(const std::vector<KernelSpec>& specs, FoundKernels& found) const {
   if (!parts_.cabinet) return specs;
   std::vector<std::optional<Provided>> provided(specs.size());
-  util::parallel_for(specs.size(), kMostReaders, [&](std::size_t i) noexcept {
+  util::parallel_for(specs.size(), kMaxReaders, [&](std::size_t i) noexcept {
     try {
       provided[i] = find(specs[i], *parts_.cabinet);
     } catch (const std::exception&) {  // out of memory counts as a miss
@@ -204,7 +204,7 @@ void KernelStore::fill(KernelTable& table, const KernelSpec& generic) const {
   for (std::size_t row = 0; row < table.size(); ++row) {
     if (auto kernel = find_loaded<GemmKernel>(table.row(row).spec)) table.set(row, std::move(kernel));
   }
-  if (auto kernel = find_loaded<GemmKernel>(generic)) table.keep_spare(std::move(kernel));
+  if (auto kernel = find_loaded<GemmKernel>(generic)) table.keep_generic(std::move(kernel));
 }
 
 void KernelStore::set_row(KernelTable& table, std::size_t row) {
@@ -294,7 +294,7 @@ Expected<const GemmKernel*> KernelStore::on_miss(const std::shared_ptr<KernelTab
                                           "captured; prepare the problem for a range that holds this M before");
   }
   note_asked({{table->problem(), table->row(row).range}}, spec.architecture);
-  const auto loaded = load({spec}, without_spares(parts_.miss));
+  const auto loaded = load({spec}, without_stand_in(parts_.miss));
   if (!loaded) return propagate(loaded);
   set_row(*table, row);
   if (const GemmKernel* kernel = table->ready(row)) return kernel;

@@ -49,7 +49,7 @@ struct EngineParts {
 EngineParts parts_of(const ServiceOptions& options, std::shared_ptr<const DeviceContext> device);
 
 // The miss policy for a kernel that no other kernel can stand in for.
-constexpr MissPolicy without_spares(MissPolicy miss) {
+constexpr MissPolicy without_stand_in(MissPolicy miss) {
   return miss == MissPolicy::error ? MissPolicy::error : MissPolicy::compile;
 }
 
@@ -118,7 +118,7 @@ class KernelStore final : public MissHandler {
   };
   // The result of making one kernel.
   struct Made {
-    std::optional<cache::Key> key;  // nothing when the kernel was loaded before
+    std::optional<cache::Key> key;  // nullopt if the kernel was loaded before
     bool compiled = false;
     std::string store_problem;
   };

@@ -21,13 +21,13 @@ void KernelTable::set(std::size_t index, std::shared_ptr<const GemmKernel> kerne
   rows_[index].selected.store(keep_.back().get(), std::memory_order_release);
 }
 
-void KernelTable::keep_spare(std::shared_ptr<const GemmKernel> kernel) {
+void KernelTable::keep_generic(std::shared_ptr<const GemmKernel> kernel) {
   keep_.push_back(std::move(kernel));
-  spare_.store(keep_.back().get(), std::memory_order_release);
+  generic_.store(keep_.back().get(), std::memory_order_release);
 }
 
 const GemmKernel* KernelTable::find_stand_in(std::size_t index) noexcept {
-  const GemmKernel* found = spare_.load(std::memory_order_acquire);
+  const GemmKernel* found = generic_.load(std::memory_order_acquire);
   // Prefer a kernel that was made for this N and K to the generic one.
   for (const Slot& slot : rows_) {
     if (const GemmKernel* other = slot.selected.load(std::memory_order_acquire)) found = other;

@@ -14,7 +14,7 @@
 namespace cubinet::jit {
 
 // One row for each range of M with one selected kernel. Every kernel of a problem computes it correctly for any M; the
-// selected one is the fastest. Thread-safe without a lock, except set() and keep_spare(), which one thread at a time
+// selected one is the fastest. Thread-safe without a lock, except set() and keep_generic(), which one thread at a time
 // may call. A kernel that was given to the table lives as long as the table.
 class KernelTable {
  public:
@@ -46,7 +46,7 @@ class KernelTable {
   void set(std::size_t index, std::shared_ptr<const GemmKernel> kernel);
 
   // Keeps the generic kernel of the problem, as a stand-in for any row.
-  void keep_spare(std::shared_ptr<const GemmKernel> kernel);
+  void keep_generic(std::shared_ptr<const GemmKernel> kernel);
 
   // Makes a kernel of the table the row's stand-in until the row is set. Null when the table has no kernel.
   const GemmKernel* find_stand_in(std::size_t index) noexcept;
@@ -64,7 +64,7 @@ class KernelTable {
 
   Problem problem_;
   std::vector<Slot> rows_;
-  std::atomic<const GemmKernel*> spare_{nullptr};
+  std::atomic<const GemmKernel*> generic_{nullptr};
   std::vector<std::shared_ptr<const GemmKernel>> keep_;
 };
 

@@ -17,9 +17,9 @@ class MissHandler {
  public:
   virtual ~MissHandler() = default;
 
-  // Returns the kernel for a launch for `m` on `stream`, where the table has none for the row. May wait for a
-  // compilation. Thread-safe. Precondition: the device's context is current. Errors: capturing, not_prepared, and those
-  // of compiling and loading a kernel.
+  // Returns the kernel for a launch for `m` on `stream`, if the table has none for the row. May wait for a compilation.
+  // Thread-safe. Precondition: the device's context is current. Errors: capturing, not_prepared, and those of compiling
+  // and loading a kernel.
   virtual Expected<const GemmKernel*> on_miss(const std::shared_ptr<KernelTable>& table, std::size_t row,
                                               std::int64_t m, CUstream stream) = 0;
 };

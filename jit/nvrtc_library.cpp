@@ -30,8 +30,8 @@ void* load_file(const std::string& path, std::string& reason) {
   return handle;
 }
 
-// Loads the builtins library of NVRTC from the folder of NVRTC. NVRTC asks the loader for it by name alone; the loader
-// then uses the one that is already loaded. So it is found even if the folder is on no search path, and the builtins of
+// Loads the builtins library of NVRTC from the folder of NVRTC. NVRTC loads it by name without a path; the loader then
+// uses the one that is already loaded. So it is found even if the folder is on no search path, and the builtins of
 // another CUDA version are not used.
 void load_builtins(const fs::path& folder) {
   std::error_code trouble;  // an error ends the listing; check_builtins reports missing builtins
@@ -47,7 +47,7 @@ struct Opened {
   std::string path;
 };
 
-// The file that the loader chose for a library that was opened by name alone.
+// The file that the loader chose for a library that was opened by name without a path.
 std::string file_of(void* function, const std::string& name) {
   Dl_info info{};
   return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : name;
@@ -105,7 +105,7 @@ Expected<std::string> release_of(const NvrtcLibrary& library, const std::string&
   int minor = 0;
   if (const nvrtcResult result = library.nvrtcVersion(&major, &minor); result != NVRTC_SUCCESS) {
     return fail(ErrorCode::compiler_missing,
-                path + " does not tell its version: " + library.nvrtcGetErrorString(result));
+                path + " does not report its version: " + library.nvrtcGetErrorString(result));
   }
   return std::to_string(major) + "." + std::to_string(minor);
 }
@@ -128,7 +128,7 @@ Expected<NvrtcLibrary> NvrtcLibrary::load(const std::string& file) {
   const std::string& path = opened->path;
   NvrtcLibrary library;
   if (const char* missing = fill(opened->handle, library))
-    return fail(ErrorCode::compiler_missing, path + " has no " + missing + ": it is no NVRTC, or too old");
+    return fail(ErrorCode::compiler_missing, path + " has no " + missing + ": it is not NVRTC, or too old");
   const auto release = release_of(library, path);
   if (!release) return propagate(release);
   if (auto complete = check_builtins(path, *release); !complete) return propagate(complete);
@@ -191,8 +191,9 @@ tl::unexpected<Error> refuse(const NvrtcLibrary& nvrtc, const std::string& what,
                              std::string log = {}) {
   const std::string name = nvrtc.nvrtcGetErrorString(result);
   const bool no_memory =
-      result == NVRTC_ERROR_OUT_OF_MEMORY || (result == NVRTC_ERROR_COMPILATION && tells_of_memory(log));
-  if (no_memory) return fail(ErrorCode::out_of_memory, "NVRTC got no memory (" + name + "); " + memory_mend(), log);
+      result == NVRTC_ERROR_OUT_OF_MEMORY || (result == NVRTC_ERROR_COMPILATION && is_out_of_memory(log));
+  if (no_memory)
+    return fail(ErrorCode::out_of_memory, "NVRTC ran out of memory (" + name + "); " + memory_advice(), log);
   return fail(ErrorCode::compile_failed, what + ": " + name, std::move(log));
 }
 
@@ -201,7 +202,7 @@ tl::unexpected<Error> refuse(const NvrtcLibrary& nvrtc, const std::string& what,
 Expected<NvrtcAnswer> run_nvrtc(const NvrtcLibrary& nvrtc, const NvrtcInput& input, NvrtcOutput output) {
   Program program(nvrtc);
   if (const nvrtcResult made = program.create(input); made != NVRTC_SUCCESS)
-    return refuse(nvrtc, "NVRTC took no program", made);
+    return refuse(nvrtc, "NVRTC could not create a program", made);
   const nvrtcResult compiled = program.compile(input.options);
   NvrtcAnswer answer;
   answer.log = printable_log(program.read(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog));

@@ -85,7 +85,7 @@ std::string build_in_ptx(std::string_view ptx, const std::string& release) {
   return build.starts_with(release + ".") ? build : release;
 }
 
-bool tells_of_memory(std::string_view log) {
+bool is_out_of_memory(std::string_view log) {
   bool memory = false, reason = false;
   for_each_line(log, [&](std::string_view line) {
     memory = memory || contains(line, "out of memory") || contains(line, "Memory allocation failure");

@@ -32,6 +32,6 @@ std::string build_in_ptx(std::string_view ptx, const std::string& release);
 
 // Whether the log of a failed compilation means that memory ran out. This is so if the log says it, and also if the log
 // gives no reason: ptxas then reports the lack of memory only on standard error of the process.
-bool tells_of_memory(std::string_view log);
+bool is_out_of_memory(std::string_view log);
 
 }  // namespace cubinet::jit

@@ -54,8 +54,8 @@ std::vector<std::string> files_to_try(const std::vector<std::string>& folders) {
 // The error when libraries exist and none of them could be used. It is out_of_memory if the first one failed for that
 // reason, or if too little memory is left for a compilation.
 tl::unexpected<Error> refuse_all(const Error& first, std::string tried) {
-  const std::string message = "NVRTC is there, but could not be loaded: " + first.message + "; ";
-  if (first.code == ErrorCode::out_of_memory) return fail(first.code, message + memory_mend(), std::move(tried));
+  const std::string message = "NVRTC exists, but could not be loaded: " + first.message + "; ";
+  if (first.code == ErrorCode::out_of_memory) return fail(first.code, message + memory_advice(), std::move(tried));
   const auto room = check_memory(util::memory_rooms());
   if (!room) return fail(ErrorCode::out_of_memory, message + room.error().message, std::move(tried));
   return fail(ErrorCode::compiler_missing, message + kInstallNvrtc, std::move(tried));

@@ -18,9 +18,9 @@ namespace cubinet::jit {
 // members.
 class PreparedGemm {
  public:
-  // `range` is the prepared range of M, which lies within the table's. `quantization` transposes row-major scales;
-  // where it is null, such scales are refused. `misses` handles rows of the table that have no kernel; where it is
-  // null, every row has one.
+  // `range` is the prepared range of M, which lies within the table's. `quantization` transposes row-major scales; if
+  // it is null, such scales are refused. `misses` handles rows of the table that have no kernel; if it is null, every
+  // row has one.
   PreparedGemm(std::shared_ptr<const DeviceContext> device, MRange range, std::shared_ptr<KernelTable> table,
                std::shared_ptr<const QuantizationKernels> quantization = nullptr,
                std::shared_ptr<MissHandler> misses = nullptr);

@@ -1,5 +1,5 @@
-// What the library knows of problems: the names of data types and layouts, what a data type means for each operand, and
-// the text by which the cabinet records a problem. Every table of data types and layouts is here.
+// The tables of data types and layouts: their names, and what a data type means for each operand. Also the text with
+// which the cabinet records a problem.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ inline constexpr std::chrono::milliseconds claim_patience{20'000};
 
 // The result of an attempt that does not wait.
 struct Attempt {
-  std::optional<Provided> provided;  // nothing: another process or thread is compiling it
+  std::optional<Provided> provided;  // nullopt: another process or thread is compiling it
   std::int64_t holder = 0;           // the ID of that process; 0: unknown. See cache::Claim
 };
 

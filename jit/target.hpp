@@ -1,4 +1,4 @@
-// What kernels are selected and compiled for.
+// The target for which kernels are selected and compiled.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Target {
 // sm_90 is not sm_90a.
 Expected<void> check_architecture(const std::string& architecture);
 
-// The target that a device is. wrong_device, which names the device, when no architecture of the list runs on it.
+// The target of a device. Error: wrong_device, which names the device, if no architecture of the list runs on it.
 Expected<Target> target_of(const DeviceInfo& device);
 
 // wrong_device when code for `architecture` does not run on the device. Exact: compute capability 9.0 runs sm_90a and

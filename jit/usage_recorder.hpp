@@ -47,7 +47,7 @@ class UsageRecorder {
   cache::Cabinet* cabinet_;
   util::BackgroundThread& background_;
   std::mutex mutex_;                     // guards the next two
-  std::unique_ptr<cache::Lease> lease_;  // for loaded entries; null if nobody can evict them, or none is loaded
+  std::unique_ptr<cache::Lease> lease_;  // for loaded entries; null if none is loaded, or they cannot be evicted
   Uses unwritten_;
   AskedProblems asked_;
 };

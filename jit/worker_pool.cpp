@@ -53,7 +53,7 @@ struct WorkerPool::Worker {
     const bool no_memory = end.signal == SIGKILL || error.detail.find("out of memory") != std::string::npos;
     if (!no_memory) return error;
     error.code = ErrorCode::out_of_memory;
-    error.message += ", as happens where memory runs out; " + memory_mend();
+    error.message += ", as happens if memory runs out; " + memory_advice();
     return error;
   }
 };
@@ -77,7 +77,7 @@ Expected<WorkerPool::Held> WorkerPool::start_worker() const {
   std::string build;
   if ((*process)->receive(build, patience_.start) != util::Received::message) {
     const std::string end = util::end_text((*process)->end());
-    return fail(ErrorCode::io, program_ + " " + end + " before it said anything", (*process)->take_output());
+    return fail(ErrorCode::io, program_ + " " + end + " before its first message", (*process)->take_output());
   }
   if (build != worker_build) return fail(ErrorCode::io, program_ + " is of another build than this library");
   return std::make_unique<Worker>(*std::move(process));

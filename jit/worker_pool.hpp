@@ -1,5 +1,5 @@
 // Compilation in compile workers. NVRTC can crash, change signal handlers, overflow a small stack, and leak memory. In
-// a process of its own it cannot harm the process that asks. Both sides: the pool, and the main loop of a worker.
+// a separate process it cannot harm the calling process. Both sides: the pool, and the main loop of a worker.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Catch2, version 2 or 3, with the parts that both spell alike; and CUBINET_SKIP.
+// Catch2, version 2 or 3, restricted to what both versions have; and CUBINET_SKIP.
 #pragma once
 
 #if __has_include(<catch2/catch_test_macros.hpp>)
@@ -14,8 +14,8 @@
 
 #include <iostream>
 
-// Ends the test case (call it in the test case's own body) as skipped, with the reason: `reason` is
-// anything that streams. Version 2 has no notion of skipping, so ctest learns of it from the printed line.
+// Ends the test case as skipped; use it only in the body of a test case. `reason` is anything that can be streamed.
+// Catch2 version 2 cannot skip tests, so ctest recognizes the printed line.
 #define CUBINET_SKIP(reason)                                   \
   do {                                                         \
     std::cout << "CUBINET_SKIPPED: " << (reason) << std::endl; \

@@ -43,7 +43,7 @@ constexpr const char* show_more_fields_help =
     "  kernel_names  entry points in the object\n"
     "  record        the record, whose SHA-256 is the key: everything that shapes the kernel's code\n";
 
-constexpr const char* mend =
+constexpr const char* disassembler_advice =
     "install a CUDA toolkit, or `pip install nvidia-cuda-nvdisasm`, and name the folder that contains bin/ with "
     "CUDA_HOME, or put it on PATH";
 
@@ -92,12 +92,12 @@ Expected<void> print_sass(const std::filesystem::path& cubin) {
     if (!ended) return propagate(ended);
     if (!*ended) continue;
     if (**ended == 0 || **ended == 128 + SIGPIPE) return {};  // the reader of a pipe may close it early
-    return fail(ErrorCode::io,
-                fmt::format("{} failed with exit code {}; it may be older than the cubin: {}", program, **ended, mend));
+    return fail(ErrorCode::io, fmt::format("{} failed with exit code {}; it may be older than the cubin: {}", program,
+                                           **ended, disassembler_advice));
   }
-  return fail(
-      ErrorCode::not_found,
-      fmt::format("neither nvdisasm nor cuobjdump is in bin/ of CUDA_HOME or /usr/local/cuda, nor in PATH; {}", mend));
+  return fail(ErrorCode::not_found,
+              fmt::format("neither nvdisasm nor cuobjdump is in bin/ of CUDA_HOME or /usr/local/cuda, nor in PATH; {}",
+                          disassembler_advice));
 }
 
 struct ShowOptions {

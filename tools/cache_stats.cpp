@@ -42,7 +42,7 @@ constexpr const char* stats_help =
     "  counters      since the index was created; null: it could not be read. {hits, misses, compiles,\n"
     "                damage (damaged files that look-ups moved to quarantine/), evictions,\n"
     "                evicted_misses (misses of evicted entries)}\n"
-    "  coverage      the warmups that the cabinet is complete for, and of which nothing is missing: a list\n"
+    "  coverage      the coverage records of warmups whose entries are all present: a list\n"
     "                of {problems, m_range, arch, num_sms, nvrtc (versions that compiled the entries,\n"
     "                \"13.0.88\"), current (true: compiled from the templates of this build), executed\n"
     "                (null, or {device, driver}), kernels (number), recorded (seconds since 1970)}.\n"

@@ -1,4 +1,5 @@
-// What the commands of `cubinet cache` print about entries and coverage, and how they find the entry that a user means.
+// The texts and JSON of entries and coverage records in the commands of `cubinet cache`, and the search for the entry
+// that a user names.
 #pragma once
 
 #include <cstdint>

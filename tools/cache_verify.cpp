@@ -31,7 +31,7 @@ constexpr const char* verify_help =
     "  index_problem why the index could not be read as it is, else empty\n"
     "  index_busy    true: another process holds the index, and it was not compared\n"
     "  index_unused  true: the index is not used and was not compared; index_problem says why: a newer\n"
-    "                build has written it, or its file system does not support locks. This is no damage\n"
+    "                build has written it, or its file system does not support locks. This is not damage\n"
     "  repaired      true: --repair was given, and all of the above is repaired\n"
     "  unmended      number of damaged files that --repair could not move to quarantine/\n"
     "  index_unmended why --repair could not repair the rows, else empty\n";
@@ -76,7 +76,7 @@ int verify(const CacheOptions& options, bool repair, cache::Maintenance& cabinet
   const bool sound = report->damaged.empty() && report->orphans == 0 && report->missing == 0 && index_sound;
   const bool readable = report->unreadable.empty();
   const bool repaired =
-      repair && readable && report->unmended == 0 && !report->index_busy && report->index_unmended.empty();
+      repair && readable && report->not_moved == 0 && !report->index_busy && report->index_not_repaired.empty();
   if (options.json) {
     print_object(Json{{"cache", cabinet.root().string()},
                       {"checked", report->checked},
@@ -91,14 +91,14 @@ int verify(const CacheOptions& options, bool repair, cache::Maintenance& cabinet
                       {"index_busy", report->index_busy},
                       {"index_unused", report->index_unused},
                       {"repaired", repaired},
-                      {"unmended", report->unmended},
-                      {"index_unmended", report->index_unmended}});
+                      {"unmended", report->not_moved},
+                      {"index_unmended", report->index_not_repaired}});
   } else {
     print_report(*report, repair, repaired);
   }
   if (!sound && !repair) note("run `cubinet cache verify --repair` to repair this");
-  if (report->unmended > 0) note(fmt::format("{} damaged files could not be moved to quarantine/", report->unmended));
-  if (!report->index_unmended.empty()) note(report->index_unmended + "; the index is unchanged");
+  if (report->not_moved > 0) note(fmt::format("{} damaged files could not be moved to quarantine/", report->not_moved));
+  if (!report->index_not_repaired.empty()) note(report->index_not_repaired + "; the index is unchanged");
   if (!readable) note("unreadable files were not changed: check their owner and mode, and the disk");
   if (report->index_busy) {
     note(fmt::format("the index was busy and not {}; try again later", repair ? "repaired" : "compared"));

@@ -34,7 +34,7 @@ struct WarmupPaths {
   std::string from;
 };
 
-// Writes to the progress file, if that is allowed, that the warmup failed: for a warmup that could not write it itself,
+// Writes to the progress file, if that is allowed, that the warmup failed: used when the warmup could not do it,
 // because its command line was refused or an exception ended it.
 void tell_failed_warmup(const WarmupPaths& paths, const std::string& message);
 

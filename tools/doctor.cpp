@@ -50,8 +50,8 @@ struct Check {
   std::string name;
   State state = State::ok;
   std::string found;
-  std::string mend = {};  // what to do; empty if nothing, or if another check says it
-  std::string note = {};  // a remark; may be empty
+  std::string advice = {};  // what to do; empty if nothing, or if another check says it. "mend" in JSON
+  std::string note = {};    // a remark; may be empty
 };
 
 // "ok", ...
@@ -67,8 +67,8 @@ const char* state_name(State state) {
   return "failed";
 }
 
-// A failed check from an error. If its message ends in "; ADVICE", the advice becomes the mend. `purpose`, if not
-// empty, precedes it.
+// A check whose state is `absent`, from an error. If the message ends in "; ADVICE", this is the check's advice, after
+// `purpose` if that is not empty.
 Check absent(const char* name, const Error& error, const std::string& purpose = {}) {
   const std::size_t end = error.message.rfind("; ");
   if (end == std::string::npos) return {name, State::absent, error.message, purpose, ""};
@@ -105,7 +105,7 @@ Check check_worker(const Toolchain& toolchain) {
 
 // What to do if NVRTC `version` does not compile the probe. The templates are for NVRTC 13: an older one may not
 // support them; if NVRTC 13 refuses them, they are broken.
-std::string probe_mend(const std::string& version) {
+std::string probe_advice(const std::string& version) {
   const auto major = parse_number(version.substr(0, version.find('.')));
   if (major && *major < 13) return "use the NVRTC of a CUDA 13 toolkit (set CUDA_HOME)";
   return "the kernel templates of this build are broken, see the log: install or build cubinet again";
@@ -124,7 +124,7 @@ Check check_probe(const Toolchain& toolchain) {
   if (!kernel) {
     return {name, State::failed,
             kernel.error().message + (kernel.error().detail.empty() ? "" : "\n") + kernel.error().detail,
-            probe_mend(toolchain.compiler->version()), ""};
+            probe_advice(toolchain.compiler->version()), ""};
   }
   return {name, State::ok,
           fmt::format("{} for {} in {}, {} registers, {}", spec.family_name(), spec.architecture,
@@ -175,7 +175,7 @@ Check check_driver(const OpenedDriver& driver, const std::string& compiler) {
   const std::string found = fmt::format("CUDA {}, from {}", jit::cuda_version_text(version), (*driver)->path);
   if (jit::loads(version, compiler)) return {"driver", State::ok, found, ""};
   return {"driver", State::failed, fmt::format("{}: too old for kernels of NVRTC {}", found, compiler),
-          jit::driver_limit_mend(version, compiler)};
+          jit::driver_limit_advice(version, compiler)};
 }
 
 // Checks the device with that number.
@@ -197,7 +197,7 @@ Check check_device(const OpenedDriver& driver, int ordinal) {
 void print_checks(const std::vector<Check>& checks, bool warmup, bool runs) {
   for (const Check& check : checks) {
     print(fmt::format("{:<14} {:<7} {}\n", check.name, state_name(check.state), one_line(check.found)));
-    if (!check.mend.empty()) print(fmt::format("{:<14} {:<7} mend: {}\n", "", "", one_line(check.mend)));
+    if (!check.advice.empty()) print(fmt::format("{:<14} {:<7} fix: {}\n", "", "", one_line(check.advice)));
     if (!check.note.empty()) print(fmt::format("{:<14} {:<7} note: {}\n", "", "", one_line(check.note)));
   }
   print(warmup ? "Warmup works here. " : "Warmup does not work here. ");
@@ -224,7 +224,7 @@ int run(const DoctorOptions& options) {
       array.push_back(Json{{"name", check.name},
                            {"state", state_name(check.state)},
                            {"found", check.found},
-                           {"mend", check.mend},
+                           {"mend", check.advice},
                            {"note", check.note}});
     }
     print_object(Json{{"warmup", warmup}, {"run", runs}, {"checks", std::move(array)}});

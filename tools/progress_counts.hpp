@@ -31,8 +31,9 @@ struct ProgressCounts {
 // "waiting for process 12"; "waiting for another process" for 0, an unknown one.
 std::string waiting_text(std::int64_t holder);
 
-// Kernels per second, of those that took work: hits take no time, and those of an earlier, interrupted run come first.
-// Waiting time is not counted, since it says nothing about the kernels that follow. nullopt before the first kernel.
+// Kernels per second. Counts only kernels that took work: hits take no time, and after an interrupted run they come
+// first. Waiting time is not counted, since it says nothing about the kernels that follow. nullopt before the first
+// kernel.
 std::optional<double> rate(const ProgressCounts& counts);
 
 // The time for the rest at that rate, if none of it is a hit; 0 if all is done, nullopt if unknown.

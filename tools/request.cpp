@@ -58,7 +58,7 @@ Expected<void> check_shape(const std::string& text, const Problem& problem) {
   const auto taken = jit::families().can_run(problem);
   if (taken) return {};
   return fail(taken.error().code, fmt::format("--shape: '{}': {}{}", text, taken.error().message,
-                                              warmup::padding_mend(problem.data_type, problem.k, "padding K")));
+                                              warmup::padding_advice(problem.data_type, problem.k, "K")));
 }
 
 Expected<std::vector<Problem>> problems_of_shapes(const std::vector<std::string>& shapes, std::vector<Layout> layouts,

@@ -1,4 +1,4 @@
-// The options for what to plan, shared by all commands that plan.
+// The options that describe a request, shared by all commands that plan.
 #pragma once
 
 #include <string>

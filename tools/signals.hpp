@@ -1,5 +1,5 @@
 // Handles SIGINT, SIGTERM and SIGHUP in a command that loads NVRTC. The signals are blocked, and a thread waits for
-// them. Handlers would not work, because NVRTC may install its own (jit/nvrtc_signals.hpp). NVRTC may also ignore
+// them. Handlers would not work, because NVRTC may install its own (jit/saved_signals.hpp). NVRTC may also ignore
 // SIGINT for a moment, which drops a pending one; so the constructor returns only once the thread runs.
 #pragma once
 

@@ -174,7 +174,7 @@ ChildProcess::End ChildProcess::end() {
   return reap();
 }
 
-// Uses the pidfd: the process id may belong to another child by now, if this process has waited for all of them.
+// Uses the pidfd: if this process has waited for all its children, the process id may belong to another child by now.
 ChildProcess::End ChildProcess::reap() {
   constexpr auto by_handle = static_cast<idtype_t>(3);  // P_PIDFD
   siginfo_t info{};

@@ -65,7 +65,7 @@ Expected<void> check_shared_library(const std::filesystem::path& path) {
   const std::uint64_t last = segments->size() < table_bytes ? no_end : last_end(header, *segments);
   if (last <= opened->bytes) return {};
   const std::string size = format_byte_size(static_cast<std::int64_t>(opened->bytes));
-  return refuse(path, "cut short: the file ends after " + size + ", in the middle of the library");
+  return refuse(path, "truncated: the file ends after " + size + ", before the end of the library");
 }
 
 }  // namespace cubinet::util

@@ -24,8 +24,8 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
   return fail(Error{code, std::move(message), std::move(detail)});
 }
 
-// Returns the error of a failed result from a function of another result type:
-// `if (!opened) return propagate(opened);`. Moves the error out where `failed` is not const.
+// Returns the error of a failed result from a function of another result type: `if (!opened) return
+// propagate(opened);`. Moves the error out if `failed` is not const.
 template <class T, class E>
 tl::unexpected<E> propagate(tl::expected<T, E>& failed) noexcept {
   return tl::unexpected<E>(std::move(failed.error()));

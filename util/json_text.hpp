@@ -1,6 +1,6 @@
 // UTF-8 text, and JSON that is written as text. A tree of nlohmann::json allocates when it is destroyed, and ends the
-// process if there is no memory then; so what must survive a lack of memory, and what must stay the same byte for byte
-// (records), is written as text. The functions throw std::bad_alloc and nothing else.
+// process if there is no memory then; so output that must be possible without memory, and records, whose bytes must
+// never change, are written as text. The functions throw std::bad_alloc and nothing else.
 #pragma once
 
 #include <string>

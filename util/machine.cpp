@@ -105,8 +105,8 @@ std::optional<int> cores_of_quota(const std::vector<std::string>& quota_and_peri
   return static_cast<int>(std::min<std::int64_t>(cores, 1 << 20));
 }
 
-// Where a version of the interface keeps a group's limit, its use, and the part of the use that is file cache, which
-// the kernel drops before it refuses memory.
+// The files in which a version of the interface has a group's limit, its use, and the part of the use that is file
+// cache, which the kernel drops before it refuses memory.
 struct GroupFiles {
   const char* limit;
   const char* use;

@@ -1,5 +1,6 @@
-// The cores and the memory that this process may use: what the machine, its control groups (both versions of the
-// kernel's interface) and its own limits leave. Each function takes `root`, the folder that holds proc/ and sys/.
+// The cores and the memory that this process may use: within the limits of the machine, of its control groups (both
+// versions of the kernel's interface) and of the process. Each function takes `root`, the folder that holds proc/ and
+// sys/.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,14 @@
 
 namespace cubinet::util {
 
-// The number of cores that this process may use, at least 1: those of its CPU affinity, or fewer where its control
-// group or one above it has a smaller CPU quota. A quota is rounded up to whole cores.
+// The number of cores that this process may use, at least 1: those of its CPU affinity, or fewer if its control group
+// or one above it has a smaller CPU quota. A quota is rounded up to whole cores.
 int usable_cores(const std::filesystem::path& root = "/");
 
 // What a memory limit counts: resident pages, mapped addresses (used or not), or mapped writable addresses.
 enum class MemoryKind { resident, mapped, data };
 
-// What one limit still leaves to this process.
+// The memory that one limit still leaves to this process.
 struct MemoryRoom {
   MemoryKind kind = MemoryKind::resident;
   std::int64_t bytes = 0;  // >= 0

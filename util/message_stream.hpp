@@ -11,7 +11,7 @@
 
 namespace cubinet::util {
 
-// The largest message. A longer one is not sent, and a received length above this ends the conversation.
+// The largest message. A longer one is not sent, and a received length above this counts as the end of the stream.
 constexpr std::uint32_t most_message_bytes = 64U << 20;
 
 // Returns false if the other side has ended, or does not read for as long as the socket waits (SO_SNDTIMEO). Raises no

@@ -9,9 +9,9 @@
 namespace cubinet::util {
 
 // Each method behaves like the call of the same name: it returns -1 and sets errno on failure. The default
-// implementation makes the real calls but refuses a path with a symbolic link among its folders (ENOTDIR): whoever may
-// write to a folder could otherwise replace what is in it by a link at any time, and lead root to the files of others.
-// The last name of a path is treated as by the system. Callers pass real paths: see real_path() in files.hpp.
+// implementation makes the real calls but refuses a path with a symbolic link among its folders (ENOTDIR): otherwise a
+// user who may write to a folder could replace its contents by a link at any time and redirect root to other users'
+// files. The last name of a path is treated as by the system. Callers pass real paths: see real_path() in files.hpp.
 // Thread-safe.
 class SystemCalls {
  public:

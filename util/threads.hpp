@@ -1,5 +1,5 @@
-// Threads with a known stack size, and three ways to use them: a queue, a timer and a parallel loop. None of them fails
-// where a thread cannot be started: the declarations say what happens instead.
+// Threads with a known stack size, and three ways to use them: a queue, a timer and a parallel loop. They do not fail
+// if no thread can be started; the declarations say what happens instead.
 #pragma once
 
 #include <pthread.h>

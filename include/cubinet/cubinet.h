@@ -1,5 +1,5 @@
-/* Cubinet's C interface, for C and for bindings of other languages. It is the engine of cubinet.hpp, with plan and
- * warmup.
+/* Cubinet's C interface, for C and for bindings of other languages. It has the engine of cubinet.hpp, plans and
+ * warmups.
  *
  *   cubinet_problem problem = CUBINET_PROBLEM_INIT;
  *   problem.layout = CUBINET_MASKED; problem.n = 4096; problem.k = 7168; problem.groups = 32;
@@ -11,7 +11,7 @@
  *
  * Stability. Every struct that a caller passes begins with its size, which its _INIT macro sets. A library that is
  * newer than the caller treats fields that the caller does not know as zero. An older library refuses a struct that has
- * fields unknown to it, unless they are zero. A number of an enumeration is never given another meaning.
+ * fields unknown to it, unless they are zero. The numbers of an enumeration keep their meaning.
  *
  * Errors. A function that returns a cubinet_status has succeeded if it is CUBINET_OK. Otherwise cubinet_last_error()
  * says why, and the output arguments are unchanged unless stated. No exception leaves the library.
@@ -67,9 +67,9 @@ typedef struct cubinet_service cubinet_service;     /* cabinet, compiler and dev
 typedef struct cubinet_gemm cubinet_gemm;           /* a prepared problem; cubinet.hpp: GroupedGemm */
 typedef struct cubinet_quantizer cubinet_quantizer; /* cubinet.hpp: Quantizer */
 
-/* cubinet.hpp: ServiceOptions, which explains each field. A field is not given where a text is NULL, a list is empty,
- * or promote is 0. Such a field has the environment's value (ServiceOptions::from_environment) with use_environment,
- * which _INIT sets, and is empty without. */
+/* cubinet.hpp: ServiceOptions, which explains each field. A field is not given if its text is NULL, its list is empty,
+ * or promote is 0. Such a field has the environment's value (ServiceOptions::from_environment) if use_environment is
+ * set, as by _INIT, and else is empty. */
 typedef struct cubinet_options {
   size_t size;
   int32_t use_environment;
@@ -83,7 +83,7 @@ typedef struct cubinet_options {
   size_t layer_count;
   const char* const* nvrtc_folders; /* nvrtc_folder_count of them */
   size_t nvrtc_folder_count;
-  const char* cache_max_size; /* this and the next: a text that is no limit is refused */
+  const char* cache_max_size; /* this and the next: an invalid limit is refused */
   const char* cache_max_entries;
   const char* bundle_key;
 } cubinet_options;
@@ -169,7 +169,7 @@ typedef struct cubinet_start_report {
   int64_t compiled;
   double milliseconds;
   const char* warning;
-  const char* compilers; /* what made the loaded kernels: "NVRTC 13.0.88" */
+  const char* compilers; /* the compilers of the loaded kernels: "NVRTC 13.0.88" */
 } cubinet_start_report;
 #define CUBINET_START_REPORT_INIT \
   { sizeof(cubinet_start_report), 0, 0, 0, 0.0, NULL, NULL }
@@ -185,13 +185,13 @@ typedef struct cubinet_background_report {
 #define CUBINET_BACKGROUND_REPORT_INIT \
   { sizeof(cubinet_background_report), 0, 0, 0, NULL }
 
-/* What kernels are wanted for; request.hpp: Request. It names problems in one of four ways: `model` (or a launch
+/* A request for kernels; request.hpp: Request. It names problems in one of four ways: `model` (or a launch
  * command that names the model), `problems`, `recorded`, or `generic_only`. More than one of them is refused, and so is
- * a field that has no meaning beside the chosen one. The options of the command `cubinet plan` are the same. */
+ * a field that does not apply to the chosen one. The options of the command `cubinet plan` are the same. */
 typedef struct cubinet_request {
   size_t size;
   const char* model;               /* path of a config.json, or of its folder; NULL: no model */
-  const cubinet_problem* problems; /* problem_count of them; m_first and m_last below count, and not their own */
+  const cubinet_problem* problems; /* problem_count of them; m_first and m_last below apply, not their own */
   size_t problem_count;
   int64_t expert_parallel; /* with a model: ranks over which its experts are distributed */
   int64_t tensor_parallel; /* with a model: ranks over which each expert's width is split */
@@ -205,8 +205,8 @@ typedef struct cubinet_request {
   int32_t generic_only;      /* only the generic kernels (N and K are run-time values) */
   int32_t no_generic;        /* no generic kernels */
   int64_t redundant_experts; /* with a model: additional copies of experts that all ranks hold together */
-  /* In place of the three numbers: a server's launch command, of which at most one is given. It also gives the model,
-   * where `model` is NULL and the command names a folder that exists here. */
+  /* In place of the three numbers: a server's launch command, at most one. It also gives the model, if `model` is
+   * NULL and the command names a folder that exists here. */
   const char* sglang; /* "python -m sglang.launch_server --model-path ... --tp 8 --ep 8"; NULL: none */
   const char* vllm;   /* "vllm serve ... -tp 8 --enable-expert-parallel"; NULL: none */
   /* The problems that engines recorded, each with its own dtype, layout and range of M: in recorded_from, a cabinet's
@@ -217,8 +217,8 @@ typedef struct cubinet_request {
 #define CUBINET_REQUEST_INIT \
   { sizeof(cubinet_request), NULL, NULL, 0, 1, 1, NULL, NULL, 1, CUBINET_LARGEST_M, NULL, 0, 0, 0, NULL, NULL, 0, NULL }
 
-/* The problems that a request names, and what a start prepared for them. The library fills it in, the caller gives it
- * to cubinet_problem_set_clear(). Of each array, elements with the same index belong together. */
+/* The problems that a request names, and what a start prepared for them. The library fills it in, and the caller
+ * passes it to cubinet_problem_set_clear(). problems[i] and gemms[i] belong together. */
 typedef struct cubinet_problem_set {
   size_t size;
   size_t problem_size; /* bytes from one element of `problems` to the next: sizeof(cubinet_problem) of the caller */
@@ -232,9 +232,9 @@ typedef struct cubinet_problem_set {
   { sizeof(cubinet_problem_set), sizeof(cubinet_problem), 0, NULL, NULL, NULL, NULL }
 
 /* Progress of a warmup: called after each kernel, by one thread at a time, and never after cubinet_warmup has returned.
- * `phase` is "compiling" or "executing". To return anything but 0 ends the warmup: kernels that are being compiled or
- * executed are finished, and no further one is begun. Where the cabinet is known to be complete, it is called once,
- * with `done` equal to `total`. */
+ * `phase` is "compiling" or "executing". A result other than 0 stops the warmup: kernels that are being compiled or
+ * executed are finished, and no further kernel is started. If a coverage record shows that the cabinet is complete, it
+ * is called once, with `done` equal to `total`. */
 typedef int (*cubinet_progress)(void* user, const char* phase, int64_t done, int64_t total);
 
 /* strict and memory_budget are refused if execute is 0. */
@@ -242,7 +242,7 @@ typedef struct cubinet_warmup_options {
   size_t size;
   int32_t execute; /* run each kernel on the options' device afterwards, and compare its result with a reference */
   int32_t strict;  /* kernels that could not be executed make the warmup incomplete */
-  int64_t memory_budget;     /* bytes of device memory; 0: half of what is free */
+  int64_t memory_budget;     /* bytes of device memory; 0: half of the free memory */
   cubinet_progress progress; /* NULL: none */
   void* user;
 } cubinet_warmup_options;
@@ -277,8 +277,8 @@ CUBINET_API const char* cubinet_last_error_detail(void);
  */
 CUBINET_API const char* cubinet_status_name(cubinet_status status);
 
-/* The names of types and layouts in requests, plans and reports: "bf16", "masked". NULL for a number that is no
- * cubinet_dtype, or no cubinet_layout; the valid numbers are 0, 1 and so on. */
+/* The names of types and layouts in requests, plans and reports: "bf16", "masked". NULL for a number that is not
+ * a cubinet_dtype or cubinet_layout; the valid numbers are 0, 1 and so on. */
 CUBINET_API const char* cubinet_dtype_name(int32_t dtype);
 CUBINET_API const char* cubinet_layout_name(int32_t layout);
 
@@ -288,10 +288,10 @@ CUBINET_API const char* cubinet_layout_name(int32_t layout);
 CUBINET_API cubinet_status cubinet_plan(const cubinet_options* options, const cubinet_request* request, char** json);
 
 /* Does what `cubinet warmup` does: compiles every kernel of the request's plan that the cabinet of `options` (NULL: the
- * environment's) lacks, and executes the kernels if `warmup` says so. Only that needs a device. With CUBINET_OK and
+ * environment's) lacks, and executes the kernels if `warmup` says so, for which it needs a device. With CUBINET_OK and
  * CUBINET_INCOMPLETE, *json is the report that the command prints with --json, with the compilers' logs; the caller
- * frees it with cubinet_free(). `warmup` and `json` may be NULL. The process's signals and their handlers are left
- * alone. */
+ * frees it with cubinet_free(). `warmup` and `json` may be NULL. The process's signals and their handlers do not
+ * change. */
 CUBINET_API cubinet_status cubinet_warmup(const cubinet_options* options, const cubinet_request* request,
                                           const cubinet_warmup_options* warmup, char** json);
 
@@ -308,7 +308,7 @@ CUBINET_API cubinet_status cubinet_start(const cubinet_options* options, const c
                                          cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report);
 
 /* The problems of a request, for a start; cubinet.hpp: resolve. Needs no device. request.arch and request.no_generic do
- * not matter, request.generic_only is refused: it names no problem. `set` is untouched where it fails. */
+ * not matter, request.generic_only is refused: it names no problem. If it fails, `set` is unchanged. */
 CUBINET_API cubinet_status cubinet_resolve(const cubinet_options* options, const cubinet_request* request,
                                            cubinet_problem_set* set);
 
@@ -318,8 +318,8 @@ CUBINET_API cubinet_status cubinet_start_request(const cubinet_options* options,
                                                  cubinet_service** service, cubinet_problem_set* set,
                                                  cubinet_start_report* report);
 
-/* Frees the arrays and texts of a set and empties it. The gemms in it stay valid: each is the caller's, to be given to
- * cubinet_gemm_release(), so keep the handles first. NULL is none. */
+/* Frees the arrays and texts of a set and empties it. The gemms stay valid and belong to the caller, who releases each
+ * with cubinet_gemm_release(): copy the handles before this call. NULL is allowed. */
 CUBINET_API void cubinet_problem_set_clear(cubinet_problem_set* set);
 
 /* cubinet_start() for a service that is open; cubinet.hpp: Service::prepare. */
@@ -339,9 +339,9 @@ CUBINET_API cubinet_status cubinet_launch_fp8_grouped_contiguous(const cubinet_g
 CUBINET_API cubinet_status cubinet_launch_fp8_grouped_masked(const cubinet_gemm* gemm, const cubinet_masked_args* args,
                                                              void* stream);
 
-/* 1 where work that is put on `stream` now would be recorded into a CUDA graph, or where another stream's capture
- * forbids the use of this one, the default stream; else 0, also where there is no driver to ask. While it is 1 nothing
- * can be loaded: CUBINET_CAPTURING. */
+/* 1 if work that is put on `stream` now would be recorded into a CUDA graph, or if `stream` is the default stream and
+ * another stream's capture forbids its use; else 0, also without a driver. While it is 1, no kernel can be loaded:
+ * CUBINET_CAPTURING. */
 CUBINET_API int32_t cubinet_is_capturing(void* stream);
 
 /* A debugging call that waits for the device; cubinet.hpp: GroupedGemm::check_m_indices. */
@@ -367,7 +367,7 @@ CUBINET_API cubinet_status cubinet_quantize_weights(const cubinet_quantizer* qua
                                                     void* stream);
 
 /* Figures of the cabinet of `options` (NULL: the environment's). Needs no device. Creates no cabinet: CUBINET_NOT_FOUND
- * where there is none. */
+ * if there is none. */
 CUBINET_API cubinet_status cubinet_cache_stats(const cubinet_options* options, cubinet_cache_figures* figures);
 
 #ifdef __cplusplus

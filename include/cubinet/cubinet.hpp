@@ -4,8 +4,9 @@
 //   auto engine = cubinet::start(cubinet::ServiceOptions::from_environment(), {{problem, {1, 16384}}});
 //   engine.value().gemms[0].launch(cubinet::MaskedArguments{...}, stream);
 //
-// The library never prints, never ends the process and reads the environment in ServiceOptions::from_environment()
-// alone. A function that returns a Result or a Status throws nothing; out_of_memory is an error like any other.
+// The library never prints, never ends the process and reads the environment only in
+// ServiceOptions::from_environment(). A function that returns a Result or a Status throws nothing; out_of_memory is an
+// error like any other.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ namespace cubinet {
 //   compile   Compile it. The caller waits: prepare(), or a launch with an M outside the prepared range.
 //   fallback  Do not wait. Another loaded kernel of the problem stands in, or else the generic kernel of its type and
 //             layout, which every warmed cabinet holds. A thread compiles the selected kernel, and later launches use
-//             it. Results are correct in both cases. Where nothing can stand in, this is `compile`.
+//             it. Results are correct in both cases. If no kernel can stand in, this is `compile`.
 //   error     Return not_prepared. The message names the kernel's key and the command that warms it.
 enum class MissPolicy : std::uint8_t { compile, fallback, error };
 
@@ -40,7 +41,7 @@ struct CUBINET_API ServiceOptions {
   // Folders that are searched for libnvrtc before the built-in places, each with its lib64/ and lib/.
   std::vector<std::string> nvrtc_folders;
   int device = 0;  // CUDA device ordinal
-  int jobs = 0;    // compilations at once. 0: one per core that this process may use, fewer where memory is short
+  int jobs = 0;    // compilations at once. 0: one per core that this process may use, fewer if memory is short
   MissPolicy miss = MissPolicy::compile;
   // The limits of cache_root. A write that exceeds one evicts the least recently used entries, except those that are
   // pinned or that a running engine has loaded. Empty: "4GiB" and "100000". "none" or "0": no limit. With any other
@@ -54,9 +55,8 @@ struct CUBINET_API ServiceOptions {
   std::string bundle_key;
 
   // The options that the environment gives:
-  //   cache_root     CUBINET_CACHE_DIR, else XDG_CACHE_HOME/cubinet, else HOME/.cache/cubinet; a relative
-  //   XDG_CACHE_HOME
-  //                  or HOME counts as unset
+  //   cache_root     CUBINET_CACHE_DIR, else XDG_CACHE_HOME/cubinet, else HOME/.cache/cubinet; a relative path in
+  //                  XDG_CACHE_HOME or HOME counts as unset
   //   layers         CUBINET_CACHE_PATH, separated by colons; then share/cubinet/kernels of the prefix under which this
   //                  library is installed, if it exists
   //   nvrtc_folders  CUBINET_NVRTC_DIR, CUDA_HOME
@@ -107,14 +107,14 @@ class CUBINET_API GroupedGemm {
  public:
   // Errors:
   //   invalid_argument  another layout than the problem's; a pointer that is null or misaligned; a size that is
-  //   negative
-  //                     or gives A 2^31 rows; scales of another shape, stride or type than the problem needs (the
-  //                     message tells both); a workspace that is needed and missing, too small, or overlaps a_scales
+  //                     negative or gives A 2^31 rows; scales of another shape, stride or type than the problem needs
+  //                     (the message names both); a workspace that is needed and missing, too small, or overlaps
+  //                     a_scales
   //   unsupported       UE8M0 scales
   //   driver_failed
-  // Contiguous layout with m outside the prepared range: a kernel that is not loaded is loaded or made first, as the
-  // MissPolicy says. Then the errors of prepare() are possible, not_prepared, and `capturing`, which is returned before
-  // anything is done that would break the capture. Masked layout: expected_m is clamped into the prepared range.
+  // Contiguous layout with m outside the prepared range: a kernel that is not loaded is loaded or compiled first, as
+  // the MissPolicy says. Then the errors of prepare() are possible, too, and `capturing`, which is returned before
+  // anything is done that would invalidate the capture. Masked layout: expected_m is clamped into the prepared range.
   Status launch(const ContiguousArguments& arguments, void* stream) const;
   Status launch(const MaskedArguments& arguments, void* stream) const;
 
@@ -176,9 +176,9 @@ struct StartReport {
 // Kernels that are compiled in the background after a miss under MissPolicy::fallback.
 struct BackgroundReport {
   std::int64_t pending = 0;
-  std::int64_t ready = 0;    // launches use them
-  std::int64_t failed = 0;   // their stand-ins stay; they are not tried again
-  std::string last_failure;  // why the last one failed; empty: none did
+  std::int64_t ready = 0;    // compiled and used by launches
+  std::int64_t failed = 0;   // not tried again; their stand-ins are still used
+  std::string last_failure;  // why the last one failed; empty if none did
 };
 
 struct Started;
@@ -196,7 +196,7 @@ class CUBINET_API Service {
   ~Service();
 
   // Loads every kernel that the problem can select for an M of `range`, and its companion kernels. Missing ones are
-  // treated as the MissPolicy says. Fails as a whole if one of them is not to be had. `report`, if given, is written on
+  // treated as the MissPolicy says. Fails as a whole if one of them cannot be loaded. `report`, if given, is written on
   // success. Errors: unsupported (names the rule that the problem breaks), invalid_argument (an empty range),
   // wrong_device, compiler_missing, compile_failed, out_of_memory, not_prepared, driver_failed.
   Result<GroupedGemm> prepare(const Problem& problem, MRange range, StartReport* report = nullptr);
@@ -233,18 +233,18 @@ struct Started {
   Service service;
   std::vector<GroupedGemm> gemms;  // one for each problem, in the order of `requested.problems`
   StartReport report;
-  RequestedProblems requested;  // notes and derivation are empty where the problems were given themselves
+  RequestedProblems requested;  // notes and derivation are empty if the problems themselves were given
 };
 
 // The call for an engine's start: opens the layers and the device, looks up the kernels of the problems, loads those
 // that it finds, and treats missing ones as options.miss says. Errors: those of Service::open and Service::prepare.
 CUBINET_API Result<Started> start(const ServiceOptions& options, const std::vector<ProblemRange>& problems);
 
-// The same for the problems that a request names, as resolve() tells them.
+// The same for the problems that a request names, as resolve() returns them.
 CUBINET_API Result<Started> start(const ServiceOptions& options, const Request& request);
 
-// Reads the model's file or the recorded problems that the request names, and tells its problems. Needs no device,
-// opens no driver and makes no cabinet; of `options` only cache_root is used, and only by `recorded`. Errors:
+// Reads the model's file or the recorded problems that the request names, and returns its problems. Needs no device,
+// opens no driver and creates no cabinet; of `options` only cache_root is used, and only by `recorded`. Errors:
 // invalid_argument and unsupported, which name the field of the request or the file; not_found; io; and for `recorded`
 // those of a cabinet that cannot be read.
 CUBINET_API Result<RequestedProblems> resolve(const ServiceOptions& options, const Request& request);

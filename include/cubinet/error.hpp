@@ -20,7 +20,7 @@ enum class ErrorCode {
   not_prepared,      // a kernel is missing and nothing may be compiled; the message names its key and the command
                      // that warms it
   capturing,         // a kernel would have to be loaded or compiled while the stream is captured into a graph
-  no_room,           // an io error that the next write would meet, too: a full or read-only disk, a quota, a limit, a
+  no_room,           // an io error that the next write would get, too: a full or read-only disk, a quota, a limit, a
                      // cabinet that was deleted
   out_of_memory,     // the host is out of memory, or has too little for a compilation to begin
 };

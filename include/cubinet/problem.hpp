@@ -1,4 +1,4 @@
-// What a grouped GEMM computes: plain values, no CUDA.
+// Describes a grouped GEMM: plain values, no CUDA.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A request: what kernels are wanted for, before it is known which problems that are. Plain values.
+// A request for kernels: a model, problems or recorded problems. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace cubinet {
 
 // Names the problems in one of four ways: `model` (or a launch command that names the model), `problems`, `recorded`,
-// or `generic_only`. More than one of them is refused, and so is a field that has no meaning beside the chosen one.
-// Fields are called as in cubinet_request (cubinet.h); error messages name them "request.model" and so on.
+// or `generic_only`. More than one of them is refused, and so is a field that does not apply to the chosen one. Fields
+// are called as in cubinet_request (cubinet.h); error messages name them "request.model" and so on.
 struct Request {
   // Path of a model's config.json, or of the folder that holds it. Empty: no model.
   std::string model;
@@ -24,17 +24,18 @@ struct Request {
   // With `recorded`: the cabinet's root, or a file written by `cubinet cache problems --json`. Empty: the cabinet of
   // ServiceOptions::cache_root.
   std::string recorded_from;
-  // Only the generic kernels (N and K are run-time values) of `dtype` and `layout`. There is no problem to start with.
+  // Only the generic kernels (N and K are run-time values) of `dtype` and `layout`. A start refuses it, because it
+  // names no problem.
   bool generic_only = false;
 
-  // With a model: over how many ranks its experts are distributed, over how many ranks each expert's width is split,
-  // and how many additional copies of experts all ranks hold together.
+  // With a model: the number of ranks over which its experts are distributed, the number of ranks over which each
+  // expert's width is split, and the number of additional copies of experts on all ranks together.
   std::int64_t expert_parallel = 1;
   std::int64_t tensor_parallel = 1;
   std::int64_t redundant_experts = 0;
   // In place of the three numbers: the server's launch command, by the name of its engine: {"sglang", "--tp 8 --ep 8"}
-  // or {"vllm", "vllm serve DIR -tp 8"}. At most one is not empty. It also gives the model, where `model` is empty and
-  // the command names a folder that exists here.
+  // or {"vllm", "vllm serve DIR -tp 8"}. At most one is not empty. It also gives the model, if `model` is empty and the
+  // command names a folder that exists here.
   std::map<std::string, std::string, std::less<>> launch;
 
   // With a model or generic_only. Empty `dtype`: the type in which the model stores its experts; both types for

@@ -19,8 +19,8 @@ class [[nodiscard]] Result {
   [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return ok(); }
 
-  // The value. Throws std::logic_error with the error's message where there is none: to ask for a value without looking
-  // at ok() is a fault of the program.
+  // The value. Throws std::logic_error with the error's message if there is none: calling value() without checking ok()
+  // is a bug of the program.
   T& value() & { return require(), std::get<0>(state_); }
   const T& value() const& { return require(), std::get<0>(state_); }
   T&& value() && { return require(), std::get<0>(std::move(state_)); }

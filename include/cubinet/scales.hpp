@@ -20,7 +20,7 @@ constexpr std::int64_t aligned_scale_rows(std::int64_t rows) { return (rows + 3)
 
 enum class ScaleType : std::uint8_t {
   fp32,
-  ue8m0,  // exponents alone, four packed in an int32; for sm_100, refused on sm_90
+  ue8m0,  // only exponents, four packed in an int32; for sm_100, refused on sm_90
 };
 
 // A tensor of scales in device memory. A launch checks type, shape and strides on the host and refuses a tensor that
@@ -30,10 +30,9 @@ enum class ScaleType : std::uint8_t {
 // Activations: (R, C) in the contiguous layout, R = M; (groups, R, C) in the masked layout, R = capacity; C = K / 128.
 // They have one of two layouts:
 //   column-major, aligned  (r, c) is at c * aligned_scale_rows(R) + r; groups are aligned_scale_rows(R) * C apart. The
-//                          kernels read this one. Where R or C is 1, the stride of C tells the two layouts apart.
+//                          kernels read this one. If R or C is 1, the stride of C distinguishes the layouts.
 //   row-major              (r, c) is at r * C + c; groups are R * C apart. Quantizers write this one. A launch
-//   transposes
-//                          it first, into the workspace that the caller lends.
+//                          transposes it first, into the workspace that the caller lends.
 // Weights: rank 3, (groups, scale_blocks(N), K / 128), row-major.
 struct ScaleTensor {
   const void* data = nullptr;  // aligned to 16 bytes (row-major activations and weights: to 4)

@@ -1,5 +1,5 @@
-// A kernel family: one template, and everything that the host knows of it. Planner, key, cabinet facts, engine and
-// executors ask the family; nothing else is told apart by a family's name.
+// A kernel family: one template with everything that the host must know about it. The planner, the key, the cabinet
+// facts, the engine and the executors use this interface; no other code depends on a family's name.
 //
 // A new family is a file of this folder that defines one, and its line in registry.cpp.
 #pragma once
@@ -29,21 +29,21 @@ struct Constant {
 };
 
 // Immutable, hence thread-safe. Specs and loaded kernels refer to their family, so families live as long as the process
-// or, in a test, as long as what was made from them.
+// or, in a test, longer than the specs and kernels made from them.
 class Family {
  public:
   virtual ~Family() = default;
   Family(const Family&) = delete;
   Family& operator=(const Family&) = delete;
 
-  // Also the name of the template file without its ending, and of the entry point where there is one.
+  // Also the name of the template file without its extension, and of the entry point if there is only one.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::string& architecture() const noexcept { return architecture_; }
 
   // In the order in which the source declares them; none for a template that is compiled as it is.
   [[nodiscard]] const std::vector<Constant>& constants() const noexcept { return constants_; }
 
-  // The files that the template and its includes are found in.
+  // The files that contain the template and its includes.
   [[nodiscard]] const std::vector<TemplateFile>& templates() const noexcept { return *templates_; }
 
   // The kernel with these values, one for each of constants(), in their order and of their types.
@@ -55,7 +55,7 @@ class Family {
   // How long the kernel takes to compile, relative to others. A warmup begins with the largest.
   [[nodiscard]] virtual std::int64_t compile_weight(const KernelSpec&) const { return 0; }
 
-  // The kernel's entry points, where the family knows them.
+  // The kernel's entry points; empty if the family does not declare them.
   [[nodiscard]] virtual std::vector<std::string> entry_points() const { return {}; }
 
   // Loads a cubin of `spec` into the device's memory, ready to be launched. `cubin` is not needed afterwards. Errors:
@@ -102,7 +102,7 @@ class GemmFamily : public Family {
                                                           const Target& target) const = 0;
 
   // The kernel that takes N and K as arguments of the launch. It computes every problem of the family, and stands in
-  // while the selected kernel is being made.
+  // while the selected kernel is being compiled.
   [[nodiscard]] virtual KernelSpec generic() const = 0;
 
   // The other kernels that launches of the family's problems need. Plans and engines include them.

@@ -31,7 +31,7 @@ bool read(const Json& json, Number& value) {
   return fits;
 }
 
-// The member `name` as text; empty where it is none.
+// The member `name` as text; empty if it is not a text.
 std::string text_at(const Json& json, const char* name) {
   const auto found = json.find(name);
   return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();

@@ -1,5 +1,5 @@
-// All kernel families, by architecture. Everything that must know a family asks a registry; production code asks
-// families(), and a test may make a registry of its own.
+// All kernel families, by architecture. Code that needs a family gets it from a registry: production code from
+// families(), and a test possibly from its own.
 #pragma once
 
 #include <optional>
@@ -29,17 +29,17 @@ class Registry {
 
   [[nodiscard]] const std::vector<ArchitectureFamilies>& architectures() const noexcept { return architectures_; }
 
-  // Null where there is none.
+  // Null if there is none.
   [[nodiscard]] const Family* find(std::string_view name, std::string_view architecture) const;
   [[nodiscard]] const Family* quantization(std::string_view architecture) const;
   [[nodiscard]] const Family* verification(std::string_view architecture) const;
 
-  // The kernel that this build makes for the family, architecture and constants that a record names. Constants that the
-  // record lacks have their initial values; unknown ones are ignored. Nothing for a text that is no record, and for a
-  // family or an architecture that is not registered.
+  // The kernel of this build for the family, architecture and constants in a record. Constants that the record lacks
+  // have their initial values; unknown ones are ignored. nullopt if the text is not a record, or its family or
+  // architecture is not registered.
   [[nodiscard]] std::optional<KernelSpec> spec_of(const std::string& record) const;
 
-  // The family for problems of this data type and layout, whatever their sizes. unsupported where there is none.
+  // The family for problems of this data type and layout, whatever their sizes. unsupported if there is none.
   [[nodiscard]] Expected<const GemmFamily*> for_problem(const Problem& problem, const Target& target = {}) const;
 
   // Whether there is a kernel for the problem. unsupported, which names the rule that the problem breaks.

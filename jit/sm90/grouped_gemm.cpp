@@ -24,7 +24,7 @@ struct Values {
   TileConfig config;
 };
 
-// Shows `visit` every constant of the template: its name, and the member that holds its value.
+// Calls `visit` for each constant of the template with its name and the member that holds its value.
 template <class OfValues, class Visit>
 void for_each_constant(OfValues& values, Visit visit) {
   auto& config = values.config;

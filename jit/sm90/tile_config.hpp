@@ -24,7 +24,7 @@ std::string name(const TileConfig& config);
 
 namespace cubinet::jit::sm90 {
 
-// Host code finds what it shares with the kernels in its own namespace.
+// Makes the declarations that the host shares with the kernels visible in the host's namespace.
 using namespace ::cubinet::sm90;
 
 }  // namespace cubinet::jit::sm90

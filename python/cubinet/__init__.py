@@ -1,4 +1,4 @@
-"""Cubinet: grouped-GEMM kernels for mixture-of-experts models, compiled ahead of need and kept in a cabinet.
+"""Cubinet: grouped-GEMM kernels for mixture-of-experts models, compiled before they are needed and stored in a cabinet.
 
     import cubinet
 
@@ -89,7 +89,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class StartReport:
-    """What a start did.
+    """The result of a start, for logs.
 
     loaded: kernels of the problems that are on the device now
     missing: kernels that neither the cabinet nor a layer held
@@ -255,7 +255,7 @@ def plan(
     The problems come from one of these:
     model: path of a model's config.json, or of its folder. dtype (default: the type in which the experts are stored),
         layout (default: both), ep, tp and redundant_experts say how a rank computes it. In place of the last three:
-        sglang, vllm: the server's launch command, as text or as a list of words. Where it names a folder with a
+        sglang, vllm: the server's launch command, as text or as a list of words. If it names a folder with a
         config.json, `model` is not needed
     shapes: tuples (n, k, groups), planned for each dtype (default "bf16") and each layout (default both)
     problems: cubinet.Problem objects. Not their own range of M counts, but m_min and m_max of this call
@@ -312,8 +312,8 @@ def warmup(
         strict: count kernels that could not be executed as not done
     progress: called as progress(phase, done, total) after each kernel, on the calling thread
 
-    Raises ValueError; Error with status "incomplete" and the report in `.report` where a part was not done; Error with
-    another status where nothing was begun. KeyboardInterrupt, or an exception in `progress`, ends the warmup: it
+    Raises ValueError; Error with status "incomplete" and the report in `.report` if a part was not done; Error with
+    another status if nothing was started. KeyboardInterrupt, or an exception in `progress`, ends the warmup: it
     finishes the kernels that it is compiling, and then raises the exception.
     """
     request = _request(locals())
@@ -335,7 +335,7 @@ def warmup(
 
 
 def _default_device() -> int:
-    """PyTorch's current device, where it has been imported and runs CUDA; else 0."""
+    """PyTorch's current device if PyTorch has been imported and runs CUDA; else 0."""
     torch = _sys.modules.get("torch")
     return torch.cuda.current_device() if torch is not None and torch.cuda.is_available() else 0
 
@@ -422,9 +422,9 @@ def wait_for_background(seconds: float, device: Any = None) -> bool:
 
 
 def cache_stats(cache: _Path | None = None) -> dict[str, int | None]:
-    """Figures of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
+    """Statistics of a cabinet (None: the environment's): entries, bytes, quarantined, hits, misses, evicted_misses,
     compiles, damage, evictions. A value is None if the index could not be read. Raises Error with status "not_found"
-    where there is no cabinet."""
+    if there is no cabinet."""
     return _binding.cache_stats(_options(_cabinet(cache)))
 
 

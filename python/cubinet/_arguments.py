@@ -78,7 +78,7 @@ def command(name: str, value: Any) -> str:
 
 
 def items(name: str, value: Any, expected: str) -> list[Any]:
-    """The items of an iterable; a text is not taken as an iterable of characters."""
+    """The items of an iterable; a text is not accepted as an iterable of characters."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise _wrong_type(name, expected, value)
     try:

@@ -12,7 +12,7 @@ dtypes: tuple[str, ...]
 layouts: tuple[str, ...]
 largest_m: int
 
-# Names of other versions of DeepGEMM are taken, too, each for its argument.
+# The argument names of other versions of DeepGEMM are accepted, too.
 
 @overload
 def m_grouped_bf16_gemm_nt_contiguous(

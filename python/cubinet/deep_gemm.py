@@ -87,7 +87,7 @@ def get_theoretical_mk_alignment_for_contiguous_layout(
     expected_m: int | None = None, num_groups: int | None = None
 ) -> int:
     """The smallest alignment that can be set, 128 for every number of rows. DeepGEMM's newer kernels have a smaller one
-    where groups are small; these use short tiles within blocks of 128 rows instead."""
+    if groups are small; these use short tiles within blocks of 128 rows instead."""
     for name, value in (("expected_m", expected_m), ("num_groups", num_groups)):
         if value is not None:
             _arguments.integer(name, value)
@@ -197,7 +197,7 @@ def transform_sf_into_required_layout(
 
 
 def _workspace(device: int, count: int) -> Tensor:
-    """Device memory for one launch. Called by the binding where a tensor type has no allocator for C."""
+    """Device memory for one launch. Called by the binding if a tensor type has no allocator for C."""
     import torch
 
     return torch.empty(count, dtype=torch.uint8, device=f"cuda:{device}")

@@ -44,7 +44,7 @@ const OptionRule recipe = {[](PyObject* value) { return is_recipe(value, {1, 128
 const OptionRule recipe_a = {[](PyObject* value) { return is_recipe(value, {1, 128}); }, "None or (1, 128)"};
 const OptionRule recipe_b = {[](PyObject* value) { return is_recipe(value, {128, 128}); }, "None or (128, 128)"};
 
-// Options that only tune DeepGEMM are accepted and dropped: which dimensions are compiled in, and a conversion that
+// Options that only tune DeepGEMM are accepted and ignored: which dimensions are compiled in, and a conversion that
 // sm_90 does not have. Padding rows are never written, so ensure_zero_padding cannot be supported.
 Parameter bf16_contiguous[] = {
     {Role::a, "a", "lhs"},

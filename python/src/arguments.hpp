@@ -10,8 +10,8 @@
 
 namespace cubinet::python {
 
-// What a parameter is: an operand, which has a place among the values, or an option, which is checked and dropped.
-// `grouping` is m_indices or masked_m, whichever the layout has.
+// The kind of a parameter: an operand, which has a place among the values, or an option, which is checked and then
+// ignored. `grouping` is m_indices or masked_m, whichever the layout has.
 enum class Role : std::uint8_t { a, b, d, grouping, expected_m, option };
 constexpr std::size_t kValueCount = 5;
 
@@ -57,7 +57,7 @@ struct Pair {
   Reference scales;
 };
 
-// Takes apart a tuple or list of two. False with TypeError set.
+// Splits a tuple or list of two. False with TypeError set.
 bool split_pair(const char* name, PyObject* object, Pair& pair);
 
 extern Signature bf16_contiguous_signature;

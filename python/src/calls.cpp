@@ -88,7 +88,7 @@ bool refuse_expected_m(PyObject* value) {
 
 // expected_m is a hint: 0 and less mean 1, and an int beyond 64 bits means the largest one.
 bool read_expected_m(PyObject* value, std::int64_t& expected_m) {
-  // An object with __index__ is taken as an int, but not a bool, and not a tensor, which would wait for its device.
+  // An object with __index__ is accepted as an int, except a bool and a tensor, which would wait for its device.
   const bool tensor = !PyLong_Check(value) && PyObject_HasAttrString(value, "data_ptr") != 0;
   if (tensor || PyBool_Check(value)) return refuse_expected_m(value);
   int overflow = 0;
@@ -200,7 +200,7 @@ bool fill(Kind kind, const Call& call, Workspace& workspace, Arguments& argument
   return true;
 }
 
-// Sets an exception where it fails.
+// Sets an exception if it fails.
 void launch_contiguous(Kind kind, const Call& call, const cubinet_gemm* gemm, void* stream) {
   Workspace workspace;
   cubinet_contiguous_args arguments{};
@@ -224,7 +224,7 @@ void launch_masked(Kind kind, const Call& call, const cubinet_gemm* gemm, void* 
   if (const cubinet_status status = launch(gemm, &arguments, stream); status != CUBINET_OK) raise_status(status);
 }
 
-// Sets an exception where it fails. Without rows it launches nothing and does not look at strides and addresses.
+// Sets an exception if it fails. Without rows it launches nothing and does not look at strides and addresses.
 void run(Kind kind, const Values& values, Call& call) {
   if (kind.masked() && !read_expected_m(values[4], call.expected_m)) return;
   if (!read_operands(values, kind, call) || !check_devices(kind, call) || !check_shapes(kind, call)) return;

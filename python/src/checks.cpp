@@ -62,7 +62,7 @@ void contiguous_strides(const TensorView& view, std::int64_t* strides) {
   }
 }
 
-// Whether the strides mean the same. That of a dimension of size 1 does not matter.
+// Whether the strides address the same elements. That of a dimension of size 1 does not matter.
 bool same_strides(const TensorView& view, const std::int64_t* wanted) {
   for (std::int32_t i = 0; i < view.rank; ++i) {
     if (view.shape[i] != 1 && view.strides[i] != wanted[i]) return false;

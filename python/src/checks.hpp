@@ -32,7 +32,7 @@ bool check_device(const Operand& operand, const Operand& first);
 bool check_aligned(const Operand& operand);
 
 // The strides and the address of activation scales are those of one of the two layouts of cubinet/scales.hpp. Sets
-// `row_major` where the launch must transpose them, for which it needs a workspace. Precondition: type and shape are
+// `row_major` if the launch must transpose them, for which it needs a workspace. Precondition: type and shape are
 // checked.
 bool check_row_scales(const Operand& operand, std::int64_t rows, bool& row_major);
 

@@ -37,7 +37,7 @@ struct Engines {
   // but must not run Python code, which could try to prepare again.
   std::mutex preparing;
 
-  // Guards the fields below; held for moments only.
+  // Guards the fields below; held only briefly.
   std::mutex mutex;
   std::map<std::int32_t, cubinet_service*> services;
   std::vector<cubinet_service*> replaced_services;
@@ -163,8 +163,7 @@ class Preparation {
   }
 
  private:
-  // Sets an exception, with this thread's last error where `reason` is null. That runs Python code, so it unlocks
-  // first.
+  // Sets an exception, with this thread's last error if `reason` is null. That runs Python code, so it unlocks first.
   bool refuse(cubinet_status status, const char* reason) {
     lock_.unlock();
     reason != nullptr ? raise_error(status, reason) : raise_status(status);

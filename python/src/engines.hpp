@@ -45,13 +45,13 @@ struct EngineOptions {
 cubinet_gemm* find_gemm(const ProblemKey& key);
 
 // Prepares a problem at its first call, for the range of M that a warmup covers by default, and returns its gemm. Null
-// with an exception set: `capturing` where `stream` is being captured, or what cubinet_open() or cubinet_prepare()
+// with an exception set: `capturing` if `stream` is being captured, or what cubinet_open() or cubinet_prepare()
 // returned.
 cubinet_gemm* prepare_gemm(const ProblemKey& key, void* stream);
 
 // Prepares the problems on options.device. With `reopen` it opens a new service with these options, which later calls
-// use; else it takes the device's service, and opens one only where there is none. The texts in `report` are valid
-// until this thread's next call of the library. False with an exception set.
+// use; else it uses the device's service, and opens one if there is none. The texts in `report` are valid until this
+// thread's next call of the library. False with an exception set.
 bool start_engine(EngineOptions& options, bool reopen, const std::vector<cubinet_problem>& problems,
                   cubinet_start_report& report);
 

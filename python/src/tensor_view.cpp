@@ -159,7 +159,7 @@ bool read_by_attributes(PyObject* object, const char* name, TensorView& view) {
   return PyErr_Occurred() == nullptr;
 }
 
-// An attribute of one of PyTorch's modules. Null without an exception where the module has not been imported.
+// An attribute of one of PyTorch's modules. Null without an exception if the module has not been imported.
 PyObject* torch_attribute(const char* module, const char* name) {
   PyObject* modules = PyImport_GetModuleDict();
   PyObject* found = PyDict_GetItemString(modules, module);

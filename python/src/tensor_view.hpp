@@ -26,12 +26,12 @@ struct TensorView {
   bool on_cuda;
   std::int32_t device;                 // ordinal
   const dlpack::ExchangeApi* api;      // null: read by attributes
-  std::int64_t extents[2 * kMaxRank];  // where shape and strides lie when there is no API
+  std::int64_t extents[2 * kMaxRank];  // memory for shape and strides if there is no API
 };
 
 // Fills in `view` from `object`, the argument `name`. The view owns nothing and is valid until Python code runs. False
-// with an exception set: TypeError where it is not a tensor with memory, ValueError where its device cannot exist, or
-// what the tensor's own code raised.
+// with an exception set: TypeError if it is not a tensor with memory, ValueError if its device cannot exist, or what
+// the tensor's own code raised.
 bool read_tensor(PyObject* object, const char* name, TensorView& view);
 
 // The current stream of the view's framework on the view's device. False with an exception set.
@@ -58,7 +58,7 @@ class Workspace {
   PyObject* object_ = nullptr;
 };
 
-// For messages: "torch.bfloat16", or the name of the object's type where it has no dtype. A new reference; never null.
+// For messages: "torch.bfloat16", or the name of the object's type if it has no dtype. A new reference; never null.
 PyObject* describe_type(PyObject* object);
 
 }  // namespace cubinet::python

@@ -28,7 +28,7 @@ struct Step {
 WarmupResult run_warmup(const cubinet_options& options, const cubinet_request& request, cubinet_warmup_options warmup,
                         const std::function<bool(const Step&)>& on_step, const std::function<bool()>& is_over);
 
-// For the end of the interpreter: tells the warmups of all threads to end and waits for them, at most 30 seconds. From
+// For the end of the interpreter: stops the warmups of all threads and waits for them, at most 30 seconds. From
 // then on run_warmup() returns CUBINET_INCOMPLETE. To be called without the GIL.
 void end_warmups();
 

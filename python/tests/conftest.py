@@ -1,4 +1,4 @@
-"""What the tests share: which PyTorch and which GPU there are, and the engine that takes the place of a GPU."""
+"""Fixtures of the tests: the available PyTorch and GPU, and the fake engine that replaces a GPU."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def qwen_config() -> Path:
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
-    """The engine that records launches; only where it has been preloaded in the place of the library's."""
+    """The fake engine that records launches; only if it has been preloaded in place of the library's."""
     path = os.environ.get("CUBINET_FAKE_ENGINE")
     if not path:
         pytest.skip("needs LD_PRELOAD and CUBINET_FAKE_ENGINE with the library that records launches; ctest sets them")
     fake = FakeEngine(path)
     fake.reset()
-    # PyTorch's answer for tensors that are read by attributes; where it is not there, something in its place.
+    # PyTorch's function for tensors that are read by attributes; without PyTorch, a replacement.
     part = sys.modules.get("torch._C") or types.ModuleType("torch._C")
     monkeypatch.setitem(sys.modules, "torch._C", part)
     monkeypatch.setattr(part, "_cuda_getCurrentRawStream", lambda device: 0x2000 + device, raising=False)

@@ -47,7 +47,7 @@ struct Record {
   std::int64_t launch_status;   // what launches are to answer
   std::int64_t prepare_status;  // and preparations
   std::int64_t interrupted;     // an interrupt comes in the middle of a preparation
-  std::int64_t capturing;       // whether every stream is said to be captured
+  std::int64_t capturing;       // whether every stream is reported as captured
   std::int64_t held;            // 1: preparations wait; the first that does makes it 2, and 0 lets them go on
   std::int64_t launched_miss;   // of the service that the last launch's gemm is of
   std::int64_t num_sms;         // of the last launch

@@ -1,4 +1,4 @@
-"""Tensors without PyTorch, and the record of the engine that takes the library's place."""
+"""Tensors without PyTorch, and the record of the fake engine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass
 class FakeTensor:
-    """What the package reads of a tensor whose type has no exchange API."""
+    """The attributes that the package reads of a tensor whose type has no exchange API."""
 
     shape: tuple[int, ...]
     dtype: Dtype = BF16
@@ -79,7 +79,7 @@ class Record(ctypes.Structure):
 
 
 class FakeEngine:
-    """The library that records launches, which has been preloaded into this process."""
+    """The fake engine that records launches, which has been preloaded into this process."""
 
     def __init__(self, path: str) -> None:
         self._library = ctypes.CDLL(path)
@@ -92,12 +92,12 @@ class FakeEngine:
         ctypes.memset(ctypes.byref(self.record), 0, ctypes.sizeof(Record))
 
     def tensor_type(self, torch: Any, device: int = 0) -> Any:
-        """A type of PyTorch's tensors on the host that says of itself that it is on a CUDA device."""
+        """A type of PyTorch tensors on the host that reports a CUDA device."""
         name = b"dlpack_exchange_api"
         read = ctypes.pythonapi.PyCapsule_GetPointer
         read.restype, read.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         make = ctypes.pythonapi.PyCapsule_New
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         api = self._library.fake_engine_disguise(read(torch.Tensor.__dlpack_c_exchange_api__, name), device)
-        self._name = name  # a capsule keeps the pointer alone
+        self._name = name  # a capsule keeps only the pointer
         return type("OnDevice", (torch.Tensor,), {"__dlpack_c_exchange_api__": make(api, name, None)})

@@ -1,4 +1,4 @@
-"""What the tests on a GPU share: operands, references and the judgement of results."""
+"""Helpers for tests on a GPU: operands, references and checks of results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def random_bf16(*shape: int) -> Any:
 
 
 def quantize_rows(x: Any) -> tuple[Any, Any, Any]:
-    """FP8 values and scales per 128 columns, row-major, and what they stand for, in FP32."""
+    """FP8 values and scales per 128 columns, row-major, and the numbers that they represent, in FP32."""
     blocks = x.float().reshape(*x.shape[:-1], -1, 128)
     scales = blocks.abs().amax(-1).clamp(1e-10) / 448
     q = (blocks / scales[..., None]).clamp(-448, 448).to(torch.float8_e4m3fn)
@@ -63,7 +63,7 @@ def quantize_blocks(w: Any) -> tuple[Any, Any, Any]:
 
 
 def segments(sizes: list[int], alignment: int = 128) -> Any:
-    """Labels of groups of these sizes, each padded with -1 to the alignment."""
+    """m_indices for groups of these sizes, each padded with -1 to the alignment."""
     m_indices: list[int] = []
     for group, size in enumerate(sizes):
         m_indices += [group] * size + [-1] * (-size % alignment)
@@ -75,7 +75,7 @@ def poisoned(*shape: int) -> Any:
 
 
 class _Operands:
-    """A and B as a call takes them, what they mean, how far off a product may be, and the function of their type."""
+    """A and B as a call takes them, their values in FP32, the allowed difference, and the function of their type."""
 
     def __init__(self, fp8: bool, layout: str, a: Any, b: Any, column_major: bool) -> None:
         from cubinet import deep_gemm
@@ -93,7 +93,7 @@ class _Operands:
 
 
 class Contiguous(_Operands):
-    """A contiguous problem with its reference: `run` calls, `check` judges."""
+    """A contiguous problem with its reference: `run` calls the function, `check` compares the result."""
 
     def __init__(self, fp8: bool, n: int, k: int, sizes: list[int], column_major: bool = False) -> None:
         self.m_indices = segments(sizes)

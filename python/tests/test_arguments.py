@@ -1,4 +1,4 @@
-"""Arguments of plan, warmup and start: what is refused is named, and nothing that was given is passed over."""
+"""Arguments of plan, warmup and start: errors name the argument, and no argument is ignored."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ FOR_EXECUTION = "strict, memory_budget, device: expected none, since nothing is 
 
 
 class Scalar:
-    """What NumPy's array of no dimension is: to be gone through by its type, which it then refuses."""
+    """Like NumPy's array of no dimension: its type has __iter__, which raises TypeError."""
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("iteration over a 0-d array")
 
 
 class Array:
-    """What NumPy's array of one number is: a number by its type, which a later NumPy refuses."""
+    """Like NumPy's array of one number: its type converts to a number, which later versions of NumPy refuse."""
 
     def __len__(self) -> int:
         return 1
@@ -165,7 +165,7 @@ def test_an_invalid_argument_of_the_library_is_a_value_error_with_its_status() -
     assert isinstance(refused.value, ValueError) and refused.value.status == "invalid_argument"
 
 
-def test_numbers_are_taken_as_python_takes_indices() -> None:
+def test_numbers_are_accepted_like_python_indices() -> None:
     class Eight:
         def __index__(self) -> int:
             return 8
@@ -175,12 +175,12 @@ def test_numbers_are_taken_as_python_takes_indices() -> None:
     assert cubinet.plan(shapes=[[64, 64, Eight()]]) == cubinet.plan(shapes=[(64, 64, 8)])
 
 
-def test_no_problems_beside_another_source_are_none() -> None:
+def test_an_empty_list_of_problems_counts_as_none() -> None:
     kernels = cubinet.plan(problems=[], generic_only=True, dtype="bf16")["kernels"]
     assert {kernel["family"] for kernel in kernels} == {"bf16_grouped_contiguous", "bf16_grouped_masked"}
 
 
-def test_no_shapes_beside_another_source_are_none(qwen_config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_list_of_shapes_counts_as_none(qwen_config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cubinet.plan(model=qwen_config, shapes=[]) == cubinet.plan(model=qwen_config)
     assert cubinet.plan(problems=[ONE], shapes=iter(())) == cubinet.plan(problems=[ONE])
     started = []
@@ -191,7 +191,7 @@ def test_no_shapes_beside_another_source_are_none(qwen_config: Path, monkeypatch
 
 
 class Odd:
-    """An int as NumPy's are: what compares it does not answer with Python's own bool."""
+    """An int like NumPy's: comparisons do not return Python's bool."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -206,7 +206,7 @@ class Odd:
         return [self.value, other]
 
 
-def test_a_start_takes_odd_ints(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_accepts_ints_like_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
     reopened = []
     monkeypatch.setattr(_binding, "start", lambda *given: reopened.append(given[3]) or (0, 0, 0, 0.0, ""))
     for jobs in (0, 3):
@@ -222,7 +222,7 @@ def test_a_warmup_executes_on_the_current_device_unless_told_otherwise(monkeypat
     monkeypatch.setattr(_binding, "warmup", lambda *_: ("ok", "", "{}"))
     cubinet.warmup(shapes=SHAPES, execute=True, strict=True, memory_budget=1)
     cubinet.warmup(shapes=SHAPES, execute=True, device="cuda:2")
-    cuda.current_device = lambda: pytest.fail("it was asked where nothing is executed")
+    cuda.current_device = lambda: pytest.fail("it was called although nothing is executed")
     cubinet.warmup(shapes=SHAPES)
     assert devices == [5, 2, 0]
 

@@ -1,4 +1,4 @@
-"""What a call hands to the engine, seen without a GPU."""
+"""The arguments that a call passes to the engine, tested without a GPU."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def masked_fp8(m: int = 30, n: int = 192, k: int = 256, groups: int = 3) -> tupl
     return a, b, tensor(D, BF16, groups, m, n), tensor(INDEX, INT32, groups)
 
 
-def test_a_contiguous_call_hands_over_pointers_and_sizes(engine: FakeEngine) -> None:
+def test_a_contiguous_call_passes_pointers_and_sizes(engine: FakeEngine) -> None:
     assert deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16()) is None
     r = engine.record
     assert (r.launches, r.family) == (1, 0)
@@ -61,12 +61,12 @@ def test_a_contiguous_call_hands_over_pointers_and_sizes(engine: FakeEngine) -> 
     [(0, 1), (-3, 1), (-(1 << 80), 1), (1, 1), (1 << 80, (1 << 63) - 1)],
     ids=["zero", "negative", "below 64 bits", "one", "above 64 bits"],
 )
-def test_expected_m_is_a_hint_that_is_never_refused_for_its_value(engine: FakeEngine, given: int, taken: int) -> None:
+def test_every_value_of_expected_m_is_accepted(engine: FakeEngine, given: int, taken: int) -> None:
     deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(), given)
     assert (engine.record.launches, engine.record.expected_m) == (1, taken)
 
 
-def test_a_masked_fp8_call_hands_over_scales_unchanged(engine: FakeEngine) -> None:
+def test_a_masked_fp8_call_passes_scales_unchanged(engine: FakeEngine) -> None:
     deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(), 17)
     r = engine.record
     assert (r.launches, r.family) == (1, 3)
@@ -114,7 +114,7 @@ def test_a_dense_call_is_one_group_with_m_indices_of_zeros(engine: FakeEngine, m
     assert refused.value.status == "capturing"
 
 
-def test_row_major_scales_bring_a_workspace_of_their_padded_size(
+def test_row_major_scales_are_passed_with_a_workspace_of_their_padded_size(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -135,15 +135,15 @@ def test_row_major_scales_bring_a_workspace_of_their_padded_size(
 @pytest.mark.parametrize(
     ("rows", "strides", "address", "workspace"),
     [
-        (8, (1, 8), SA, False),  # one column of whole fours: nothing is padded
+        (8, (1, 8), SA, False),  # one column with a multiple of 4 rows: no padding
         (6, (1, 1), SA, True),  # not padded
-        (6, (1, 8), SA, False),  # padded, as its stride says
-        (8, (1, 8), SA + 4, True),  # not where bulk copies start
+        (6, (1, 8), SA, False),  # padded according to its stride
+        (8, (1, 8), SA + 4, True),  # not aligned for bulk copies
         (1, (1, 1), SA, True),
         (1, (1, 4), SA, False),
     ],
 )
-def test_a_single_column_of_scales_is_read_in_place_where_it_is_padded(
+def test_a_single_column_of_scales_is_read_in_place_if_it_is_padded(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, rows: int, strides: Any, address: int, workspace: bool
 ) -> None:
     monkeypatch.setattr(deep_gemm, "_workspace", lambda device, count: FakeTensor((count,), INT32))
@@ -153,7 +153,7 @@ def test_a_single_column_of_scales_is_read_in_place_where_it_is_padded(
     assert (engine.record.workspace_bytes > 0) == workspace
 
 
-def test_a_limit_on_multiprocessors_is_handed_to_each_launch(
+def test_a_limit_on_multiprocessors_is_passed_to_each_launch(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16())
@@ -169,7 +169,7 @@ def test_a_limit_on_multiprocessors_is_handed_to_each_launch(
         _binding.set_num_sms(0)
 
 
-def test_arguments_go_by_either_name(engine: FakeEngine) -> None:
+def test_arguments_are_accepted_by_either_name(engine: FakeEngine) -> None:
     a, b, d, m_indices = contiguous_bf16()
     deep_gemm.m_grouped_bf16_gemm_nt_contiguous(a, b, d, m_indices=m_indices)
     deep_gemm.m_grouped_bf16_gemm_nt_contiguous(lhs=a, rhs=b, out=d, grouped_layout=m_indices)
@@ -190,7 +190,7 @@ def test_arguments_that_only_tune_are_accepted(engine: FakeEngine) -> None:
     assert engine.record.launches == 4
 
 
-def test_no_rows_launch_nothing_and_open_nothing(engine: FakeEngine) -> None:
+def test_with_zero_rows_nothing_is_launched_or_opened(engine: FakeEngine) -> None:
     deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(m=0, n=72))
     deep_gemm.m_grouped_fp8_gemm_nt_masked(*masked_fp8(m=0, n=72), 1)
     a = (tensor(0, FP8, 0, 128), tensor(0, FP32, 0, 1, strides=(7, 5)))
@@ -198,13 +198,13 @@ def test_no_rows_launch_nothing_and_open_nothing(engine: FakeEngine) -> None:
     assert (engine.record.launches, engine.record.prepared) == (0, 0)
 
 
-def test_a_problem_is_prepared_once_over_what_a_warmup_covers(engine: FakeEngine) -> None:
+def test_a_problem_is_prepared_once_for_the_range_of_a_warmup(engine: FakeEngine) -> None:
     for m in (128, 256, 128):
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(m=m, n=80))
     assert (engine.record.launches, engine.record.prepared, engine.record.m_last) == (3, 1, 1 << 24)
 
 
-def test_many_problems_are_told_apart(engine: FakeEngine) -> None:
+def test_many_problems_are_distinguished(engine: FakeEngine) -> None:
     for _ in range(2):
         for n in range(8, 8 * 200, 8):
             deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(n=n, k=192))
@@ -260,7 +260,7 @@ def test_a_later_start_widens_the_range_of_a_problem_and_never_narrows_it(engine
     assert engine.record.m_last == 8192
 
 
-def test_a_pair_is_held_when_its_list_changes_meanwhile(engine: FakeEngine) -> None:
+def test_a_pair_stays_alive_when_its_list_changes_during_the_call(engine: FakeEngine) -> None:
     a, b, d, index = masked_fp8()
     pair = [*a]
     scales = weakref.ref(a[1])
@@ -292,7 +292,7 @@ def test_a_first_call_in_a_capture_is_refused(engine: FakeEngine) -> None:
     assert engine.record.launches == 2
 
 
-def test_an_interrupt_during_a_preparation_comes_after_it(engine: FakeEngine) -> None:
+def test_an_interrupt_during_a_preparation_takes_effect_after_it(engine: FakeEngine) -> None:
     engine.record.interrupted = 1
     with pytest.raises(KeyboardInterrupt):
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(*contiguous_bf16(n=3000))
@@ -361,7 +361,7 @@ def test_a_tensor_without_plain_memory_is_refused_by_name(engine: FakeEngine, ma
 
 
 @needs_exchange
-def test_calls_keep_no_objects_and_no_memory(engine: FakeEngine) -> None:
+def test_calls_leak_no_objects_and_no_memory(engine: FakeEngine) -> None:
     import sys
     import tracemalloc
 
@@ -387,7 +387,7 @@ def test_calls_keep_no_objects_and_no_memory(engine: FakeEngine) -> None:
 
 @needs_exchange
 def test_a_c_plus_plus_exception_inside_a_call_is_raised(engine: FakeEngine) -> None:
-    kind = engine.tensor_type(torch, -2)  # a framework that misleads: no table has a place for that device
+    kind = engine.tensor_type(torch, -2)  # an invalid device from a framework: no table has an entry for it
     a, b, d = (torch.zeros(shape, dtype=torch.bfloat16).as_subclass(kind) for shape in ((4, 64), (8, 64), (4, 8)))
     with pytest.raises(RuntimeError, match="vector"):
         deep_gemm.bf16_gemm_nt(a, b, d)

@@ -14,7 +14,7 @@ example = runpy.run_path(str(PROJECT / "examples" / "sglang" / "cubinet_for_sgla
 
 
 def modules() -> tuple[Any, Any]:
-    """DeepGEMM and SGLang's compile_utils, as far as SGLang's wrapper looks into them."""
+    """DeepGEMM and SGLang's compile_utils, with the parts that SGLang's wrapper uses."""
     theirs: Any = ModuleType("deep_gemm")
     theirs.fp8_mqa_logits = object()
     theirs.bf16_gemm_nt = object()
@@ -31,7 +31,7 @@ def modules() -> tuple[Any, Any]:
     return theirs, compile_utils
 
 
-def test_sglang_gets_these_kernels_and_keeps_the_rest() -> None:
+def test_sglang_gets_these_kernels_and_keeps_deep_gemms_others() -> None:
     theirs, compile_utils = modules()
     both = example["serve"](theirs, compile_utils)
     for name in example["SERVED"]:
@@ -41,7 +41,7 @@ def test_sglang_gets_these_kernels_and_keeps_the_rest() -> None:
     assert getattr(both, "mega_gate", None) is None
 
 
-def test_a_limit_on_multiprocessors_is_for_both(monkeypatch: Any) -> None:
+def test_a_limit_on_multiprocessors_applies_to_both(monkeypatch: Any) -> None:
     theirs, compile_utils = modules()
     limits = []
     theirs.set_num_sms = limits.append
@@ -50,7 +50,7 @@ def test_a_limit_on_multiprocessors_is_for_both(monkeypatch: Any) -> None:
     assert limits == [100, 100]
 
 
-def test_groups_start_where_these_kernels_have_them_start() -> None:
+def test_the_alignment_of_groups_is_that_of_these_kernels() -> None:
     both = example["serve"](*modules())
     per_group = 4
     assert both.get_theoretical_mk_alignment_for_contiguous_layout(per_group) == 128

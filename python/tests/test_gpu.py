@@ -1,4 +1,4 @@
-"""The calls on a GPU: right results, and what serving does with them."""
+"""Calls on a GPU: correct results, captures, streams, threads and memory."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def make(fp8: bool, layout: str, n: int = 384, k: int = 512) -> Any:
 
 @pytest.mark.parametrize(("fp8", "layout"), FAMILIES)
 @pytest.mark.parametrize(("n", "k"), [(384, 512), (1024, 2048), (200, 128)])
-def test_a_family_computes_what_the_reference_does(fp8: bool, layout: str, n: int, k: int) -> None:
+def test_a_family_agrees_with_the_reference(fp8: bool, layout: str, n: int, k: int) -> None:
     problem = make(fp8, layout, n, k)
     problem.run()
     problem.check()
 
 
 @pytest.mark.parametrize("rows", [1, 127, 128, 1000])
-def test_a_dense_bf16_gemm_computes_what_the_reference_does(rows: int) -> None:
+def test_a_dense_bf16_gemm_agrees_with_the_reference(rows: int) -> None:
     a, b, d = random_bf16(rows, 512), random_bf16(384, 512), poisoned(rows, 384)
     deep_gemm.bf16_gemm_nt(a, b, d)
     assert difference(d, a.float() @ b.float().T) < BF16_LIMIT
@@ -67,7 +67,7 @@ def test_a_dense_bf16_gemm_computes_what_the_reference_does(rows: int) -> None:
 
 @pytest.mark.parametrize("rows", [1, 127, 128, 1000])
 @pytest.mark.parametrize("column_major", [False, True])
-def test_a_dense_fp8_gemm_computes_what_the_reference_does(rows: int, column_major: bool) -> None:
+def test_a_dense_fp8_gemm_agrees_with_the_reference(rows: int, column_major: bool) -> None:
     a, scales, meant_a = quantize_rows(random_bf16(rows, 512))
     b, b_scales, meant_b = quantize_blocks(random_bf16(1, 384, 512))
     if column_major:
@@ -103,7 +103,7 @@ def test_a_captured_call_is_replayed_with_new_values(fp8: bool, layout: str) -> 
     problem.check()
 
 
-def test_a_first_call_in_a_capture_is_refused_and_does_not_break_it() -> None:
+def test_a_first_call_in_a_capture_is_refused_and_the_capture_stays_valid() -> None:
     seen, unseen = make(False, "masked"), Masked(False, 256, 320, [5, 6], 64)
     seen.run()
     torch.cuda.synchronize()
@@ -137,7 +137,7 @@ def test_a_call_runs_on_the_current_stream() -> None:
 
 
 @pytest.mark.parametrize(("fp8", "layout"), FAMILIES)
-def test_two_threads_on_two_streams_get_right_results(fp8: bool, layout: str) -> None:
+def test_two_threads_on_two_streams_get_correct_results(fp8: bool, layout: str) -> None:
     problems = [make(fp8, layout), make(fp8, layout)]
     failures: list[BaseException] = []
 
@@ -160,7 +160,7 @@ def test_two_threads_on_two_streams_get_right_results(fp8: bool, layout: str) ->
     assert not failures
 
 
-def test_two_threads_that_call_a_problem_first_both_get_it() -> None:
+def test_two_threads_that_make_the_first_call_of_a_problem_both_succeed() -> None:
     problems = [Masked(False, 520, 704, [9, 20], 64), Masked(False, 520, 704, [1, 2], 64)]
     threads = [threading.Thread(target=problem.run) for problem in problems]
     for thread in threads:
@@ -179,7 +179,7 @@ def test_a_tensor_on_the_host_is_named() -> None:
 
 
 @pytest.mark.skipif(torch is None or torch.cuda.device_count() < 2, reason="needs two GPUs")
-def test_a_second_device_serves_while_the_first_is_current() -> None:
+def test_a_second_device_can_be_used_while_the_first_is_current() -> None:
     with torch.cuda.device(1):
         problem = make(True, "masked")
     other = torch.zeros_like(problem.d, device="cuda:0")
@@ -204,7 +204,7 @@ def test_strided_tensors_are_refused_and_nothing_is_written() -> None:
 
 
 @pytest.mark.parametrize(("fp8", "layout"), FAMILIES)
-def test_no_tokens_launch_nothing(fp8: bool, layout: str) -> None:
+def test_with_zero_tokens_nothing_is_launched(fp8: bool, layout: str) -> None:
     problem = make(fp8, layout)
     cut = (lambda t: t[:0]) if layout == "contiguous" else (lambda t: t[:, :0])
     problem.a = tuple(map(cut, problem.a)) if fp8 else cut(problem.a)
@@ -215,7 +215,7 @@ def test_no_tokens_launch_nothing(fp8: bool, layout: str) -> None:
     torch.cuda.synchronize()
 
 
-def test_padding_rows_alone_are_not_written() -> None:
+def test_with_only_padding_rows_nothing_is_written() -> None:
     problem = Contiguous(True, 384, 512, [100])
     problem.m_indices.fill_(-1)
     problem.run()
@@ -223,7 +223,7 @@ def test_padding_rows_alone_are_not_written() -> None:
     assert torch.isnan(problem.d).all()
 
 
-def test_parameters_serve_as_weights() -> None:
+def test_parameters_are_accepted_as_weights() -> None:
     problem = make(False, "masked")
     problem.b = torch.nn.Parameter(problem.b)
     assert problem.b.requires_grad
@@ -261,7 +261,7 @@ def resident_bytes() -> int:
 
 
 @pytest.mark.parametrize(("fp8", "layout"), FAMILIES)
-def test_a_thousand_calls_keep_no_memory(fp8: bool, layout: str) -> None:
+def test_a_thousand_calls_leak_no_memory(fp8: bool, layout: str) -> None:
     problem = make(fp8, layout)
     for _ in range(200):
         problem.run()
@@ -276,7 +276,7 @@ def test_a_thousand_calls_keep_no_memory(fp8: bool, layout: str) -> None:
     assert resident_bytes() - host < 1 << 20
 
 
-def test_a_warmup_beside_torch_serves_the_start_after_it(tmp_path: Path) -> None:
+def test_a_start_finds_the_kernels_of_a_warmup_in_a_process_with_torch(tmp_path: Path) -> None:
     shape = (256, 384, 2)
     report = cubinet.warmup(shapes=[shape], dtype="bf16", layout="masked", cache=tmp_path, m_max=512)
     assert report["failed"] == 0

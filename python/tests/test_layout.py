@@ -31,7 +31,7 @@ def test_sizes_are_rounded_up_to_sixteen_bytes() -> None:
         deep_gemm.get_tma_aligned_size(1, 3)
 
 
-def test_scales_are_brought_into_the_layout_of_their_recipe() -> None:
+def test_scales_are_converted_to_the_layout_of_their_recipe() -> None:
     rows, blocks = torch.rand(2, 6, 2), torch.rand(2, 3, 2)
     transform = deep_gemm.transform_sf_into_required_layout
     for result in (
@@ -70,7 +70,7 @@ def test_a_negative_bit_is_resolved() -> None:
         assert not result.is_neg() and torch.equal(result, -scales[: len(result)])
 
 
-def test_numbers_of_deep_gemm_are_kept() -> None:
+def test_settings_of_deep_gemm_are_kept() -> None:
     assert deep_gemm.ceil_div(7, 2) == 4
     assert deep_gemm.get_m_alignment_for_contiguous_layout() == 128
     deep_gemm.set_mk_alignment_for_contiguous_layout(256)
@@ -130,7 +130,7 @@ def test_numbers_of_deep_gemm_are_kept() -> None:
         ),
     ],
 )
-def test_helpers_name_what_they_refuse(call: Any, kind: type[Exception], text: str) -> None:
+def test_errors_of_helpers_name_the_argument(call: Any, kind: type[Exception], text: str) -> None:
     before = deep_gemm.get_mk_alignment_for_contiguous_layout()
     with pytest.raises(kind) as refused:
         call()

@@ -1,4 +1,4 @@
-"""The package around the binding: what its import does, the command, and where NVRTC is looked for."""
+"""The package around the binding: its import, the command, and the search for NVRTC."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_version_is_the_command_s() -> None:
     assert cubinet.__version__ in done.stdout
 
 
-def test_the_command_gets_its_arguments_and_gives_its_exit_code(qwen_config: Path) -> None:
+def test_the_command_receives_its_arguments_and_returns_its_exit_code(qwen_config: Path) -> None:
     assert run("-m", "cubinet", "plan", "--shape", "oops").returncode == 2
     done = run("-m", "cubinet", "plan", "--model", str(qwen_config), "--ep", "8", "--json")
     assert json.loads(done.stdout) == cubinet.plan(model=qwen_config, ep=8)
@@ -64,7 +64,7 @@ def test_the_command_finds_nvrtc_of_a_package(tmp_path: Path) -> None:
     assert str(library.parent) in done.stdout + done.stderr
 
 
-def test_folders_of_nvrtc_are_those_of_the_packages_between_the_variables(
+def test_folders_of_packages_are_searched_between_those_of_the_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("cu13", "cuda_nvrtc", "cublas"):
@@ -100,7 +100,7 @@ def test_names_of_other_versions_are_the_same_functions() -> None:
     assert deep_gemm.gemm_fp8_fp8_bf16_nt is deep_gemm.fp8_gemm_nt
 
 
-def test_an_error_survives_pickling() -> None:
+def test_an_error_can_be_pickled() -> None:
     error = cubinet.Error("why", "compile_failed", "a log")
     error.report = {"failed": 1}
     copy = pickle.loads(pickle.dumps(error))
@@ -120,7 +120,7 @@ def test_a_device_is_a_cuda_device() -> None:
 
 
 @pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="there is a GPU")
-def test_a_start_without_a_driver_says_so() -> None:
+def test_a_start_without_a_driver_is_driver_missing() -> None:
     with pytest.raises(cubinet.Error) as refused:
         cubinet.start([cubinet.Problem(64, 64, 1)], cache="")
     assert refused.value.status == "driver_missing"

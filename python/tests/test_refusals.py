@@ -1,4 +1,4 @@
-"""Every refusal names the argument, what was expected and what came. No engine is asked."""
+"""Every refusal names the argument, the expected value and the given one. The engine is not called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def nothing_is_launched(engine: FakeEngine) -> Iterator[None]:
     assert (engine.record.launches, engine.record.prepared) == (0, 0)
 
 
-# Arguments that are right, of which a test spoils one.
+# Valid arguments, of which a test makes one invalid.
 def masked_fp8(**wrong: Any) -> dict[str, Any]:
     parts = {
         "a": FakeTensor((2, 32, 256), FP8),
@@ -153,7 +153,7 @@ def test_contiguous_bf16(wrong: dict[str, Any], kind: type[Exception], text: str
     assert str(refused.value) == text
 
 
-def test_a_pair_must_be_one() -> None:
+def test_an_fp8_operand_must_be_a_pair() -> None:
     arguments = masked_fp8()
     for wrong, came in ((arguments["a"][0], "FakeTensor"), ((1,), "1 items"), ((1, 2, 3), "3 items")):
         with pytest.raises(TypeError, match=rf"^a: expected a pair \(tensor, scales\), got {came}$"):
@@ -189,7 +189,7 @@ def test_arguments_are_counted_and_named() -> None:
         assert str(refused.value) == text
 
 
-def test_what_a_tensor_raises_itself_is_passed_on() -> None:
+def test_an_exception_of_a_tensor_is_passed_on() -> None:
     class Moved(FakeTensor):
         def data_ptr(self) -> int:
             raise OSError("the storage is gone")
@@ -198,7 +198,7 @@ def test_what_a_tensor_raises_itself_is_passed_on() -> None:
         deep_gemm.m_grouped_bf16_gemm_nt_contiguous(**contiguous_bf16(a=Moved((256, 128))))
 
 
-def test_what_an_int_raises_itself_is_passed_on() -> None:
+def test_an_exception_of_an_int_is_passed_on() -> None:
     class Lazy:
         def __index__(self) -> int:
             raise OSError("the number is gone")
@@ -231,7 +231,7 @@ def test_a_tensor_of_many_dimensions_is_described() -> None:
 
 
 class Loud:
-    """What must not be asked for its text: a tensor on a GPU would launch kernels to give it."""
+    """An object that must not be converted to text: a tensor on a GPU would launch kernels for that."""
 
     def __repr__(self) -> str:
         raise AssertionError("asked for its text")

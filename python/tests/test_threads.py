@@ -1,4 +1,4 @@
-"""Starts, calls and waits beside each other, beside signals, forks and the interpreter's end. No GPU."""
+"""Concurrent starts, calls and waits, also with signals, forks and the interpreter's end. No GPU."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(function: Callable[..., Any], **arguments: Any) -> threading.Thread:
 
 @contextmanager
 def held(engine: FakeEngine, function: Callable[..., Any], **arguments: Any) -> Iterator[None]:
-    """Runs the function on another thread, whose preparation waits for as long as the context lasts."""
+    """Runs the function on another thread. Its preparation is blocked while the context is open."""
     engine.record.held = 1
     thread = run(function, **arguments)
     while engine.record.held != 2:
@@ -57,7 +57,7 @@ def test_a_start_during_a_first_call_replaces_its_gemm(engine: FakeEngine) -> No
         assert engine.record.launched_miss == error
 
 
-def test_a_first_call_during_a_start_uses_what_the_start_prepared(engine: FakeEngine) -> None:
+def test_a_first_call_during_a_start_uses_the_gemm_of_the_start(engine: FakeEngine) -> None:
     cubinet.start(miss="compile")
     wanted = cubinet.Problem(64, 128, 2, m_max=100_000)
     with held(engine, cubinet.start, problems=[wanted]):
@@ -67,7 +67,7 @@ def test_a_first_call_during_a_start_uses_what_the_start_prepared(engine: FakeEn
     assert (engine.record.prepared, engine.record.m_last, engine.record.launches) == (1, 100_000, 1)
 
 
-def test_the_background_can_be_asked_during_a_start(engine: FakeEngine) -> None:
+def test_the_background_report_is_available_during_a_start(engine: FakeEngine) -> None:
     cubinet.start(miss="fallback")
     engine.record.pending = 3
     with held(engine, cubinet.start, problems=[cubinet.Problem(64, 192, 2)]):
@@ -89,13 +89,13 @@ def test_an_interrupt_ends_a_wait(engine: FakeEngine) -> None:
 
 
 def python(code: str, *arguments: object, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    """Runs code that finds this folder's modules; the engine is the same as here."""
+    """Runs code in a process that can import this folder's modules and has the same engine."""
     environment = {**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=environment)
 
 
-def test_code_that_runs_while_an_error_is_raised_may_call_again(engine: FakeEngine) -> None:
+def test_python_code_that_runs_while_an_error_is_raised_can_call_again(engine: FakeEngine) -> None:
     done = python(
         "import os, cubinet, cubinet._error\n"
         "from fakes import FakeEngine\n"
@@ -113,7 +113,7 @@ def test_code_that_runs_while_an_error_is_raised_may_call_again(engine: FakeEngi
     assert (done.stdout, done.stderr) == ("unsupported\n", "")
 
 
-def test_the_child_of_a_fork_begins_anew(engine: FakeEngine) -> None:
+def test_a_child_made_by_fork_starts_without_loaded_kernels(engine: FakeEngine) -> None:
     done = python(
         "import os, sys, threading, time, cubinet\n"
         "from fakes import FakeEngine\n"

@@ -21,7 +21,7 @@ SHAPE = (256, 384, 2)
 
 @pytest.fixture(scope="module", autouse=True)
 def nvrtc(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Where there is no NVRTC nothing here can be compiled."""
+    """Skips the tests without NVRTC, because they compile."""
     try:
         cubinet.warmup(generic_only=True, dtype="bf16", layout="masked", cache=tmp_path_factory.mktemp("probe"))
     except cubinet.Error as error:
@@ -30,7 +30,7 @@ def nvrtc(tmp_path_factory: pytest.TempPathFactory) -> None:
         raise
 
 
-def test_a_path_is_not_cut_at_a_nul() -> None:
+def test_a_path_with_a_nul_is_refused() -> None:
     with pytest.raises(ValueError, match="^model: expected a path, got one with a NUL in it"):
         cubinet.plan(model="config.json\0junk")
     with pytest.raises(ValueError, match="^cache: expected a path, got one with a NUL in it"):
@@ -53,7 +53,7 @@ def test_a_path_need_not_be_utf_8(tmp_path: Path, qwen_config: Path, monkeypatch
     assert cubinet.plan(shapes=[SHAPE])["kernels"]
 
 
-def test_a_launch_command_says_how_experts_are_divided(qwen_config: Path) -> None:
+def test_a_launch_command_determines_how_experts_are_divided(qwen_config: Path) -> None:
     expected = cubinet.plan(model=qwen_config, ep=8)["kernels"]
     words = ["python3", "-m", "sglang.launch_server", "--tp", "8", "--ep", "8", "--served-model-name", "a b"]
     assert cubinet.plan(model=qwen_config, sglang="--tp 8 --ep 8")["kernels"] == expected
@@ -107,7 +107,7 @@ def test_shapes_are_planned_for_each_type_and_layout() -> None:
 
 
 def record(root: Path, groups: int, m_max: int) -> None:
-    """Writes down what an engine on a root asked for, as docs/cache_format.md has it."""
+    """Records a problem in a root as an engine does; docs/cache_format.md has the format."""
     subject = f'{{"arch":"sm_90a","dtype":"bf16","groups":{groups},"k":384,"layout":"masked","n":256}}'
     problems = root / "problems"
     problems.mkdir(exist_ok=True)
@@ -135,7 +135,7 @@ def test_problems_that_engines_recorded_are_compiled_again(tmp_path: Path) -> No
     assert elsewhere["compiled"] == made["compiled"]
 
 
-def test_arguments_that_do_not_go_with_recorded_problems_are_refused(tmp_path: Path) -> None:
+def test_arguments_that_recorded_problems_exclude_are_refused(tmp_path: Path) -> None:
     for wrong in ({"dtype": "fp8"}, {"layout": "masked"}, {"m_max": 8}):
         with pytest.raises(ValueError, match="each recorded problem says its own"):
             cubinet.plan(recorded=True, cache=tmp_path, **wrong)  # type: ignore[arg-type]
@@ -186,7 +186,7 @@ def test_a_second_warmup_finds_what_the_first_compiled(tmp_path: Path) -> None:
     assert figures["entries"] == first["compiled"] and figures["compiles"] == first["compiled"]
 
 
-def test_a_cabinet_that_does_not_exist_has_no_figures(tmp_path: Path) -> None:
+def test_statistics_of_a_cabinet_that_does_not_exist_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(cubinet.Error) as refused:
         cubinet.cache_stats(tmp_path / "none")
     assert refused.value.status == "not_found"
@@ -219,13 +219,13 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 try:
-    time.sleep(30)  # Python's own handler is back
+    time.sleep(30)  # Python's own handler is restored
 except KeyboardInterrupt:
     print("again", flush=True)
 """
 
 
-def test_an_interrupt_ends_a_warmup_after_the_kernels_in_work(tmp_path: Path) -> None:
+def test_an_interrupt_ends_a_warmup_after_the_running_compilations(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(INTERRUPTED)
     process = subprocess.Popen(
@@ -251,7 +251,7 @@ def test_an_interrupt_ends_a_warmup_after_the_kernels_in_work(tmp_path: Path) ->
 
 SIGNALLED = """
 import signal, sys, threading, time, cubinet
-threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()  # a thread that a signal may come to as well
+threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()  # another thread that may receive the signal
 def end(*_):
     raise SystemExit(7)
 signal.signal(signal.SIGTERM, end)
@@ -267,7 +267,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize(
     ("number", "said", "code"), [(signal.SIGINT, "interrupted\n", 0), (signal.SIGTERM, "", 7)], ids=["INT", "TERM"]
 )
-def test_a_signal_at_any_moment_comes_to_python_s_handler(
+def test_a_signal_at_any_moment_reaches_python_s_handler(
     tmp_path: Path, delay: float, number: int, said: str, code: int
 ) -> None:
     with subprocess.Popen(
@@ -316,7 +316,7 @@ print("ignored")
 """
 
 
-def test_a_handler_that_progress_sets_stays(tmp_path: Path) -> None:
+def test_a_signal_handler_that_progress_sets_is_kept(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", IGNORING, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
     )

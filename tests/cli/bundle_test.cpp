@@ -1,4 +1,4 @@
-// Bundles: export, import, and refusals.
+// Tests of export and import of bundles, and of bundles that are refused.
 #include <signal.h>
 
 #include <algorithm>
@@ -47,13 +47,13 @@ void check_refused(const Sandbox& sandbox, Arguments arguments, int exit_code, c
   CHECK(contents(sandbox.folder()) == before);
 }
 
-// A cabinet of `count` small entries that no compiler has made.
+// Creates a cabinet with `count` small entries that are not kernels.
 void fill(const fs::path& root, int count) {
   auto cabinet = cubinet::cache::Cabinet::open(root, true).value();
   for (int i = 0; i < count; ++i) REQUIRE(cabinet.publish(test::key_of(i), test::object_of(i)));
 }
 
-// Waits until so many objects lie in a root that another process fills.
+// Waits until the root, which another process fills, has `wanted` objects.
 void await_objects(const fs::path& root, std::size_t wanted) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   std::size_t found = 0;
@@ -94,7 +94,7 @@ TEST_CASE("Two kernels are exported, imported into an empty root, and need no co
   CHECK(twice.at("imported") == 0);
 }
 
-TEST_CASE("Two exports of the same entries are the same file, before and after they were used and imported") {
+TEST_CASE("Two exports of the same entries are identical, also after the entries were used or imported") {
   const Sandbox sandbox;
   fill(sandbox);
   cache(sandbox, {"export", sandbox.path("first")});
@@ -243,7 +243,7 @@ TEST_CASE("A killed import leaves only complete entries, and the next one adds t
   for (int i = 0; i < entries; ++i) numbers[static_cast<std::size_t>(i)] = i;
   const std::string bundle = sandbox.file("bundle", test::written_bundle(numbers));
   bool in_the_middle = false;
-  for (const std::size_t wanted : {0U, 1U, 4U, 12U, 24U}) {  // entries that are there when it is killed
+  for (const std::size_t wanted : {0U, 1U, 4U, 12U, 24U}) {  // number of entries when the import is killed
     const std::string root = sandbox.path("root" + std::to_string(wanted));
     const pid_t process = sandbox.start({"cache", "import", bundle, "--cache", root});
     await_objects(root, wanted);

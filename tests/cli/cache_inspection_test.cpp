@@ -1,4 +1,5 @@
-// Commands that inspect entries: explain, show --ptx and --sass, stats --prometheus, report; and the stability of keys.
+// Tests of the commands that inspect entries (explain, show --ptx and --sass, stats --prometheus, report), and of the
+// stability of keys.
 #include <signal.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 using namespace cubinet::cli;
 namespace fs = std::filesystem;
 
-// A cabinet with one kernel; its key.
+// Creates a cabinet with one kernel and returns its key.
 std::string warm(const Sandbox& sandbox) {
   const Outcome outcome = sandbox.run(with({"warmup", "--quiet"}, one_kernel));
   INFO(outcome.err);
@@ -28,7 +29,7 @@ std::string warm(const Sandbox& sandbox) {
   return object_of(sandbox.run({"cache", "ls", "--json"})).at("entries").at(0).at("key");
 }
 
-// A program that prints its name and its arguments.
+// Installs a program that prints its name and its arguments.
 void install(const Sandbox& sandbox, const std::string& name) {
   fs::create_directories(sandbox.path("toolkit/bin"));
   const std::string path =
@@ -36,7 +37,7 @@ void install(const Sandbox& sandbox, const std::string& name) {
   fs::permissions(path, fs::perms::all);
 }
 
-// The metrics that are counters by their type, with their values. No other's name ends as a counter's does.
+// The metrics of type counter with their values. Checks that no other metric's name ends in _total.
 std::map<std::string, double> counters_of(const Sandbox& sandbox) {
   const std::string page = sandbox.run({"cache", "stats", "--prometheus"}).out;
   std::map<std::string, double> counters;
@@ -113,7 +114,7 @@ TEST_CASE("explain says for a key what this build looks up instead, and for two 
   CHECK(current.at("differences").empty());
   cubinet::cache::Object old = cubinet::test::object_of(0);
   auto record = object_of(sandbox.run({"cache", "show", key, "--json"})).at("record");
-  record["nvrtc"] = "12.1";  // as builds wrote it whose keys depended on it
+  record["nvrtc"] = "12.1";  // as in records of earlier builds
   old.record = record.dump();
   publish(sandbox, old);
   const std::string old_key = cubinet::test::key_of(old.record).hex();
@@ -188,7 +189,7 @@ TEST_CASE("show --sass runs the toolkit's nvdisasm, else its cuobjdump, on the o
   const Outcome failed = sandbox.run({"cache", "show", key, "--sass"});
   CHECK(failed.exit_code == 1);
   CHECK(holds(failed.err, "nvdisasm failed with exit code 3"));
-  // Whoever reads the listing has closed the pipe, as `| head` does.
+  // The reader of the listing has closed the pipe, as `| head` does.
   sandbox.environment["FAKE_EXIT"] = std::to_string(128 + SIGPIPE);
   const Outcome cut = sandbox.run({"cache", "show", key, "--sass"});
   CHECK(cut.exit_code == 0);

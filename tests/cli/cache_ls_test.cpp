@@ -13,7 +13,7 @@ namespace {
 using namespace cubinet::cli;
 namespace fs = std::filesystem;
 
-// The number of each entry that is listed, in order.
+// The numbers of the listed entries, in order.
 std::vector<int> listed(const Sandbox& sandbox, Arguments arguments) {
   arguments.insert(arguments.begin(), {"cache", "ls", "--json"});
   std::vector<int> numbers;

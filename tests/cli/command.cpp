@@ -28,8 +28,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// In the child: standard streams to files, another user if wanted, then the command. The command is opened before the
-// user changes, since its folder may be closed to others.
+// Runs in the child: redirects the standard streams to files, changes the user if requested, and executes the command.
+// The command is opened before the user changes, since other users may have no access to its folder.
 [[noreturn]] void become(std::vector<std::string> arguments, std::vector<std::string> environment,
                          const fs::path& output, const Sandbox& sandbox) {
   const int command = open(CUBINET_COMMAND, O_RDONLY | O_CLOEXEC);
@@ -41,7 +41,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   bool ready = command >= 0 && dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2 &&
                chdir(sandbox.folder().c_str()) == 0;
   signal(SIGINT, sandbox.ignores_interrupt ? SIG_IGN : SIG_DFL);
-  signal(SIGHUP, SIG_DFL);  // whatever the tests are run by
+  signal(SIGHUP, SIG_DFL);  // independent of how the tests were started
   if (sandbox.unprivileged && geteuid() == 0) ready = ready && setgid(nobody) == 0 && setuid(nobody) == 0;
   if (ready && !sandbox.tracer.empty())
     execvpe(arguments[0].c_str(), pointers(arguments).data(), pointers(environment).data());
@@ -83,7 +83,7 @@ pid_t Sandbox::start(const Arguments& arguments) const {
   words.emplace_back(tracer.empty() ? "cubinet" : CUBINET_COMMAND);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables{"HOME=" + path("home"), "PATH=/usr/bin:/bin"};
-  // Not the user's: how a command that was built with a sanitizer reports, and whether it looks for leaks.
+  // Sanitizer options are passed on to the command.
   for (const char* name : {"ASAN_OPTIONS", "UBSAN_OPTIONS"}) {
     if (const char* value = getenv(name)) variables.push_back(std::string(name) + "=" + value);
   }

@@ -1,4 +1,4 @@
-// The command with a driver that is too old, or with a toolkit's stub instead of a driver.
+// Tests of the command with a driver that is too old, or with a toolkit's stub instead of a driver.
 #include <filesystem>
 #include <fstream>
 
@@ -55,7 +55,7 @@ TEST_CASE("A warmup with --execute fails if the driver is too old, and says what
   SandboxWithDriver sandbox;
   sandbox.environment["FAKE_CUDA_VERSION"] = "12040";
   sandbox.environment["FAKE_CUDA_LOAD"] = "200";
-  for (int i = 0; i < 2; ++i) {  // the second one finds all compiled
+  for (int i = 0; i < 2; ++i) {  // the second run finds all kernels compiled
     const Outcome outcome = sandbox.run(with(executed_warmup, {"--json", "--progress-file", "p"}));
     INFO(outcome.out << outcome.err);
     CHECK(outcome.exit_code == 1);

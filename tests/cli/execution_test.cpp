@@ -1,4 +1,4 @@
-// warmup --execute, on machines with and without a GPU.
+// Tests of warmup --execute, on machines with and without a GPU.
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
@@ -11,7 +11,7 @@ using namespace cubinet::cli;
 // At least two kernels: a GEMM and the quantization.
 const Arguments fp8_warmup{"warmup", "--shape", "128,128,2", "--layout", "masked", "--m-max", "8", "--dtype", "fp8"};
 
-// Its processes see no device, whether there is one or not.
+// A sandbox whose processes see no device.
 struct SandboxWithoutDevice : Sandbox {
   SandboxWithoutDevice() { environment["CUDA_VISIBLE_DEVICES"] = "-1"; }
 };

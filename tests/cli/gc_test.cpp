@@ -1,4 +1,4 @@
-// Limits and pins.
+// Tests of limits and pins.
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ namespace test = cubinet::test;
 
 constexpr std::int64_t day = 86'400;
 
-// Entries 0 .. 4 in a cabinet of the sandbox, used so many days ago as their number says.
+// Entries 0 .. 4 in a cabinet of the sandbox; entry i was used i days ago.
 struct Cabinet {
   Cabinet() {
     clock.now = cubinet::util::system_clock().seconds() - 5 * day;
@@ -134,7 +134,7 @@ TEST_CASE("pin refuses a wrong or unknown key, and then pins none of several") {
   CHECK(object_of(cabinet.run({"show", test::key_of(0).hex(), "--json"})).at("pinned") == false);
 }
 
-TEST_CASE("unpin removes each pin once, and says which keys had none") {
+TEST_CASE("unpin removes each pin, and says which keys had none") {
   const Cabinet cabinet;
   const std::string pinned = test::key_of(0).hex();
   const std::string other = test::key_of(1).hex();
@@ -172,7 +172,7 @@ TEST_CASE("a warmup beyond the root's limit keeps to the limit, and records no c
   const Outcome outcome = sandbox.run({"warmup", "--shape", "128,128,2", "256,128,2", "--layout", "masked", "--m-max",
                                        "8", "--no-generic", "--quiet", "--json"});
   CHECK(outcome.exit_code == 1);
-  CHECK(outcome.err.find("1 of 2 kernels of the plan are gone again") != std::string::npos);
+  CHECK(outcome.err.find("1 of 2 kernels of the plan have been removed") != std::string::npos);
   CHECK(object_of(outcome).at("compiled") == 2);
   CHECK(object_of(outcome).at("stored") == 1);
   CHECK(object_of(outcome).at("persist") == "off");

@@ -1,4 +1,4 @@
-// Plans from a server's launch command.
+// Tests of plans from a server's launch command.
 #include <set>
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace {
 // N, K and groups.
 using Shapes = std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>>;
 
-// Those of a plan, without its generic kernels.
+// The shapes of a plan, without its generic kernels.
 Shapes shapes_of(const Outcome& outcome) {
   INFO(outcome.err);
   REQUIRE(outcome.exit_code == 0);
@@ -57,7 +57,7 @@ const Shapes whole_experts{{4096, 7168, 32}, {7168, 2048, 32}};
 
 }  // namespace
 
-TEST_CASE("SGLang's tp 8 and ep 8 plan DeepSeek-V3's whole experts, 32 on a rank") {
+TEST_CASE("SGLang's tp 8 and ep 8 plan DeepSeek-V3 with 32 whole experts per rank") {
   CHECK(planned({"--sglang", "--tp 8 --ep 8"}) == whole_experts);
   CHECK(planned({"--sglang=--tp-size=8 --expert-parallel-size=8"}) == whole_experts);
   CHECK(planned({"--sglang",
@@ -104,7 +104,7 @@ TEST_CASE("vLLM pads the hidden size for a dispatcher that takes fixed sizes, an
         std::set<std::string>{"fp8_grouped_contiguous"});
 }
 
-TEST_CASE("The command's own model is taken where it is a folder here") {
+TEST_CASE("The model of the launch command is used if it is a local folder") {
   const Sandbox sandbox;
   const std::string folder = std::filesystem::path(example_model("deepseek-v3")).parent_path().string();
   CHECK(shapes_of(sandbox.run({"plan", "--json", "--sglang", "--model-path '" + folder + "' --tp 8 --ep 8"})) ==
@@ -121,7 +121,7 @@ TEST_CASE("Options that are unknown, or matter and are not supported, are named 
   const Outcome outcome = plan_of(sandbox, {"--sglang",
                                             "--tp 8 --ep 8 --moe-runner-backend deep_gemm --brand-new 3 "
                                             "--kt-num-gpu-experts 8 --mem-fraction-static 0.9"});
-  CHECK_THAT(outcome.err, Contains("--sglang: --brand-new is unknown here and was left out of account"));
+  CHECK_THAT(outcome.err, Contains("--sglang: --brand-new is unknown and was ignored"));
   CHECK_THAT(outcome.err, Contains("--sglang: --kt-num-gpu-experts is not followed"));
   CHECK_THAT(outcome.err, !Contains("mem-fraction-static"));
   CHECK(plan_of(sandbox, {"--sglang", "--tp 8 --moe-a2a-backend deepep"}).err.empty());
@@ -139,7 +139,7 @@ TEST_CASE("A wrong launch command is refused by name") {
   CHECK_THAT(refusal(with(model, {"--sglang", ""})), Contains("--sglang: no command is given"));
 }
 
-TEST_CASE("A launch command stands alone: without ranks, another engine's command, shapes or --generic-only") {
+TEST_CASE("A launch command excludes ranks, another engine's command, shapes and --generic-only") {
   const Arguments model{"--model", example_model("deepseek-v3")};
   CHECK_THAT(refusal(with(model, {"--sglang", "--tp 8", "--ep", "8"})), Contains("leave out --ep, --tp"));
   CHECK_THAT(refusal(with(model, {"--sglang", "--tp 8", "--redundant-experts", "8"})),

@@ -1,4 +1,4 @@
-// Bundles, read-only folders and missing folders as layers and roots.
+// Tests with bundles, read-only folders and missing folders as layers and roots.
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ using namespace cubinet::cli;
 namespace fs = std::filesystem;
 namespace test = cubinet::test;
 
-// A bundle with one kernel, whose key it returns. The cabinet that it came from is gone.
+// Creates a bundle with one kernel and returns the kernel's key. The cabinet that it was exported from is removed.
 std::string make_bundle(const Sandbox& sandbox, const std::string& file, const Arguments& more = {}) {
   const std::string root = sandbox.path("exported");
   REQUIRE(sandbox.run(with({"warmup", "--quiet", "--cache", root}, one_kernel)).exit_code == 0);
@@ -29,7 +29,7 @@ std::string make_bundle(const Sandbox& sandbox, const std::string& file, const A
   return key;
 }
 
-// What explain says of the one kernel.
+// The output of explain for the one kernel.
 nlohmann::json explained(const Sandbox& sandbox, const Arguments& more = {}) {
   const Outcome outcome = sandbox.run(with(with({"cache", "explain", "--json"}, one_kernel), more));
   INFO(outcome.err);
@@ -246,7 +246,7 @@ TEST_CASE("An import keeps the limits of the environment, and one that names a w
   CHECK(holds(refused.err, "CUBINET_CACHE_MAX_ENTRIES"));
   CHECK_FALSE(fs::exists(home_root(sandbox)));
   sandbox.environment["CUBINET_CACHE_MAX_ENTRIES"] = "10";
-  CHECK(sandbox.run({"cache", "import", bundle}).exit_code == 1);  // not all of it is there
+  CHECK(sandbox.run({"cache", "import", bundle}).exit_code == 1);  // the bundle is incomplete
   const auto listed = object_of(sandbox.run({"cache", "ls", "--json"}));
   CHECK(listed.at("total") <= 10);
   CHECK(listed.at("total") >= 9);

@@ -1,4 +1,4 @@
-// A warmup where memory is short, with the real NVRTC: within a control group, and within limits of the process.
+// Tests of warmups with little memory, with the real NVRTC: in a control group, and with limits of the process.
 #include <unistd.h>
 
 #include <filesystem>
@@ -29,11 +29,11 @@ bool write(const fs::path& file, const std::string& text) {
   return !stream.fail();
 }
 
-// A control group of its own, in whichever version lets one be made, with a memory limit. The test's process is in it
-// while the object lives, and so is what it starts.
+// A control group of version 1 or 2 with a memory limit. While the object lives, the test's process and its children
+// are in it.
 class LimitedGroup {
  public:
-  // nullopt where no such group can be made.
+  // nullopt if no such group can be created.
   static std::optional<LimitedGroup> make(std::int64_t bytes) {
     for (const auto& [hierarchy, limit] : {std::pair{"memory", "memory.limit_in_bytes"}, {"", "memory.max"}}) {
       const fs::path outer = util::group_folders(hierarchy).front();
@@ -190,11 +190,11 @@ TEST_CASE(
   const Outcome outcome = sandbox.run(with(three, {"--jobs", "1"}));
   const auto error = refusal_of(outcome);
   CHECK(error.at("code") == "out_of_memory");
-  CHECK(error.at("message").get<std::string>().find("NVRTC is there, but could not be loaded: /") != std::string::npos);
+  CHECK(error.at("message").get<std::string>().find("NVRTC exists, but could not be loaded: /") != std::string::npos);
   CHECK(outcome.err.find("continuing because of --jobs") != std::string::npos);
   const Outcome plan = sandbox.run({"plan", "--shape", "128,128,2", "--json"});
   CHECK(plan.exit_code == 0);
-  CHECK(plan.err.empty());  // which opens no NVRTC
+  CHECK(plan.err.empty());  // `plan` does not open NVRTC
   const Outcome doctor = sandbox.run({"doctor", "--json"});
   CHECK(doctor.exit_code == 1);
   CHECK(object_of(doctor).at("warmup") == false);

@@ -1,4 +1,4 @@
-// Warmups with another NVRTC than the build's, without one, and those that need none.
+// Tests of warmups with another NVRTC than the build's, without NVRTC, and of warmups that need no NVRTC.
 #include <cstdlib>
 
 #include <filesystem>
@@ -41,7 +41,7 @@ nlohmann::json warm_with_nvrtc(const Sandbox& sandbox, bool execute = false) {
 
 using Versions = std::set<std::string>;
 
-// The builds of NVRTC that made a cabinet's entries.
+// The NVRTC builds that compiled a cabinet's entries.
 Versions makers(const Sandbox& sandbox) {
   Versions versions;
   const auto list = object_of(sandbox.run({"cache", "ls", "--json"}));
@@ -68,7 +68,7 @@ std::set<fs::path> nvrtc_files() {
   return files;
 }
 
-// Has the command see a text in the place of each of them.
+// Makes the command see a text file in place of each of them.
 void break_nvrtc(Sandbox& sandbox) {
   const std::string text = sandbox.file("broken", "no library");
   std::string script;
@@ -90,7 +90,7 @@ void check_missing(const Sandbox& sandbox, const std::string& how_many) {
 
 bool strace_works() { return std::system("strace -f -o /dev/null true >/dev/null 2>&1") == 0; }
 
-// The lines that strace wrote in which one of the words occurs.
+// The lines of strace's output that contain one of the words.
 std::vector<std::string> lines_with(const Sandbox& sandbox, const std::vector<std::string>& words) {
   std::istringstream trace(test::contents(sandbox.path("trace")));
   std::vector<std::string> found;
@@ -102,7 +102,7 @@ std::vector<std::string> lines_with(const Sandbox& sandbox, const std::vector<st
   return found;
 }
 
-// Processes that were made; a thread is none.
+// The system calls that created processes, without those that created threads.
 std::vector<std::string> forks(const Sandbox& sandbox) {
   auto lines = lines_with(sandbox, {"fork(", "clone(", "clone3("});
   std::erase_if(lines, [](const std::string& line) { return line.find("CLONE_THREAD") != std::string::npos; });
@@ -180,7 +180,7 @@ TEST_CASE("A second warmup only looks up: it opens neither NVRTC nor the driver,
   sandbox.tracer = {
       "strace", "-f", "-qq", "-o", sandbox.path("trace"), "-e", "trace=open,openat,execve,fork,vfork,clone,clone3"};
   CHECK(warm_with_nvrtc(sandbox).at("compiled") == 3);
-  CHECK_FALSE(lines_with(sandbox, {"libnvrtc"}).empty());  // it is seen where it is opened
+  CHECK_FALSE(lines_with(sandbox, {"libnvrtc"}).empty());  // the trace shows an NVRTC that is opened
   CHECK(warm_with_nvrtc(sandbox).at("coverage") == "found");
   CHECK_FALSE(lines_with(sandbox, {"index.db"}).empty());
   CHECK(lines_with(sandbox, {"libnvrtc", "libcuda"}).empty());
@@ -225,7 +225,7 @@ TEST_CASE("A truncated NVRTC is named, and the next one compiles") {
   sandbox.environment["CUBINET_NVRTC_DIR"] = sandbox.path("short");
   const Outcome outcome = sandbox.run(warmup());
   CHECK(outcome.exit_code == 0);
-  CHECK(outcome.err.find("not usable (" + library + ": cut short") != std::string::npos);
+  CHECK(outcome.err.find("not usable (" + library + ": truncated") != std::string::npos);
   CHECK(object_of(outcome).at("compiled") == 3);
 }
 

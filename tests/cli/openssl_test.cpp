@@ -1,4 +1,4 @@
-// The command on machines with an OpenSSL configuration for other programs.
+// Tests of the command on machines with an OpenSSL configuration for other programs.
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ TEST_CASE("The machine's OpenSSL configuration is not even opened") {
   CUBINET_SKIP("a libcrypto that is shared reads it for the process");
 #endif
   Sandbox sandbox;
-  REQUIRE(mkfifo(sandbox.path("pipe").c_str(), 0600) == 0);  // who opened it would wait for ever
+  REQUIRE(mkfifo(sandbox.path("pipe").c_str(), 0600) == 0);  // opening it would block for ever
   sandbox.environment["OPENSSL_CONF"] = sandbox.path("pipe");
   CHECK(sandbox.run({"plan", "--shape", "128,128,2"}).exit_code == 0);
 }

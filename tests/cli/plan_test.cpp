@@ -60,7 +60,7 @@ TEST_CASE("plan names each kernel once, with the fields that others read, and wr
   CHECK(contents(sandbox.folder()).empty());
 }
 
-TEST_CASE("A plan has one generic kernel for each type and layout, or none, or nothing else") {
+TEST_CASE("A plan has one generic kernel per type and layout, none with --no-generic, or only these") {
   const Sandbox sandbox;
   const auto generic_families = [&](const Arguments& more) {
     Arguments arguments{"plan", "--json", "--dtype", "bf16,fp8", "--m-max", "64"};
@@ -119,7 +119,7 @@ TEST_CASE("The table of plan has the same keys as its JSON") {
   }
 }
 
-TEST_CASE("A model whose weights are FP8 in blocks of 128 x 128 is planned with FP8 kernels by itself") {
+TEST_CASE("Without --dtype a model with FP8 weights in blocks of 128 x 128 is planned in FP8") {
   const Sandbox sandbox;
   for (const char* model : {"deepseek-v3", "kimi-k2", "minimax-m2"}) {
     INFO(model);
@@ -175,7 +175,7 @@ TEST_CASE("plan prints how each number was derived, above the table and in JSON"
   CHECK(derivation[0] == nlohmann::json{{"quantity", "groups"}, {"value", 32}, {"how", "n_routed_experts 256 / ep 8"}});
 }
 
-TEST_CASE("A model is named by its folder, too") {
+TEST_CASE("A model can be given by its folder") {
   const Sandbox sandbox;
   const std::filesystem::path file = example_model("deepseek-v3");
   const Outcome by_file = sandbox.run({"plan", "--model", file.string(), "--json"});
@@ -184,7 +184,7 @@ TEST_CASE("A model is named by its folder, too") {
   CHECK(by_folder.out == by_file.out);
 }
 
-TEST_CASE("A model with other weights is planned with BF16 kernels by itself, and a note says how it is quantized") {
+TEST_CASE("Without --dtype a model with other weights is planned in BF16, and a note says how it is quantized") {
   const Sandbox sandbox;
   const std::string mxfp4 = sandbox.file("mxfp4.json", model_with(R"({"quant_method": "mxfp4"})"));
   const Outcome other = sandbox.run({"plan", "--model", mxfp4, "--json"});
@@ -202,7 +202,7 @@ TEST_CASE("A model with other weights is planned with BF16 kernels by itself, an
   CHECK(families_of(plain) == bf16_families);
 }
 
-TEST_CASE("The option --dtype decides, whatever the model's weights are") {
+TEST_CASE("The option --dtype overrides the type of the model's weights") {
   const Sandbox sandbox;
   const std::string blocks_of_64 =
       sandbox.file("64.json", model_with(R"({"quant_method": "fp8", "weight_block_size": [64, 64]})"));
@@ -223,7 +223,7 @@ TEST_CASE("The option --dtype decides, whatever the model's weights are") {
   CHECK(outcome.err.find("are stored as FP8 in blocks of 128 x 128 (quantization_config.quant_method fp8, "
                          "weight_block_size [128,128]); planning bf16 kernels of their shapes") != std::string::npos);
   const Outcome others = sandbox.run({"plan", "--model", blocks_of_64, "--dtype", "bf16,fp8", "--json"});
-  CHECK(others.err.find("which no kernel here takes; planning bf16 and fp8 kernels") != std::string::npos);
+  CHECK(others.err.find("which no kernel supports; planning bf16 and fp8 kernels") != std::string::npos);
 }
 
 TEST_CASE("A shape is planned in BF16 unless --dtype says otherwise") {
@@ -240,7 +240,7 @@ TEST_CASE("A shape is planned in BF16 unless --dtype says otherwise") {
         std::set<std::string>{"fp8_grouped_masked", "fp8_quantization"});
 }
 
-TEST_CASE("A plan with FP8 has fp8_quantization once, without N, K and configuration") {
+TEST_CASE("A plan with FP8 contains fp8_quantization once, without N, K and configuration") {
   const Sandbox sandbox;
   const Arguments arguments{"plan",    "--shape", "576,7168,32", "--shape", "1024,2048,16", "--dtype", "bf16,fp8",
                             "--m-min", "2",       "--m-max",     "64"};
@@ -269,7 +269,7 @@ TEST_CASE("A plan with FP8 has fp8_quantization once, without N, K and configura
 }
 
 TEST_CASE("Output that cannot be written is a failure") {
-  // Standard output is a file here, so the case is made with the real thing.
+  // The sandbox redirects standard output to a file, so this test runs the command directly.
   const Sandbox sandbox;
   const std::string command = std::string(CUBINET_COMMAND) + " plan --shape 128,128,1 >/dev/full 2>/dev/null";
   const int status = std::system(command.c_str());

@@ -1,4 +1,4 @@
-// The progress of a warmup, with the real NVRTC: lines, and the file for other programs.
+// Tests of the progress of a warmup, with the real NVRTC: printed lines and the progress file.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ using namespace cubinet::cli;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// What a run of another process leaves; `identity` is the fields that say which run it was, of an earlier build none.
+// The progress file of another run. `identity` has the fields that identify the run; empty for an earlier build.
 std::string progress_text(std::int64_t process, const std::string& state, double heartbeat,
                           const std::string& identity = {}) {
   return R"({"pid":)" + std::to_string(process) + identity + R"(,"state":")" + state +
@@ -327,9 +327,9 @@ TEST_CASE("A progress file whose run has ended, is gone or hangs is taken over")
   }
 }
 
-TEST_CASE("A warmup without threads, descriptors or memory does not leave the state of an earlier run") {
+TEST_CASE("A warmup without threads, descriptors or memory replaces the state of an earlier run") {
   Sandbox sandbox;
-  sandbox.unprivileged = true;  // root has as many threads as it likes
+  sandbox.unprivileged = true;  // the limit on threads does not apply to root
   const auto ends = [&](const std::string& limit, bool can_write) {
     fs::remove_all(sandbox.path("home"));
     fs::permissions(sandbox.file("p", progress_text(1, "done", 1e9)), fs::perms::all);
@@ -344,9 +344,9 @@ TEST_CASE("A warmup without threads, descriptors or memory does not leave the st
     }
   };
   ends("--nproc=0", true);
-#ifndef CUBINET_ADDRESS_SANITIZER  // it maps more, and needs a descriptor to look at an object's type
+#ifndef CUBINET_ADDRESS_SANITIZER  // it maps more memory and needs a descriptor to check an object's type
   ends("--as=60000000", true);
-  // How many are open already depends on who runs the tests.
+  // The number of descriptors that are already open depends on how the tests were started.
   for (const char* few : {"--nofile=9", "--nofile=8", "--nofile=7"}) ends(few, false);
 #endif
 }

@@ -1,5 +1,5 @@
-// Recorded problems, from an engine's start to a warmup that compiles their kernels again. The engine has a fake GPU
-// and compiler.
+// Tests of recorded problems, from an engine's start to a warmup that compiles their kernels again. The engine has a
+// fake GPU and compiler.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -129,7 +129,7 @@ TEST_CASE("A plan of recorded problems is refused, with the reason, if there are
   fill_synthetic(sandbox, 1);
   refused({"warmup", "--recorded"}, "no problem is recorded in " + home_root(sandbox));
   refused({"plan", "--recorded", "--from", sandbox.path("nothing")}, sandbox.path("nothing"));
-  refused({"plan", "--recorded", "--from", sandbox.file("x.json", "{}")}, "is no list of problems");
+  refused({"plan", "--recorded", "--from", sandbox.file("x.json", "{}")}, "is not a list of problems");
   refused({"plan", "--from", home_root(sandbox)}, "--recorded");
   for (const Arguments& more : {Arguments{"--model", example_model("qwen3-30b-a3b")},
                                 {"--shape", "128,128,2"},

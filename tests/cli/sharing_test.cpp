@@ -1,4 +1,4 @@
-// Several warmups on one cabinet, at once or one after the other, with the real NVRTC.
+// Tests of several warmups on one cabinet, at once or one after the other, with the real NVRTC.
 #include <unistd.h>
 
 #include <array>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 // Three kernels.
 const Arguments shapes{"--shape", "128,128,2", "256,128,2", "384,128,2", "--layout",
                        "masked",  "--m-max",   "8",         "--json",    "--no-generic"};
-// The one of them that is first in the plan.
+// The first kernel of that plan.
 const Arguments less{"--shape", "128,128,2", "--layout", "masked", "--m-max", "4", "--no-generic", "--json"};
 
 Arguments command(const std::string& name, const Arguments& more, const std::string& cache = {}) {
@@ -152,7 +152,7 @@ TEST_CASE("A warmup that waits for another process names it, and finds or compil
   watched.insert(watched.end(), {"--progress-file", "p"});
   const pid_t process = sandbox.start(watched);
   const std::string named = "waiting for process " + std::to_string(getpid()) + ",";
-  const auto deadline = std::chrono::steady_clock::now() + 15s;  // within the patience
+  const auto deadline = std::chrono::steady_clock::now() + 15s;  // less than the longest wait for another process
   while (sandbox.standard_error().find(named) == std::string::npos && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(5ms);
   }

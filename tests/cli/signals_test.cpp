@@ -1,4 +1,4 @@
-// SIGINT, SIGTERM and SIGHUP, at any moment of a warmup with the real NVRTC, and the end of its workers.
+// Tests of SIGINT, SIGTERM and SIGHUP at any moment of a warmup with the real NVRTC, and of the end of its workers.
 #include <signal.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@ using namespace cubinet::cli;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-// Four kernels, one after the other, each of which takes longer than the progress file is behind.
+// Four kernels, compiled one after the other. Each takes longer than the delay of the progress file.
 const Arguments several{"warmup",   "--shape",         "128,128,2", "256,128,2",   "384,128,2", "512,128,2",
                         "--layout", "contiguous",      "--m-max",   "8",           "--jobs",    "1",
                         "--json",   "--progress-file", "progress",  "--no-generic"};
@@ -33,7 +33,7 @@ void wait_until(const Condition& holds) {
   }
 }
 
-// Waits until `process` is the command, and no longer the fork of the test.
+// Waits until the forked child `process` has executed the command.
 void wait_for_command(pid_t process) {
   const fs::path link = "/proc/" + std::to_string(process) + "/exe";
   wait_until([&] {
@@ -42,7 +42,7 @@ void wait_for_command(pid_t process) {
   });
 }
 
-// Whether the signal no longer ends `process`, which waits for it on a thread: SigBlk in proc(5)'s status.
+// Whether `process` blocks the signal, which its signal thread waits for: SigBlk of /proc/PID/status.
 bool blocks(pid_t process, int signal) {
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -51,7 +51,7 @@ bool blocks(pid_t process, int signal) {
   return false;
 }
 
-// The workers in which `process` compiles.
+// The compile workers of `process`.
 std::vector<pid_t> workers_of(pid_t process) {
   std::vector<pid_t> workers;
   std::error_code ended;
@@ -62,7 +62,7 @@ std::vector<pid_t> workers_of(pid_t process) {
   return workers;
 }
 
-// Waits until the command has said that its first kernel is done: the next one has begun, and takes long.
+// Waits until the progress file shows the first finished kernel. The next compilation has started then, and takes long.
 void wait_for_first_kernel(const Sandbox& sandbox) {
   REQUIRE(await_progress(sandbox, "progress", [](const auto& object) { return object.at("done") >= 1; }));
 }
@@ -133,7 +133,7 @@ TEST_CASE("A signal at any moment, also while NVRTC is being loaded, leads to a 
   }
 }
 
-TEST_CASE("Ctrl-C in a terminal, which comes to all its processes, lets the kernels in work finish") {
+TEST_CASE("Ctrl-C in a terminal, which signals all its processes, lets the running compilations finish") {
   const Sandbox sandbox;
   const pid_t process = sandbox.start(several);
   wait_for_first_kernel(sandbox);
@@ -171,7 +171,7 @@ TEST_CASE("The workers of a command that is killed end with it") {
   CHECK(sandbox.finish(process).signal == SIGKILL);
   for (const pid_t worker : workers) {
     const std::string stat = "/proc/" + std::to_string(worker) + "/stat";
-    // Whoever adopts it may leave it a zombie.
+    // Its new parent may leave it a zombie.
     wait_until([&] {
       const std::string text = cubinet::test::contents(stat);
       return text.empty() || text.find(" Z ") != std::string::npos;
@@ -190,8 +190,8 @@ TEST_CASE("A second signal ends the command at once, as that signal does by defa
       } else {
         wait_for_first_kernel(sandbox);
       }
-      // On a busy machine two of them may become one before the command is given time to see the first, and on an idle
-      // one that is still loading the first one alone ends it within milliseconds.
+      // Repeats the signal: on a busy machine two pending signals can merge into one, and while the command is loading
+      // the first one alone can end it within milliseconds.
       for (int i = 0; i < 400; ++i) {
         REQUIRE(kill(process, signal) == 0);
         std::this_thread::sleep_for(200us);
@@ -222,7 +222,7 @@ TEST_CASE("A signal that the command was started to ignore stays ignored") {
 TEST_CASE("One signal ends doctor at once, also while it compiles its probe") {
   const Sandbox sandbox;
   const pid_t process = sandbox.start({"doctor"});
-  wait_until([&] { return !workers_of(process).empty(); });  // the probe is next
+  wait_until([&] { return !workers_of(process).empty(); });  // the compilation of the probe follows
   REQUIRE(kill(process, SIGINT) == 0);
   CHECK(sandbox.finish(process).signal == SIGINT);
 }
@@ -255,7 +255,7 @@ TEST_CASE("If no kernel can be stored, nothing is compiled to be executed") {
   const auto report = object_of(sandbox.run(executing));
   CHECK(report.at("compiled") == 1);
   CHECK(report.at("not_executed").size() == 4);
-  int compiled = 0;  // the one that met the limit
+  int compiled = 0;  // the kernel that exceeded the limit
   for (const auto& kernel : report.at("not_executed")) {
     compiled += kernel.at("state") == "compiled, not executed" ? 1 : 0;
     CHECK(kernel.at("reason").get<std::string>().find("too large") != std::string::npos);

@@ -1,4 +1,4 @@
-// Limits within which a command under test runs.
+// Limits for the command under test.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 
 namespace cubinet::cli {
 
-// A soft limit of the test's process, and of what it starts, while the object lives.
+// Sets a soft limit of the test's process, which its children inherit, while the object lives.
 class SoftLimit {
  public:
   SoftLimit(int resource, rlim_t bytes) : resource_(resource) {

@@ -1,4 +1,4 @@
-// Standard streams that are full, closed, broken or a narrow terminal.
+// Tests of standard streams that are full, closed, broken or a narrow terminal.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace cubinet::cli;
 
-// One after the other, so that there is a time when one of them is done.
+// Two kernels, compiled one after the other, so that progress shows one of two.
 const Arguments two_kernels{"warmup",  "--shape", "128,128,2", "256,128,2", "--layout", "masked",
                             "--m-max", "8",       "--jobs",    "1",         "--json",   "--no-generic"};
 
@@ -36,7 +36,7 @@ std::size_t stored(const Sandbox& sandbox) {
   return object_of(sandbox.run({"cache", "ls", "--json", "--cache", sandbox.path("cabinet")})).at("entries").size();
 }
 
-// A terminal of so many columns, whose other end is read until the command is gone.
+// A pseudo terminal with a number of columns. Its other end is read until the command has ended.
 class Terminal {
  public:
   explicit Terminal(unsigned short columns) : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -60,7 +60,7 @@ class Terminal {
 
   [[nodiscard]] std::string name() const { return ptsname(master_); }
 
-  // What was printed; call it once, when the command has ended.
+  // The printed text. Call it once, after the command has ended.
   std::string text() {
     close(keep_);
     reader_.join();

@@ -25,7 +25,7 @@ inline void fill_synthetic(const Sandbox& sandbox, int count) {
   for (int i = 0; i < count; ++i) publish(sandbox, test::object_of(i));
 }
 
-// Which of them has this key; -1: none of the first 1,000.
+// The number of the entry with this key; -1 if it is none of the first 1,000.
 inline int number_of(const std::string& key) {
   for (int i = 0; i < 1000; ++i) {
     if (test::key_of(i).hex() == key) return i;

@@ -1,4 +1,4 @@
-// Wrong input: one line that names it, the right exit code, nothing written.
+// Tests of wrong input: an error of one line that names it, the right exit code, and no written file.
 #include <algorithm>
 #include <filesystem>
 
@@ -105,26 +105,25 @@ TEST_CASE("A malformed shape, or one that no kernel takes, is refused") {
 TEST_CASE("A K that FP8 kernels do not take is refused with what it can be padded to") {
   const Sandbox sandbox;
   for (const char* types : {"fp8", "bf16,fp8"}) {
-    check_refused(sandbox,
-                  {{"--shape", "4096,192,8", "--dtype", types},
-                   "--shape: '4096,192,8': K must be a multiple of 128 for FP8: K=192; padding K to 256 mends"});
+    check_refused(sandbox, {{"--shape", "4096,192,8", "--dtype", types},
+                            "--shape: '4096,192,8': K must be a multiple of 128 for FP8: K=192; pad K to 256"});
   }
   for (const char* types : {"fp8,bf16", "bf16,fp8"}) {
-    check_refused(sandbox, {{"--shape", "4096,100,8", "--dtype", types}, "for FP8: K=100; padding K to 128 mends it"});
+    check_refused(sandbox, {{"--shape", "4096,100,8", "--dtype", types}, "for FP8: K=100; pad K to 128"});
     check_refused(sandbox, {{"--model", example_model("deepseek-v3"), "--tp", "64", "--dtype", types},
-                            "padding the expert width to 128 per rank mends it"});
+                            "pad the expert width to 128 per rank"});
   }
-  check_refused(sandbox, {{"--shape", "4096,100,8"}, "K must be a multiple of 64 for BF16: K=100; padding K to 128"});
+  check_refused(sandbox, {{"--shape", "4096,100,8"}, "K must be a multiple of 64 for BF16: K=100; pad K to 128"});
   const std::string minimax = example_model("minimax-m2");
   const std::string by_itself = minimax +
                                 ": expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: "
-                                "K=192; padding the expert width to 256 per rank mends it";
+                                "K=192; pad the expert width to 256 per rank";
   check_refused(sandbox, {{"--model", minimax, "--tp", "8"}, by_itself});
   for (const char* types : {"fp8", "bf16,fp8"}) {
     check_refused(sandbox, {{"--model", example_model("qwen3-235b-a22b"), "--tp", "8", "--dtype", types},
-                            "padding the expert width to 256 per rank"});
+                            "pad the expert width to 256 per rank"});
     check_refused(sandbox, {{"--model", example_model("gpt-oss-120b"), "--dtype", types},
-                            "hidden_size 2880: K must be a multiple of 128 for FP8: K=2880; padding it to 2944"});
+                            "hidden_size 2880: K must be a multiple of 128 for FP8: K=2880; pad it to 2944"});
   }
   CHECK(sandbox.run({"plan", "--model", minimax, "--tp", "8", "--dtype", "bf16"}).exit_code == 0);
 }
@@ -139,7 +138,7 @@ TEST_CASE("FP8 weights in blocks that the kernels do not take are planned in BF1
                                          "quantization_config": {"quant_method": "fp8")" +
                           block + "}}}")});
   };
-  const std::string way_out = "which no kernel here takes; planning bf16 kernels of their shapes";
+  const std::string way_out = "which no kernel supports; planning bf16 kernels of their shapes";
   for (const char* block : {"[64,64]", "[128]", "\"128\"", "128"}) {
     const Outcome outcome = plan(std::string(R"(, "weight_block_size": )") + block);
     CHECK(outcome.exit_code == 0);

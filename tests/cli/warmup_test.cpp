@@ -1,4 +1,4 @@
-// Warmups with the real NVRTC, of a shape that compiles fast.
+// Tests of warmups with the real NVRTC, of a shape that compiles fast.
 #include <unistd.h>
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr fs::perms all_write = fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
 
-// A warmup that has nothing to do and could not record that, for a reason in which `reason` occurs.
+// Checks a warmup that finds all kernels and cannot record that; the note contains `reason`.
 void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const std::string& reason,
                       const std::string& coverage = "none", const std::string& words = "complete, but not recorded: ") {
   const Outcome outcome = sandbox.run(arguments);
@@ -34,10 +34,10 @@ void check_unrecorded(const Sandbox& sandbox, const Arguments& arguments, const 
   CHECK(sandbox.run(with(arguments, {"--quiet"})).err.empty());
 }
 
-// Takes from a cabinet what was recorded of it.
+// Removes the coverage records of a cabinet.
 void forget(const std::string& cabinet) { fs::remove(cabinet + "/index.db"); }
 
-// Nobody may write there any more, or everybody again who may by his place.
+// Removes the write permissions of a cabinet, or restores them.
 void set_writable(const std::string& cabinet, bool writable) {
   const auto set = [&](const fs::path& path) {
     fs::permissions(path, writable ? fs::perms::owner_all : all_write,
@@ -279,11 +279,11 @@ TEST_CASE("Damaged entries that a warmup finds are counted once, and the quarant
   for (const auto& entry : fs::recursive_directory_iterator(cabinet + "/objects")) {
     if (entry.is_regular_file()) fs::resize_file(entry, 100);
   }
-  const Outcome mended = sandbox.run(two);
-  CHECK(mended.exit_code == 0);
-  CHECK(object_of(mended).at("damaged") == 2);
-  CHECK(object_of(mended).at("stored") == 2);
-  CHECK(mended.err.find("2 damaged entries were moved to " + cabinet + "/quarantine;") != std::string::npos);
+  const Outcome repaired = sandbox.run(two);
+  CHECK(repaired.exit_code == 0);
+  CHECK(object_of(repaired).at("damaged") == 2);
+  CHECK(object_of(repaired).at("stored") == 2);
+  CHECK(repaired.err.find("2 damaged entries were moved to " + cabinet + "/quarantine;") != std::string::npos);
   const Outcome again = sandbox.run(two);
   CHECK(object_of(again).at("damaged") == 0);
   CHECK(again.err.find("damaged") == std::string::npos);

@@ -1,8 +1,8 @@
-// A libcuda.so.1 with one device of compute capability 9.0 that has no hardware: every launch is over at once and
-// computes nothing. Its memory is the host's. The environment says what goes wrong:
-//   FAKE_CUDA_INIT     what cuInit answers; 34 is that of a toolkit's stub
-//   FAKE_CUDA_VERSION  what cuDriverGetVersion answers (13000)
-//   FAKE_CUDA_LOAD     what loading a cubin answers
+// A libcuda.so.1 with one simulated device of compute capability 9.0: every launch ends at once and computes nothing.
+// Its memory is the host's. Environment variables set results:
+//   FAKE_CUDA_INIT     the result of cuInit; 34 is that of a toolkit's stub
+//   FAKE_CUDA_VERSION  the result of cuDriverGetVersion (13000)
+//   FAKE_CUDA_LOAD     the result of loading a cubin
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -35,7 +35,7 @@ extern "C" {
 int cuInit(unsigned) { return setting("FAKE_CUDA_INIT", success); }
 int cuDriverGetVersion(int* version) { return *version = setting("FAKE_CUDA_VERSION", 13000), success; }
 int cuGetErrorName(int result, const char** name) {
-  if (result == 34) return 34;  // a stub knows no names
+  if (result == 34) return 34;  // a stub has no error names
   return *name = result == 200 ? "CUDA_ERROR_INVALID_IMAGE" : "CUDA_ERROR_FAKE", success;
 }
 int cuGetErrorString(int result, const char** text) {
@@ -108,10 +108,10 @@ int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsi
 int cuLaunchKernelEx(const void*, void*, void**, void**) { return success; }
 int cuTensorMapEncodeTiled() { return success; }
 
-// NVRTC asks for tables of a driver that initializes, and goes on where there is none.
+// NVRTC requests tables of a driver that initializes, and continues without them.
 int cuGetExportTable(const void** table, const void*) { return *table = nullptr, 500; }
 
-// What no test needs.
+// Functions that no test needs.
 #define CUBINET_FAKE_NOT_SUPPORTED(name) \
   int name() { return not_supported; }
 CUBINET_FAKE_NOT_SUPPORTED(cuPointerGetAttribute)

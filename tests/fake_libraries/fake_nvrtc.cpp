@@ -1,5 +1,5 @@
-// A libnvrtc that does what the words in a program's text say, in the place of what the real one does by mischance. It
-// is of version 13.77, and says nothing of its build.
+// A libnvrtc whose compilations fail as words in the program's text say: crash, hang, and so on. Its version is 13.77,
+// without a build number.
 #include <nvrtc.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string>
 
-// nvrtc.h has no visibility of its own.
+// nvrtc.h declares no visibility.
 #pragma GCC visibility push(default)
 
 struct _nvrtcProgram {
@@ -31,7 +31,7 @@ bool is_ignored(int signal) {
   return action.sa_handler == SIG_IGN;
 }
 
-// Touches so many bytes of the stack.
+// Uses `bytes` bytes of the stack.
 [[gnu::noinline]] int deep(std::size_t bytes) {
   volatile char page[4096];
   page[0] = static_cast<char>(bytes);

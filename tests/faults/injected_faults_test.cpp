@@ -181,7 +181,7 @@ TEST_CASE("on a file system without locks a writer does not wait, and the root s
     if (!cabinet || !test::hit(*cabinet, 8)) return 2;
     const auto survey = cache::Maintenance(*cabinet).survey();
     if (!survey || survey->entries.size() > 4) return 3;
-    return survey->index_problem.find("keeps no locks") != std::string::npos ? 0 : 4;
+    return survey->index_problem.find("has no locks") != std::string::npos ? 0 : 4;
   });
   if (status == no_filter) CUBINET_SKIP("system calls cannot be filtered here");
   CHECK(status == 0);

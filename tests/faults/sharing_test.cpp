@@ -66,7 +66,7 @@ warmup::Plan plan_of(unsigned seed) {
 }
 
 // The results of a process that warms the plan.
-struct Told {
+struct ProcessResult {
   std::int64_t compiled = 0;
   std::int64_t hits = 0;
   std::int64_t shared = 0;
@@ -82,9 +82,9 @@ struct Options {
 };
 
 // A process that warms the plan.
-class Warmer {
+class WarmupProcess {
  public:
-  Warmer(const fs::path& folder, const Options& options) {
+  WarmupProcess(const fs::path& folder, const Options& options) {
     if (::pipe(ends_) != 0) throw std::runtime_error("no pipe");
     process_ = test::start_child([&] {
       auto cabinet = cache::Cabinet::open(folder / "root", true);
@@ -92,7 +92,7 @@ class Warmer {
       if (!cabinet) return 1;
       const warmup::Sharing sharing{.patience = options.patience, .waits = {}};
       const auto report = warmup::warm(plan_of(options.seed), compiler, &*cabinet, options.jobs, {}, nullptr, sharing);
-      const Told told{
+      const ProcessResult told{
           report.compiled, report.hits, report.shared,
           static_cast<std::int64_t>(report.remaining.size() + report.failed.size()) + report.compiled - report.stored,
           report.seconds};
@@ -100,9 +100,9 @@ class Warmer {
     });
     ::close(ends_[1]);
   }
-  Warmer(const Warmer&) = delete;
-  Warmer& operator=(const Warmer&) = delete;
-  ~Warmer() {
+  WarmupProcess(const WarmupProcess&) = delete;
+  WarmupProcess& operator=(const WarmupProcess&) = delete;
+  ~WarmupProcess() {
     end(SIGKILL);
     ::close(ends_[0]);
   }
@@ -117,8 +117,8 @@ class Warmer {
   }
 
   // Waits for its end. None: the process ended before it reported its results.
-  std::optional<Told> finish() {
-    Told told;
+  std::optional<ProcessResult> finish() {
+    ProcessResult told;
     const bool whole = ::read(ends_[0], &told, sizeof told) == sizeof told;
     const int status = test::wait_for(std::exchange(process_, -1));
     return whole && status == 0 ? std::optional(told) : std::nullopt;
@@ -167,18 +167,18 @@ struct Place {
   test::TempFolder folder;
 };
 
-std::vector<std::unique_ptr<Warmer>> start(const Place& place, unsigned count, Options options) {
-  std::vector<std::unique_ptr<Warmer>> warmers;
+std::vector<std::unique_ptr<WarmupProcess>> start(const Place& place, unsigned count, Options options) {
+  std::vector<std::unique_ptr<WarmupProcess>> warmers;
   for (unsigned i = 0; i < count; ++i) {
     options.seed = i;
-    warmers.push_back(std::make_unique<Warmer>(place.folder.path(), options));
+    warmers.push_back(std::make_unique<WarmupProcess>(place.folder.path(), options));
   }
   return warmers;
 }
 
 // Waits for all processes, each of which must have done the whole plan. Returns the sums, and the longest time.
-Told finish(const std::vector<std::unique_ptr<Warmer>>& warmers) {
-  Told sum;
+ProcessResult finish(const std::vector<std::unique_ptr<WarmupProcess>>& warmers) {
+  ProcessResult sum;
   for (const auto& warmer : warmers) {
     const auto told = warmer->finish();
     REQUIRE(told);
@@ -209,9 +209,9 @@ TEST_CASE("processes that warm an empty root in different orders together compil
 
 TEST_CASE("processes that warm in the same order share the work, and none waits until another has finished") {
   const Place place;
-  std::vector<std::unique_ptr<Warmer>> warmers;
+  std::vector<std::unique_ptr<WarmupProcess>> warmers;
   for (int i = 0; i < 4; ++i) {
-    warmers.push_back(std::make_unique<Warmer>(place.folder.path(), Options{.work = place.until_begun(2)}));
+    warmers.push_back(std::make_unique<WarmupProcess>(place.folder.path(), Options{.work = place.until_begun(2)}));
   }
   int workers = 0;
   std::int64_t compiled = 0;
@@ -227,7 +227,8 @@ TEST_CASE("processes that warm in the same order share the work, and none waits 
 
 TEST_CASE("if a process is killed during a compilation, the others continue at once") {
   const Place place;
-  Warmer victim(place.folder.path(), {.seed = 100, .work = [] { std::this_thread::sleep_for(1000s); }, .jobs = 2});
+  WarmupProcess victim(place.folder.path(),
+                       {.seed = 100, .work = [] { std::this_thread::sleep_for(1000s); }, .jobs = 2});
   place.wait_for_a_compilation();
   const auto warmers = start(place, 4, {});
   std::this_thread::sleep_for(300ms);
@@ -242,8 +243,9 @@ TEST_CASE("if a process is killed during a compilation, the others continue at o
 TEST_CASE("if a process is stopped during a compilation, the others do its part when their patience ends") {
   const Place place;
   const fs::path go_on = place.folder / "go on";
-  Warmer victim(place.folder.path(),
-                {.seed = 100, .work = [&] { static_cast<void>(wait_until([&] { return fs::exists(go_on); })); }});
+  WarmupProcess victim(place.folder.path(), {.seed = 100, .work = [&] {
+                                               static_cast<void>(wait_until([&] { return fs::exists(go_on); }));
+                                             }});
   place.wait_for_a_compilation();
   victim.send(SIGSTOP);
   const std::string stuck = place.begun().begin()->first;

@@ -96,7 +96,7 @@ constexpr Problem small(DataType type, Layout layout) { return {type, layout, 26
 
 }  // namespace
 
-TEST_CASE("each executor executes every m, and the reference agrees", "[executor][small]") {
+TEST_CASE("every executor executes every m with a correct result", "[executor][small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     Fixture fixture(gpu);
@@ -126,7 +126,7 @@ TEST_CASE("in the masked layout every kernel is executed with a small capacity",
   }
 }
 
-TEST_CASE("an executor takes the memory that it says, in the driver's steps", "[executor]") {
+TEST_CASE("an executor takes its declared memory, rounded up to the driver's steps", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     Fixture fixture(gpu);
@@ -140,7 +140,7 @@ TEST_CASE("an executor takes the memory that it says, in the driver's steps", "[
   }
 }
 
-TEST_CASE("a kernel that computes another product, or leaves columns out, is noticed", "[executor]") {
+TEST_CASE("a kernel that computes another product, or omits columns, is detected", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     Fixture fixture(gpu);
@@ -160,7 +160,7 @@ TEST_CASE("a kernel that computes another product, or leaves columns out, is not
   }
 }
 
-TEST_CASE("64 MiB execute every kernel of a layer with 32 groups, N=7168 and K=4096", "[executor]") {
+TEST_CASE("64 MiB are enough on a GPU for every kernel of a layer with 32 groups, N=7168 and K=4096", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     const auto plan = planned({{type, layout, 7168, 4096, 32}}, 16384);
@@ -168,7 +168,7 @@ TEST_CASE("64 MiB execute every kernel of a layer with 32 groups, N=7168 and K=4
   }
 }
 
-TEST_CASE("2 GiB execute the kernels of both layouts up to large M, some of them forced", "[executor]") {
+TEST_CASE("2 GiB are enough for the kernels of both layouts up to large M, some of them forced", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan =
       planned({{type, Layout::contiguous, 4096, 7168, 32}, {type, Layout::masked, 4096, 7168, 32}}, 131072);
@@ -177,7 +177,7 @@ TEST_CASE("2 GiB execute the kernels of both layouts up to large M, some of them
   CHECK(report.peak_device_bytes > 1024 * kMib);
 }
 
-TEST_CASE("a budget of 1 MiB executes nothing, says why, and leaves no memory behind", "[executor]") {
+TEST_CASE("with a budget of 1 MiB nothing is executed, the reason is reported, and all memory is freed", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const std::size_t before = gpu.free_bytes();
   const auto plan =
@@ -193,7 +193,7 @@ TEST_CASE("a budget of 1 MiB executes nothing, says why, and leaves no memory be
   CHECK(gpu.free_bytes() == before);
 }
 
-TEST_CASE("executing again and again takes no more memory", "[executor]") {
+TEST_CASE("repeated executions do not increase the memory in use", "[executor]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = planned({small(type, Layout::contiguous), small(type, Layout::masked)}, 16384);
   execute(gpu, plan, 512 * kMib);  // the driver may keep memory from the first execution

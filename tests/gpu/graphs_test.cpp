@@ -57,7 +57,7 @@ void check_masked(Gpu& gpu, const GroupedGemm& gemm, std::int64_t expected_m, Sc
 
 }  // namespace
 
-TEST_CASE("a captured contiguous launch replays right, also with other m_indices", "[graphs]") {
+TEST_CASE("a replay of a captured contiguous launch is correct, also with other m_indices", "[graphs]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto gemm = gpu.prepare({type, Layout::contiguous, 1032, 512, 3}, {1, 8192});
   for (const ScaleOrder order : orders(type)) {

@@ -31,7 +31,7 @@ TEST_CASE("check_m_indices names the first row that breaks a rule", "[interface]
   CHECK(refused.error().message.find("row 300 ") != std::string::npos);
 }
 
-TEST_CASE("a contiguous launch outside the prepared range makes its kernel, and the strict policy makes none",
+TEST_CASE("a contiguous launch outside the prepared range compiles its kernel, except with the policy error",
           "[interface]") {
   CUBINET_GPU(gpu);
   const auto gemm = gpu.prepare(kContiguous, {129, 256});
@@ -54,7 +54,7 @@ TEST_CASE("a contiguous launch outside the prepared range makes its kernel, and 
   }
 }
 
-TEST_CASE("an expected_m outside the prepared range is only a worse hint", "[interface]") {
+TEST_CASE("an expected_m outside the prepared range is accepted", "[interface]") {
   CUBINET_GPU(gpu);
   const auto gemm = gpu.prepare(kMasked, {16, 32});
   const auto plan = masked_plan(kMasked, {100, 1, 0, 77}, 100);
@@ -64,7 +64,7 @@ TEST_CASE("an expected_m outside the prepared range is only a worse hint", "[int
   }
 }
 
-TEST_CASE("arguments that break a rule are refused by name, and nothing is sticky", "[interface]") {
+TEST_CASE("invalid arguments are refused by name, and later launches work", "[interface]") {
   CUBINET_GPU(gpu);
   const auto contiguous = gpu.prepare(kContiguous, {1, 1024});
   const auto masked = gpu.prepare(kMasked, {1, 1024});
@@ -89,7 +89,7 @@ TEST_CASE("arguments that break a rule are refused by name, and nothing is stick
   CHECK(gpu.complaint(contiguous, plan) == "");
 }
 
-TEST_CASE("a prepared problem outlives the service that made it", "[interface]") {
+TEST_CASE("a prepared problem can be launched after its service is destroyed", "[interface]") {
   CUBINET_GPU(gpu);
   ServiceOptions options;
   auto opened = Service::open(options);

@@ -50,7 +50,7 @@ std::string complaint_after_scale(Gpu& gpu, bool of_a, std::int64_t place) {
 
 }  // namespace
 
-TEST_CASE("an output that is not written is noticed", "[judge]") {
+TEST_CASE("an output that is not written is detected", "[judge]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   REQUIRE(gpu.verifier().load(plan_of(problem_of(type))));
   const auto verdict = gpu.verifier().run("nothing", [](CUstream) { return Expected<void>{}; });
@@ -59,25 +59,25 @@ TEST_CASE("an output that is not written is noticed", "[judge]") {
   CHECK_FALSE(verdict->right());
 }
 
-TEST_CASE("one wrong element in a valid row is noticed", "[judge]") {
+TEST_CASE("one wrong element in a valid row is detected", "[judge]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   CHECK(mentions(complaint_after(gpu, type, (2 * kCapacity + 6) * kN + 263, kWrong), "group 2"));
   CHECK(mentions(complaint_after(gpu, type, 0, kNan), "group 0: 1 of 10560 elements are NaN"));
 }
 
-TEST_CASE("a write to a row that is not valid is noticed", "[judge]") {
+TEST_CASE("a write to a padding row is detected", "[judge]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   CHECK(mentions(complaint_after(gpu, type, (2 * kCapacity + 7) * kN, kWrong), "1 elements written in rows"));
   CHECK(mentions(complaint_after(gpu, type, kCapacity * kN + 100, 0), "1 elements written in rows"));
 }
 
-TEST_CASE("a write just outside the output is noticed", "[judge]") {
+TEST_CASE("a write just outside the output is detected", "[judge]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   CHECK(mentions(complaint_after(gpu, type, -1, 0), "1 elements written outside"));
   CHECK(mentions(complaint_after(gpu, type, 3 * kCapacity * kN, 0), "1 elements written outside"));
 }
 
-TEST_CASE("one scale that is not the one of its row or block is noticed", "[judge]") {
+TEST_CASE("one wrong scale of a row or block is detected", "[judge]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   CHECK(mentions(complaint_after_scale(gpu, true, 2 * kCapacity + 6), "group 2"));
@@ -86,7 +86,7 @@ TEST_CASE("one scale that is not the one of its row or block is noticed", "[judg
   CHECK(mentions(complaint_after_scale(gpu, false, 2 * 3 + 1), "group 2"));
 }
 
-TEST_CASE("one bit that differs between two outputs is noticed", "[judge]") {
+TEST_CASE("one bit that differs between two outputs is detected", "[judge]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   auto& verifier = gpu.verifier();
   const auto gemm = gpu.prepare(problem_of(type), {8, 8});

@@ -10,7 +10,7 @@ namespace {
 using MIndices = std::vector<std::int32_t>;
 
 // Runs a problem with these m_indices, and again with each other configuration of the selection: -1 is appended until M
-// is large enough for it. N and K are no multiples of any tile size.
+// is large enough for it. N and K are not multiples of any tile size.
 std::string complaint_for(Gpu& gpu, DataType type, const MIndices& m_indices, std::int32_t groups = 5) {
   const Problem problem{type, Layout::contiguous, 520, 7 * depth(type), groups};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
@@ -32,12 +32,12 @@ void append(MIndices& m_indices, std::size_t count, std::int32_t group) {
 
 }  // namespace
 
-TEST_CASE("rows of -1 at the end of a segment are left alone", "[m_indices]") {
+TEST_CASE("rows of -1 at the end of a segment are not written", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   CHECK(complaint_for(gpu, type, padded_m_indices({1, 127, 129, 255, 300})) == "");
 }
 
-TEST_CASE("whole blocks of -1 between segments are left alone", "[m_indices]") {
+TEST_CASE("whole blocks of -1 between segments are not written", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   MIndices m_indices;
   append(m_indices, 128, 0);
@@ -48,7 +48,7 @@ TEST_CASE("whole blocks of -1 between segments are left alone", "[m_indices]") {
   CHECK(complaint_for(gpu, type, m_indices) == "");
 }
 
-TEST_CASE("a tail of -1 longer than the data is left alone", "[m_indices]") {
+TEST_CASE("a tail of -1 longer than the data is not written", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   MIndices m_indices;
   append(m_indices, 300, 2);
@@ -56,19 +56,19 @@ TEST_CASE("a tail of -1 longer than the data is left alone", "[m_indices]") {
   CHECK(complaint_for(gpu, type, m_indices) == "");
 }
 
-TEST_CASE("m_indices of nothing but -1 write nothing", "[m_indices]") {
+TEST_CASE("with only -1 in m_indices nothing is written", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   CHECK(complaint_for(gpu, type, MIndices(1024, -1)) == "");
   CHECK(complaint_for(gpu, type, MIndices(3, -1)) == "");
 }
 
-TEST_CASE("no rows at all are no error and leave the device usable", "[m_indices]") {
+TEST_CASE("a launch with zero rows is no error, and later launches work", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   CHECK(complaint_for(gpu, type, {}) == "");
   CHECK(complaint_for(gpu, type, MIndices(128, 0)) == "");
 }
 
-TEST_CASE("rows of -1 scattered inside a block are left alone", "[m_indices]") {
+TEST_CASE("rows of -1 scattered inside a block are not written", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   Random random(gpu.seed());
   auto m_indices = padded_m_indices({200, 40, 0, 700, 129});
@@ -77,7 +77,7 @@ TEST_CASE("rows of -1 scattered inside a block are left alone", "[m_indices]") {
   CHECK(complaint_for(gpu, type, m_indices) == "");
 }
 
-TEST_CASE("a block may begin with -1", "[m_indices]") {
+TEST_CASE("a block that begins with -1 is computed correctly", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   MIndices m_indices;
   append(m_indices, 70, -1);
@@ -87,7 +87,7 @@ TEST_CASE("a block may begin with -1", "[m_indices]") {
   CHECK(complaint_for(gpu, type, m_indices) == "");
 }
 
-TEST_CASE("M need not be a multiple of the alignment", "[m_indices]") {
+TEST_CASE("an M that is not a multiple of the alignment is computed correctly", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const std::size_t m : {1u, 7u, 127u, 129u, 300u, 1000u}) {
     INFO("m " << m);
@@ -95,7 +95,7 @@ TEST_CASE("M need not be a multiple of the alignment", "[m_indices]") {
   }
 }
 
-TEST_CASE("m_indices need no more than the alignment of an int", "[m_indices]") {
+TEST_CASE("m_indices with the alignment of an int are accepted", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const Problem problem{type, Layout::contiguous, 520, 7 * depth(type), 5};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
@@ -121,7 +121,7 @@ TEST_CASE("m_indices need no more than the alignment of an int", "[m_indices]") 
   }
 }
 
-TEST_CASE("a group's blocks need not be neighbours nor in order", "[m_indices]") {
+TEST_CASE("blocks of a group may be separated and in any order", "[m_indices]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   MIndices m_indices;
   for (const std::int32_t group : {3, 0, 3, 3, 1, 0, 4, 1, 1, 1, 2, 3}) append(m_indices, 128, group);

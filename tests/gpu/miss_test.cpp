@@ -69,7 +69,7 @@ warmup::RowPlan some_rows(const Problem& problem) {
 
 }  // namespace
 
-TEST_CASE("the generic kernel computes any shape of its type and layout", "[miss]") {
+TEST_CASE("the generic kernel computes every shape of its type and layout", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   Random random(gpu.seed());
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
@@ -91,7 +91,7 @@ TEST_CASE("the generic kernel computes any shape of its type and layout", "[miss
   }
 }
 
-TEST_CASE("the generic kernel alone is right, with no other to take its place", "[miss]") {
+TEST_CASE("launches of only the generic kernel give correct results", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     const Problem problem{type, layout, 1032, 640, 3};
@@ -115,7 +115,7 @@ TEST_CASE("the generic kernel alone is right, with no other to take its place", 
   }
 }
 
-TEST_CASE("a start with a warm root loads everything and misses nothing", "[miss]") {
+TEST_CASE("a start with a warm root loads every kernel without a miss", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const FreshRoot root;
   const Problem problem{type, Layout::masked, 1032, 512, 3};
@@ -130,7 +130,7 @@ TEST_CASE("a start with a warm root loads everything and misses nothing", "[miss
   CHECK(complaint_of_started(gpu, second.value(), some_rows(problem)) == "");
 }
 
-TEST_CASE("a start from a bundle alone loads everything, and the kernels compute", "[miss]") {
+TEST_CASE("a start from only a bundle loads every kernel, and the results are correct", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const FreshRoot root;
   const FreshRoot bundle;
@@ -153,7 +153,7 @@ TEST_CASE("a start from a bundle alone loads everything, and the kernels compute
   CHECK(complaint_of_started(gpu, started.value(), some_rows(problem)) == "");
 }
 
-TEST_CASE("a strict start on a cold root is refused by key and command", "[miss]") {
+TEST_CASE("with the policy error a start on a cold root is refused with key and command", "[miss]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::bf16)) return;
   const FreshRoot root;
@@ -164,7 +164,7 @@ TEST_CASE("a strict start on a cold root is refused by key and command", "[miss]
   CHECK(refused.error().message.find("cubinet warmup --shape 1032,512,3") != std::string::npos);
 }
 
-TEST_CASE("a launch that would have to load is refused inside a capture, and the capture goes on", "[miss]") {
+TEST_CASE("a launch that needs to load a kernel is refused during a capture, which stays valid", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const FreshRoot root;
   const Problem problem{type, Layout::contiguous, 1032, 512, 1};
@@ -198,7 +198,7 @@ TEST_CASE("a launch that would have to load is refused inside a capture, and the
   }
 }
 
-TEST_CASE("kernels are made and loaded in the background while another stream is captured", "[miss]") {
+TEST_CASE("kernels are compiled and loaded in the background while another stream is captured", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const FreshRoot root;
   const Problem problem{type, Layout::contiguous, 1032, 512, 1};
@@ -219,7 +219,7 @@ TEST_CASE("kernels are made and loaded in the background while another stream is
   CHECK(started.value().service.background().ready == 1);
 }
 
-TEST_CASE("each device of a process has kernels of its own, whichever is current", "[miss]") {
+TEST_CASE("each device of a process has its own kernels, whichever device is current", "[miss]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   int devices = 0;
   REQUIRE(gpu.driver().cuDeviceGetCount(&devices) == CUDA_SUCCESS);

@@ -33,7 +33,7 @@ std::vector<Problem> problems_of_models(Gpu& gpu, DataType type, Layout layout) 
 
 }  // namespace
 
-TEST_CASE("every model's shapes are computed right in the contiguous layout", "[models]") {
+TEST_CASE("the shapes of every model are computed correctly in the contiguous layout", "[models]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto problems = problems_of_models(gpu, type, Layout::contiguous);
   REQUIRE(problems.size() >= (type == DataType::fp8 ? 14u : 16u));
@@ -50,7 +50,7 @@ TEST_CASE("every model's shapes are computed right in the contiguous layout", "[
   }
 }
 
-TEST_CASE("every model's shapes are computed right in the masked layout", "[models]") {
+TEST_CASE("the shapes of every model are computed correctly in the masked layout", "[models]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto problems = problems_of_models(gpu, type, Layout::masked);
   REQUIRE(problems.size() >= (type == DataType::fp8 ? 14u : 16u));

@@ -6,7 +6,7 @@
 
 namespace cubinet::tests {
 
-TEST_CASE("a family of the tests alone is prepared, launched and right", "[small]") {
+TEST_CASE("a family that only the tests define can be prepared and launched with correct results", "[small]") {
   CUBINET_GPU(gpu);
   jit::EngineParts parts;
   parts.device = gpu.session().device;

@@ -42,37 +42,37 @@ warmup::RowPlan masked_of(DataType type, std::int64_t n, std::int64_t k, std::in
     CHECK((gpu).complaint(gemm, plan, m) == "");                                                          \
   } while (false)
 
-TEST_CASE("a contiguous output of more than 2^31 elements is written right", "[offsets]") {
+TEST_CASE("a contiguous output of more than 2^31 elements is written correctly", "[offsets]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = contiguous_of(type, 7168, depth(type), 3, 100070);
   CUBINET_CHECK_LARGE(gpu, plan, plan.rows * plan.problem.n);
 }
 
-TEST_CASE("contiguous activations of more than 2^31 elements are read right", "[offsets]") {
+TEST_CASE("contiguous activations of more than 2^31 elements are read correctly", "[offsets]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = contiguous_of(type, 72, 7168, 3, 100070);
   CUBINET_CHECK_LARGE(gpu, plan, plan.rows * plan.problem.k);
 }
 
-TEST_CASE("contiguous weights of more than 2^31 elements are read right", "[offsets]") {
+TEST_CASE("contiguous weights of more than 2^31 elements are read correctly", "[offsets]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = contiguous_of(type, 7168, 4096, 80, 70);
   CUBINET_CHECK_LARGE(gpu, plan, plan.problem.groups * plan.problem.n * plan.problem.k);
 }
 
-TEST_CASE("a masked output of more than 2^31 elements is written right", "[offsets]") {
+TEST_CASE("a masked output of more than 2^31 elements is written correctly", "[offsets]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = masked_of(type, 7168, depth(type), 60, 5003, 130);
   CUBINET_CHECK_LARGE(gpu, plan, plan.rows * plan.problem.n);
 }
 
-TEST_CASE("masked activations of more than 2^31 elements are read right", "[offsets]") {
+TEST_CASE("masked activations of more than 2^31 elements are read correctly", "[offsets]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = masked_of(type, 72, 7168, 60, 5003, 130);
   CUBINET_CHECK_LARGE(gpu, plan, plan.rows * plan.problem.k);
 }
 
-TEST_CASE("masked weights of more than 2^31 elements are read right", "[offsets]") {
+TEST_CASE("masked weights of more than 2^31 elements are read correctly", "[offsets]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const auto plan = masked_of(type, 7168, 4096, 80, 70, 33);
   CUBINET_CHECK_LARGE(gpu, plan, plan.problem.groups * plan.problem.n * plan.problem.k);

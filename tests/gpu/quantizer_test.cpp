@@ -175,7 +175,7 @@ void check_product(Gpu& gpu, const warmup::RowPlan& bf16) {
 
 }  // namespace
 
-TEST_CASE("rows are quantized as on the host, with scales in either order", "[quantizer][small]") {
+TEST_CASE("rows are quantized as on the host, with row-major and column-major scales", "[quantizer][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   for (const ScaleOrder order : orders(DataType::fp8)) {
@@ -190,7 +190,7 @@ TEST_CASE("rows are quantized as on the host, with scales in either order", "[qu
   }
 }
 
-TEST_CASE("weights are quantized as on the host, whatever N leaves over", "[quantizer][small]") {
+TEST_CASE("weights are quantized as on the host, also with a partial last block of N", "[quantizer][small]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   for (const std::int64_t n : {8, 24, 128, 192, 576}) {
@@ -200,7 +200,7 @@ TEST_CASE("weights are quantized as on the host, whatever N leaves over", "[quan
   check_weights(gpu, 1, 136, 7168);
 }
 
-TEST_CASE("no rows and no weights to quantize are no error", "[quantizer]") {
+TEST_CASE("an empty quantization of rows or weights is no error", "[quantizer]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   const auto quantizer = gpu.prepare_quantizer();
@@ -212,7 +212,7 @@ TEST_CASE("no rows and no weights to quantize are no error", "[quantizer]") {
   CHECK(download<std::uint8_t>(gpu, memory, 1024) == std::vector<std::uint8_t>(1024, kUntouched));
 }
 
-TEST_CASE("quantized operands give the BF16 product within FP8's error", "[quantizer]") {
+TEST_CASE("quantized operands give the BF16 product within the error of FP8", "[quantizer]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   check_product(gpu,

@@ -56,7 +56,7 @@ std::vector<std::int64_t> draw_sizes(Random& random, std::int32_t groups, std::i
 }
 
 // m_indices with one segment per group, as engines make them. Some also have scattered -1, whole blocks of -1, an M
-// that is no multiple of the alignment, or a long tail of -1, which selects the configurations for many rows.
+// that is not a multiple of the alignment, or a long tail of -1, which selects the configurations for many rows.
 std::vector<std::int32_t> draw_m_indices(Random& random, std::int32_t groups) {
   auto m_indices = padded_m_indices(draw_sizes(random, groups, random.between(0, 6000)));
   if (random.once_in(3)) {
@@ -110,12 +110,12 @@ void check_problems(Gpu& gpu, Random random, DataType type, Layout layout, const
 
 }  // namespace
 
-TEST_CASE("random contiguous problems are computed right", "[random]") {
+TEST_CASE("random contiguous problems are computed correctly", "[random]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   check_problems(gpu, Random(gpu.seed()), type, Layout::contiguous, complaint_about_contiguous);
 }
 
-TEST_CASE("random masked problems are computed right", "[random]") {
+TEST_CASE("random masked problems are computed correctly", "[random]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   check_problems(gpu, Random(gpu.seed() + 1), type, Layout::masked, complaint_about_masked);
 }

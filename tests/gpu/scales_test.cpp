@@ -54,7 +54,7 @@ Refusal refusal(Gpu& gpu, const GroupedGemm& gemm, const Arguments& arguments) {
 
 }  // namespace
 
-TEST_CASE("any M and capacity take scales in either order", "[scales]") {
+TEST_CASE("every M and capacity works with row-major and column-major scales", "[scales]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   const auto contiguous = gpu.prepare(kScaledContiguous, {1, kLargestM});
@@ -87,7 +87,7 @@ TEST_CASE("a valid row of zeros with scales of 0 gives exact zeros", "[scales][s
   }
 }
 
-TEST_CASE("scales that break a rule are refused by name, and nothing is sticky", "[scales]") {
+TEST_CASE("invalid scales are refused by name, and later launches work", "[scales]") {
   CUBINET_GPU(gpu);
   if (!gpu.wants(DataType::fp8)) return;
   const auto gemm = gpu.prepare(kScaledMasked, {1, 64});

@@ -40,7 +40,7 @@ std::string complaint_of_few_ctas(Gpu& gpu, const warmup::RowPlan& plan, std::in
 
 }  // namespace
 
-TEST_CASE("small contiguous problems are computed right by every configuration", "[small]") {
+TEST_CASE("small contiguous problems are computed correctly by every configuration", "[small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const Problem problem{type, Layout::contiguous, 392, 3 * depth(type), 2};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
@@ -53,7 +53,7 @@ TEST_CASE("small contiguous problems are computed right by every configuration",
   }
 }
 
-TEST_CASE("small masked problems are computed right by every configuration", "[small]") {
+TEST_CASE("small masked problems are computed correctly by every configuration", "[small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const Problem problem{type, Layout::masked, 392, 3 * depth(type), 3};
   const auto gemm = gpu.prepare(problem, {1, kLargestM});
@@ -64,7 +64,7 @@ TEST_CASE("small masked problems are computed right by every configuration", "[s
   }
 }
 
-TEST_CASE("stages and slots that CTAs use again hold what the next tile needs", "[small]") {
+TEST_CASE("CTAs that reuse stages and slots for further tiles compute correctly", "[small]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   const Problem contiguous{type, Layout::contiguous, 1160, 3 * depth(type), 2};
   for (const std::int64_t m : selecting_ms(contiguous)) {

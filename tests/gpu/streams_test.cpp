@@ -26,7 +26,7 @@ void check_together(test::Verifier& one, const GroupedGemm& gemm_one, test::Veri
 
 }  // namespace
 
-TEST_CASE("one prepared problem runs on two streams at once", "[streams]") {
+TEST_CASE("one prepared problem runs on two streams concurrently", "[streams]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   auto other = gpu.make_verifier();
   const Problem problem{type, Layout::contiguous, 1536, 1024, 4};
@@ -38,7 +38,7 @@ TEST_CASE("one prepared problem runs on two streams at once", "[streams]") {
   }
 }
 
-TEST_CASE("problems of both layouts run on two streams at once", "[streams]") {
+TEST_CASE("problems of both layouts run on two streams concurrently", "[streams]") {
   CUBINET_GPU_AND_TYPE(gpu, type);
   auto other = gpu.make_verifier();
   const Problem contiguous{type, Layout::contiguous, 2048, 768, 4};

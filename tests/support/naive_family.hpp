@@ -9,7 +9,7 @@ namespace cubinet::test {
 // Its kernels are launched with 128 threads per CTA on all SMs, or on as many as the launch may occupy.
 const jit::GemmFamily& naive_family();
 
-// A registry of this family alone, for sm_90a.
+// A registry with only this family, for sm_90a.
 const jit::Registry& naive_registry();
 
 }  // namespace cubinet::test

@@ -157,7 +157,7 @@ class CampaignRun {
   }
 
   // Whether a coverage record shows that everything was done before; the report is filled then. If kernels are to be
-  // executed, the record may show it for the compilation alone; then report_.coverage is `found` and the result is
+  // executed, the record may show it only for the compilation; then report_.coverage is `found` and the result is
   // false.
   bool look_up() {
     const auto covered = [&](const Device& executed) {

@@ -65,7 +65,7 @@ struct CampaignReport {
   std::string root_notice;  // see cache::Cabinet::notice
   jit::Jobs jobs;
   std::string compiler;  // the compiler that was opened, "NVRTC 13.0.88"; empty if there was none or no need for one
-  // Why the campaign did not start; empty if it did. If it did not, only `damaged` has a meaning besides.
+  // Why the campaign did not start; empty if it did. If it did not, `damaged` is the only other valid member.
   std::optional<Error> refused;
   Report report;
   HostMemory memory;

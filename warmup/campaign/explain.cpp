@@ -28,7 +28,7 @@ bool is_of(const jit::Difference& difference, std::string_view group) {
   return difference.field == group || difference.field.starts_with(std::string(group) + ".");
 }
 
-// Whether the records are of the same kernel, and differ only in how it was compiled.
+// Whether both records describe the same kernel and differ only in how it was compiled.
 bool same_kernel(const std::vector<jit::Difference>& differences) {
   return std::none_of(differences.begin(), differences.end(), [](const jit::Difference& one) {
     return is_of(one, "constants") || is_of(one, "family") || is_of(one, "architecture") || is_of(one, "record");

@@ -25,8 +25,8 @@ int driver_version();
 
 // The CUDA version up to which the driver loads cubins, in the form of cuDriverGetVersion (13000 is CUDA 13); 0 if
 // there is no driver and so no limit. `module` is the result of identity_from_module(). If the kernel module is new
-// enough for every accepted compiler, its version is the answer, without opening libcuda. Else `ask` is called, because
-// a newer libcuda can be installed beside an older module.
+// enough for every accepted compiler, its version decides, without opening libcuda. Else `ask` is called, because a
+// newer libcuda can be installed beside an older module.
 int driver_limit(const std::optional<Executed>& module, const std::function<int()>& ask);
 
 // driver_limit() of this machine.

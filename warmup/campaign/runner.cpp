@@ -52,7 +52,7 @@ std::string why_gone(const std::vector<cache::Key>& gone, const cache::Cabinet& 
       "evicted to keep within the limits, which are too small for it: see CUBINET_CACHE_MAX_SIZE and "
       "CUBINET_CACHE_MAX_ENTRIES";
   constexpr const char* others =
-      "not evicted, but removed by somebody else, or not visible here yet (a network file system): run it again";
+      "not evicted, but removed by another program, or not visible here yet (a network file system): run it again";
   if (count == gone.size()) return limits;
   return count == 0 ? others : fmt::format("{} {}; the others {}", count, limits, others);
 }
@@ -88,7 +88,7 @@ void look_for_gone(Report& report, const cache::Cabinet& cabinet) {
   report.stored = static_cast<std::int64_t>(report.stored_keys.size());
   if (report.persist == cache::Persistence::on) report.persist = cache::Persistence::off;
   if (!report.persist_problem.empty()) return;
-  report.persist_problem = fmt::format("{} of {} kernels of the plan are gone again from {}: {}", gone.size(),
+  report.persist_problem = fmt::format("{} of {} kernels of the plan have been removed from {}: {}", gone.size(),
                                        report.compiled + report.hits, cabinet.root().native(), why_gone(gone, cabinet));
 }
 

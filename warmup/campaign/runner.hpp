@@ -38,7 +38,7 @@ struct Report {
   std::vector<std::string> remaining;
   double seconds = 0;
   // on: all compiled kernels are stored; readonly: the cabinet cannot be written; off: there is no cabinet, or a kernel
-  // could not be stored, or a stored one is gone again.
+  // could not be stored, or a stored one was removed again.
   cache::Persistence persist = cache::Persistence::on;
   std::string persist_problem;  // why the first such entry is not stored; empty if all are
   bool no_room = false;         // the reason was ErrorCode::no_room, which ended the run
@@ -81,8 +81,8 @@ struct Sharing {
 Report warm(const Plan& plan, jit::Compiler& compiler, cache::Cabinet* cabinet, int jobs, const Progress& progress,
             const std::atomic<bool>* stop = nullptr, const Sharing& sharing = {});
 
-// Checks that the cabinet still holds every kernel of the report. One that is gone no longer counts as stored, and
-// `persist_problem` says whether the cabinet evicted it or somebody removed it. warm() calls this after it has compiled
+// Checks that the cabinet still holds every kernel of the report. A missing one no longer counts as stored, and
+// `persist_problem` says whether it was evicted or removed otherwise. warm() calls this after it has compiled
 // something.
 void look_for_gone(Report& report, const cache::Cabinet& cabinet);
 

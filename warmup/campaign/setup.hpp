@@ -25,7 +25,7 @@ struct Toolchain {
 // to compile (jit::check_memory); then NVRTC is not opened.
 Toolchain open_toolchain(const std::vector<std::string>& folders, const Expected<void>& room = {});
 
-// Where the opened NVRTC is. Precondition: toolchain.missing is empty.
+// The location of the opened NVRTC. Precondition: toolchain.missing is empty.
 const jit::NvrtcLocation& location_of(const Toolchain& toolchain);
 
 }  // namespace cubinet::warmup

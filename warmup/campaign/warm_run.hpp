@@ -19,7 +19,7 @@ namespace cubinet::warmup {
 struct KernelTask {
   std::size_t index = 0;                                    // in the plan
   bool deferred = false;                                    // another process was compiling it at its first attempt
-  std::optional<util::Moment> waited_since = std::nullopt;  // since when nothing else is left to do
+  std::optional<util::Moment> waited_since = std::nullopt;  // when this kernel began to be the only work left
 };
 
 // First every task once, in order, then those that were put back. Thread-safe.
@@ -36,8 +36,8 @@ class KernelQueue {
   std::deque<KernelTask> tasks_;
 };
 
-// Threads provide the kernels of the plan and record the results under one lock, under which progress is reported too.
-// No exception leaves it, because nothing above a compile thread would catch one. A kernel whose result could not be
+// Threads provide the kernels of the plan; one lock guards the recording of results and the reports of progress. No
+// exception leaves it, because it would end the process in a compile thread. A kernel whose result could not be
 // recorded counts as remaining. Arguments are borrowed; `cabinet` and `stop` may be null.
 class WarmRun {
  public:
@@ -50,7 +50,7 @@ class WarmRun {
   // Provides kernels until the queue is empty or the run is stopped. Thread-safe.
   void work(KernelQueue& queue) noexcept;
 
-  // Tells the cabinet about the hits so far. Called before kernels are compiled, so that an eviction that they cause
+  // Records the hits so far in the cabinet. Called before kernels are compiled, so that an eviction that they cause
   // does not treat kernels of this run as unused; and at the end.
   void record_hits();
 

@@ -51,7 +51,7 @@ Expected<DeviceStream> make_stream(const jit::Driver& driver);
 Expected<DeviceEvent> make_event(const jit::Driver& driver);
 
 // Waits for the stream's work, at most `deadline`. The result of the work (error: driver_failed, with `what` in the
-// message); nothing if it has not ended by then.
+// message); nullopt if it has not ended by then.
 std::optional<Expected<void>> await_stream(const jit::Driver& driver, CUstream stream,
                                            std::chrono::milliseconds deadline, std::string_view what);
 
@@ -100,7 +100,8 @@ class DeviceWatch {
   bool hung_ = false;
 };
 
-// Keeps the object until the process ends. For what a hanging device may still use: freeing it would wait for ever.
+// Keeps the object until the process ends. For memory that a hanging device may still use: freeing it would block for
+// ever.
 template <class T>
 void abandon(std::unique_ptr<T> owned) {
   static auto& kept = *new std::vector<std::shared_ptr<void>>;

@@ -37,7 +37,7 @@ struct Cubin {
   std::string bytes;
 };
 
-// What the execution of a kernel loads.
+// The cubins that the execution of a kernel loads.
 struct Cubins {
   std::optional<Cubin> gemm;
   std::optional<Cubin> quantization;

@@ -1,4 +1,4 @@
-// What an execution keeps on the device from its first kernel to its last.
+// The stream and the verification kernels that an execution keeps on the device from its first to its last kernel.
 #pragma once
 
 #include <memory>

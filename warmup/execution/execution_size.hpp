@@ -28,9 +28,9 @@ constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
 struct ExecutionSize {
   Problem problem;           // the problem of the use, possibly with fewer groups
   std::int64_t rows = 0;     // M in the contiguous layout, the capacity in the masked layout
-  std::int64_t m = 0;        // M, or the rows expected per group, for which the selector is asked
+  std::int64_t m = 0;        // M, or the rows expected per group, that is passed to the selection
   std::int64_t first_m = 0;  // the smallest that selects the configuration too
-  bool forced = false;       // for m and first_m the selector would choose another configuration
+  bool forced = false;       // for m and first_m another configuration would be selected
   std::int64_t bytes = 0;    // size of the executor's allocation
 
   friend bool operator==(const ExecutionSize&, const ExecutionSize&) = default;

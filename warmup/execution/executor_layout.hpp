@@ -1,4 +1,4 @@
-// Where the tensors of an executor lie in its one allocation of device memory. Arithmetic, no device.
+// The places of an executor's tensors in its one allocation of device memory. Arithmetic, no device.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct GuardedTensor {
   std::int64_t band = 0;
 };
 
-// Addresses in device memory. Does not own it. Addresses of scales are 0 where the operands have none.
+// Addresses in device memory. Does not own it. Addresses of scales are 0 if the operands have none.
 struct GemmTensors {
   CUdeviceptr a = 0;
   CUdeviceptr b = 0;

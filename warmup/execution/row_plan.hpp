@@ -38,8 +38,8 @@ RowPlan contiguous_plan(const Problem& problem, std::vector<std::int32_t> m_indi
 RowPlan masked_plan(const Problem& problem, std::vector<std::int32_t> masked_m, std::int64_t capacity);
 
 // Random m_indices of `rows` rows. Groups ascend in segments of whole blocks of contiguous_alignment() rows, the last
-// block of a segment is padded with -1, and about one block in eight holds -1 alone. At least one row is valid. The
-// same seed gives the same plan. Preconditions: the layout is contiguous, rows >= 1.
+// block of a segment is padded with -1, and about one block in eight holds only -1. At least one row is valid. The same
+// seed gives the same plan. Preconditions: the layout is contiguous, rows >= 1.
 RowPlan random_contiguous_plan(const Problem& problem, std::int64_t rows, std::uint64_t seed);
 
 // Random masked_m with entries in [0, capacity]; at least one entry equals the capacity. The same seed gives the same

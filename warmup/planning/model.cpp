@@ -67,7 +67,7 @@ Expected<Numbers> read_experts(const Json& top, const Places& places, const std:
   std::string message = fmt::format("{}none of {} is there", none, fmt::join(keys.begin(), keys.end(), ", "));
   const auto elsewhere = other_towers(top, {});
   if (!elsewhere.empty()) {
-    message += fmt::format(" where its language model is looked for; {} has experts, but is no place known for that",
+    message += fmt::format(" where its language model is looked for; {} has experts, but is not a known place for them",
                            elsewhere.front());
   }
   return fail(ErrorCode::unsupported, message);
@@ -167,8 +167,7 @@ void read_gate(const Places& places, MoeShape& shape) {
       const std::string said = fmt::format("{}{} {}", place.prefix, key, activation);
       const Gate gate = gate_of(activation);
       if (gate == Gate::absent) shape.ungated = said;
-      if (gate == Gate::unknown)
-        shape.notes.push_back(said + " is not known here; the experts are taken to have a gate");
+      if (gate == Gate::unknown) shape.notes.push_back(said + " is unknown; the experts are assumed to have a gate");
       return;
     }
   }
@@ -181,7 +180,7 @@ void add_notes(const Json& top, const Places& places, MoeShape& shape) {
   }
   if (!shape.model_type.empty() && !is_known_model(shape.model_type)) {
     shape.notes.push_back(
-        fmt::format("model_type {} is not known here; compare the shapes with the engine's log", shape.model_type));
+        fmt::format("model_type {} is unknown; compare the shapes with the engine's log", shape.model_type));
   }
   if (auto keys = unknown_expert_keys(places); !keys.empty()) {
     constexpr std::size_t most = 12;  // a file with more unknown keys is not a model's

@@ -44,7 +44,7 @@ struct ExpertWeights {
 //           only MLP: the model's type is known to be like that, or num_local_experts alone gives the number of
 //           experts and none of first_k_dense_replace, mlp_only_layers, decoder_sparse_step and moe_layer_freq
 //           indicates dense layers. Otherwise it is an error.
-//   gate    There is none for activations without a gate (relu2); GEMM1 is then the up projection alone.
+//   gate    There is none for activations without a gate (relu2); GEMM1 is then only the up projection.
 //   lists   One value per layer. Layers with 0 experts or width 0 have no experts; equal layers count once.
 // A key with the value null counts as absent. A key that appears twice in one object is an error, and so is a value of
 // a type that the key does not have in models.

@@ -106,7 +106,7 @@ Expected<void> check_width(const KeyedNumber& width, const RankShape& rank, std:
     const auto padded = padded_size(type, part);
     if (padded && *padded > part &&
         jit::families().can_run({type, Layout::masked, projections * *padded, *padded, 1})) {
-      error.message += fmt::format("; padding the expert width to {} per rank mends it", *padded);
+      error.message += fmt::format("; pad the expert width to {} per rank", *padded);
     }
     return fail(std::move(error));
   }
@@ -120,8 +120,8 @@ Expected<void> check_hidden(const KeyedNumber& hidden, const RankShape& rank, Da
   const auto taken = jit::families().can_run({type, Layout::masked, size, size, 1});
   if (taken) return {};
   const auto padded = padded_size(type, size);
-  const std::string mend = padded && *padded > size ? fmt::format("; padding it to {} mends it", *padded) : "";
-  return fail(taken.error().code, fmt::format("{} {}: {}{}", hidden.key, size, taken.error().message, mend));
+  const std::string advice = padded && *padded > size ? fmt::format("; pad it to {}", *padded) : "";
+  return fail(taken.error().code, fmt::format("{} {}: {}{}", hidden.key, size, taken.error().message, advice));
 }
 
 Expected<std::vector<RankShape>> rank_shapes_of(const MoeShape& shape, const ExpertShape& layer,

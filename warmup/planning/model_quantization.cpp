@@ -186,8 +186,7 @@ ExpertWeights weights_of_model_type(const Places& places) {
   for (const Place& place : places) {
     const std::string type = text_at(*place.object, expert_dtype_key);
     if (type.empty()) continue;
-    return unserved(type + " with scales of which nothing is said",
-                    fmt::format("{}{} {}", place.prefix, expert_dtype_key, type));
+    return unserved(type + " with unknown scales", fmt::format("{}{} {}", place.prefix, expert_dtype_key, type));
   }
   for (const Place& place : places) {
     for (const char* key : {"dtype", "torch_dtype"}) {

@@ -10,7 +10,7 @@
 namespace cubinet::warmup {
 namespace {
 
-// Adds a range that does not begin before those that are there, growing the last one where they touch or overlap.
+// Adds a range that does not begin before the present ones; extends the last one if they overlap or are adjacent.
 void append(std::vector<MRange>& ranges, MRange next) {
   if (!ranges.empty() && ranges.back().last >= next.first - 1) {
     ranges.back().last = std::max(ranges.back().last, next.last);

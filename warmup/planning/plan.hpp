@@ -16,7 +16,7 @@ struct PlanRequest {
   std::vector<ProblemRange> problems;
   jit::Target target;
   bool specialized = true;  // the kernels that are selected
-  bool generic = false;     // those of the problems' types and layouts that have N and K at run time
+  bool generic = false;     // the generic kernels of the problems' types and layouts
 };
 
 // Whether a plan can be made. Errors: invalid_argument for no problem and for a range of M that is empty or leaves
@@ -26,15 +26,15 @@ Expected<void> check_request(const PlanRequest& request, const jit::Registry& fa
 // Each problem with the same range of M.
 std::vector<ProblemRange> over_range(const std::vector<Problem>& problems, MRange range);
 
-// Ranges of one problem that overlap or touch become one. Problems in the order in which they first come, the ranges of
-// each ascending.
+// Ranges of one problem that overlap or touch become one. Problems are in the order of their first occurrence, the
+// ranges of each in ascending order.
 std::vector<ProblemRange> merged(const std::vector<ProblemRange>& problems);
 
-// From the smallest to the largest M of any of them; {1, 1} where there are none.
+// The range from the smallest to the largest M of all problems; {1, 1} if there are none.
 MRange whole_range(const std::vector<ProblemRange>& problems);
 
-// A kernel and the M for which one problem selects it. Two problems that differ in `groups` alone
-// yield two uses of one spec.
+// A kernel and the M for which one problem selects it. Two problems that differ only in `groups` give two uses of one
+// spec.
 struct PlannedUse {
   Problem problem;
   std::vector<MRange> m_ranges;  // ascending, disjoint, not adjacent
@@ -52,8 +52,8 @@ struct Plan {
 
 // Every kernel that `families` select for some M of the range, and no other; if asked for, the generic kernel of each
 // type and layout, which can stand in for any of them; and the companion kernels that the problems need. Generic and
-// companion kernels serve their problems over their whole ranges. A problem that is named twice counts once, for all M
-// of both. Errors: those of check_request().
+// companion kernels serve their problems over their whole ranges. A problem that is given twice is planned once, for
+// all M of both. Errors: those of check_request().
 Expected<Plan> make_plan(const PlanRequest& request, const jit::Registry& families = jit::families());
 
 }  // namespace cubinet::warmup

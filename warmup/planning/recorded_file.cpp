@@ -104,14 +104,15 @@ Expected<RecordedProblems> read_recorded_file(const std::string& file) {
   if (!json) return propagate(json);
   const auto list = json->find("problems");
   if (list == json->end() || !list->is_array() || !json->contains("version")) {
-    return refuse_file(file, "is no list of problems, as `cubinet cache problems --json` prints one");
+    return refuse_file(file, "is not a list of problems as printed by `cubinet cache problems --json`");
   }
   if (json->at("version") != recorded_file_version) {
-    return refuse_file(file, fmt::format("is of version {}, and this build reads version {}", json->at("version").dump(),
-                                    recorded_file_version));
+    return refuse_file(file, fmt::format("is of version {}, and this build reads version {}",
+                                         json->at("version").dump(), recorded_file_version));
   }
   if (list->size() > cache::max_recorded_problems) {
-    return refuse_file(file, fmt::format("holds {} problems, more than {}", list->size(), cache::max_recorded_problems));
+    return refuse_file(file,
+                       fmt::format("holds {} problems, more than {}", list->size(), cache::max_recorded_problems));
   }
   RecordedProblems recorded;
   for (std::size_t i = 0; i < list->size(); ++i) {

@@ -1,5 +1,5 @@
-// Recorded problems: what engines asked a cabinet for. Lists them, writes them to a file for another machine, and reads
-// them to plan for them.
+// Recorded problems: those that engines have asked for. Lists them, writes them to a file for another machine, and
+// reads them for a plan.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,9 @@
 namespace cubinet::warmup {
 namespace {
 
-tl::unexpected<Error> refuse_request(std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); }
+tl::unexpected<Error> refuse_request(std::string message) {
+  return fail(ErrorCode::invalid_argument, std::move(message));
+}
 
 // The values of a comma-separated list, each once, in the order of the text. `parse` reads the names in `known`.
 template <class Value, class Parse, class Table>
@@ -26,7 +28,8 @@ Expected<std::vector<Value>> parse_list(const char* option, const std::string& t
   for (const std::string& part : util::split(text, ',')) {
     const std::optional<Value> found = parse(part);
     if (!found) {
-      return refuse_request(fmt::format("{}: '{}' is neither {} nor {}", option, part, known.front().name, known.back().name));
+      return refuse_request(
+          fmt::format("{}: '{}' is neither {} nor {}", option, part, known.front().name, known.back().name));
     }
     if (std::find(values.begin(), values.end(), *found) == values.end()) values.push_back(*found);
   }
@@ -72,7 +75,7 @@ std::string remark_on(const ExpertWeights& weights, const std::vector<DataType>&
   const auto planned = [&](DataType type) { return std::find(types.begin(), types.end(), type) != types.end(); };
   if (weights.served && std::all_of(weights.types.begin(), weights.types.end(), planned)) return {};
   return fmt::format("the experts are stored as {} ({}){}; planning {} kernels of their shapes", weights.stored,
-                     weights.reason, weights.served ? "" : ", which no kernel here takes", types_text(types));
+                     weights.reason, weights.served ? "" : ", which no kernel supports", types_text(types));
 }
 
 // The type of the operands as a derivation: the number of bits of an element.
@@ -165,8 +168,9 @@ Parallelism parallelism_of(const Request& request) {
 Expected<void> check_own_types(const Request& request, const OptionNames& names) {
   const bool own = !request.problems.empty() || request.recorded;
   if (!own || (request.dtype.empty() && request.layout.empty())) return {};
-  return refuse_request(fmt::format("{} is not for {}: each has its own", request.dtype.empty() ? names.layout : names.dtype,
-                            request.recorded ? names.recorded : names.problems));
+  return refuse_request(fmt::format("{} is not for {}: each has its own",
+                                    request.dtype.empty() ? names.layout : names.dtype,
+                                    request.recorded ? names.recorded : names.problems));
 }
 
 // An error if ranks are given without a model: only a model is distributed over ranks.
@@ -177,7 +181,7 @@ Expected<void> check_undivided(const Request& request, const OptionNames& names)
           ? fmt::format("the kernels of {} are the same on every rank", names.generic_only)
           : fmt::format("a {} is already what one rank sees", request.recorded ? "recorded problem" : names.problem);
   return refuse_request(fmt::format("{}, {} and {} divide a {}; {}", names.expert_parallel, names.tensor_parallel,
-                            names.redundant_experts, names.model, why));
+                                    names.redundant_experts, names.model, why));
 }
 
 // An error unless the request names problems in exactly one way and all of its fields are valid with it.
@@ -190,7 +194,8 @@ Expected<void> check_source(const Request& request, const OptionNames& names) {
     return refuse_request(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
   }
   if (request.m_first > request.m_last) {
-    return refuse_request(fmt::format("{} {} is above {} {}", names.m_first, request.m_first, names.m_last, request.m_last));
+    return refuse_request(
+        fmt::format("{} {} is above {} {}", names.m_first, request.m_first, names.m_last, request.m_last));
   }
   return check_own_types(request, names).and_then([&] { return check_undivided(request, names); });
 }
@@ -208,7 +213,7 @@ Expected<Request> with_launch(Request request, const std::optional<engines::Laun
   }
   if (parallelism_of(request) != Parallelism()) {
     return refuse_request(fmt::format("{} says how the experts are divided; leave out {}, {} and {}", launched->option,
-                              names.expert_parallel, names.tensor_parallel, names.redundant_experts));
+                                      names.expert_parallel, names.tensor_parallel, names.redundant_experts));
   }
   if (!request.model.empty()) return request;
   auto file = engines::model_of(*launched, names);
@@ -283,9 +288,9 @@ Expected<ResolvedRequest> resolve(const Request& given, const OptionNames& names
   return resolved;
 }
 
-std::string padding_mend(DataType type, std::int64_t size, const char* padding) {
+std::string padding_advice(DataType type, std::int64_t size, const char* name) {
   const auto padded = padded_size(type, size);
-  return padded && *padded > size ? fmt::format("; {} to {} mends it", padding, *padded) : std::string();
+  return padded && *padded > size ? fmt::format("; pad {} to {}", name, *padded) : std::string();
 }
 
 }  // namespace cubinet::warmup

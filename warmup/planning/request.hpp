@@ -30,8 +30,8 @@ struct ResolvedRequest {
 // Precondition: with `recorded`, `recorded_from` is not empty. Errors name the file, or the field as `names` calls it.
 Expected<ResolvedRequest> resolve(const Request& request, const OptionNames& names);
 
-// Advice for a size that kernels of `type` do not take, as the end of a message: "; padding K to 128 mends it", where
-// `padding` is "padding K". Empty if they take it.
-std::string padding_mend(DataType type, std::int64_t size, const char* padding);
+// Advice for a size that kernels of `type` do not support, as the end of a message: "; pad K to 128", where `name` is
+// "K". Empty if they support it.
+std::string padding_advice(DataType type, std::int64_t size, const char* name);
 
 }  // namespace cubinet::warmup

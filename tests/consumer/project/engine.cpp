@@ -1,4 +1,4 @@
-// Starts through the C++ interface. Without a GPU it says so, and the error's text comes over whole.
+// Starts through the C++ interface. Without a GPU it prints the error.
 #include <cstdio>
 #include <stdexcept>
 

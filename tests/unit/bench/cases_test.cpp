@@ -15,7 +15,7 @@ std::vector<Case> recorded() {
 
 }  // namespace
 
-TEST_CASE("the record holds 54 cases of each data type, and no other is read") {
+TEST_CASE("the record holds 54 BF16 and 54 FP8 cases, and nothing else") {
   const auto cases = recorded();
   const auto fp8 = std::count_if(cases.begin(), cases.end(), [](const Case& c) { return matches(c, "fp8"); });
   CHECK(fp8 == 54);
@@ -53,7 +53,7 @@ TEST_CASE("group sizes lie in 0.7 to 1.3 of the recorded rows per group") {
   }
 }
 
-TEST_CASE("a filter takes whole words, all of them") {
+TEST_CASE("a filter matches whole words, and all of its words must match") {
   const Case c = recorded().front();
   CHECK(c.name == "bf16 contig g4 m8192 n4096 k7168");
   CHECK(matches(c, ""));
@@ -62,7 +62,7 @@ TEST_CASE("a filter takes whole words, all of them") {
   CHECK_FALSE(matches(c, "contig m128"));
 }
 
-TEST_CASE("a record that is missing or is no JSON is refused by name") {
+TEST_CASE("a record that is missing or is not JSON is refused by name") {
   const auto missing = read_cases("/nonexistent/record.json");
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::not_found);

@@ -62,7 +62,7 @@ TEST_CASE("while the index is busy, a repair moves damaged objects to quarantine
     const auto report = root.maintenance().verify(true);
     REQUIRE(report);
     CHECK(report->damaged == std::vector<std::string>{test::key_of(1).hex()});
-    CHECK(report->unmended == 0);
+    CHECK(report->not_moved == 0);
     CHECK(report->index_busy);
   }
   CHECK_FALSE(fs::exists(root.layout.object(test::key_of(1))));

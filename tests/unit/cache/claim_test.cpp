@@ -1,4 +1,4 @@
-// Claims: at most one process or thread at a time has the right to compile a key, where the root can be locked.
+// Claims: at most one process or thread at a time has the right to compile a key, if the root can be locked.
 #include "cache/claim.hpp"
 
 #include <signal.h>

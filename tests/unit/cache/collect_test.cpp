@@ -31,7 +31,7 @@ std::int64_t object_bytes() {
 bool there(const test::Filled& root, int number) { return fs::exists(root.layout.object(test::key_of(number))); }
 
 // A file system on which one file cannot be removed.
-class StubbornCalls final : public util::SystemCalls {
+class FailingUnlink final : public util::SystemCalls {
  public:
   std::string path;
   int unlink(const std::string& name) override {
@@ -42,7 +42,7 @@ class StubbornCalls final : public util::SystemCalls {
 };
 
 // Calls a function when the first object is removed.
-class Meanwhile final : public util::SystemCalls {
+class CallbackOnUnlink final : public util::SystemCalls {
  public:
   std::function<void()> work;
   int unlink(const std::string& name) override {
@@ -154,7 +154,7 @@ TEST_CASE("pinned entries are not evicted until they are unpinned, even if the i
 }
 
 TEST_CASE("an entry that is pinned during a collection is not evicted") {
-  Meanwhile calls;
+  CallbackOnUnlink calls;
   test::SetClock clock;
   test::Filled root(5, {.clock = clock, .calls = calls});  // entry 0 is the oldest
   Cabinet other = Cabinet::open(root.layout.root, false, {.index_patience = std::chrono::milliseconds(20)}).value();
@@ -184,7 +184,7 @@ TEST_CASE("pinning waits for a running collection and is an error if the entry w
 }
 
 TEST_CASE("if a file cannot be removed, the next entry is evicted in its place to keep the limits") {
-  StubbornCalls calls;
+  FailingUnlink calls;
   test::Filled root(4, {.calls = calls});
   calls.path = root.layout.object(test::key_of(0)).native();  // the oldest
   const auto done = root.maintenance().collect({.entries = 2}, false);
@@ -377,7 +377,7 @@ TEST_CASE("a collection waits for a running collection so as not to evict twice,
 }
 
 TEST_CASE("a file that cannot be removed does not count as evicted, and the report gives the reason") {
-  StubbornCalls calls;
+  FailingUnlink calls;
   test::Filled root(3, {.calls = calls});
   calls.path = root.layout.object(test::key_of(0)).native();
   const auto done = root.maintenance().collect({.bytes = 1}, false);

@@ -145,7 +145,7 @@ TEST_CASE("an index of schema version 2 gains coverage in place, and keeps hits 
   CHECK(fs::is_empty(root.layout.quarantine()));
 }
 
-TEST_CASE("an index of schema version 2 is read where it cannot be changed, and has no coverage") {
+TEST_CASE("an index of schema version 2 that cannot be changed is read, and has no coverage") {
   test::Filled root(2);
   root.cabinet.record_hits({test::key_of(0)});
   turn_back_to_version_2(root.layout);

@@ -92,14 +92,14 @@ TEST_CASE("publishing replaces a damaged object, or is an error that says that t
 
 TEST_CASE("a sound object that replaces the damaged one at the last moment is not moved to quarantine") {
   // Another process moves the damaged object to quarantine and publishes a sound one just before.
-  struct Overtaken final : util::SystemCalls {
+  struct PublishingCalls final : util::SystemCalls {
     std::string whole;
     int rename(const std::string& from, const std::string& to) override {
       if (!whole.empty()) test::write_file(from, whole);
       return SystemCalls::rename(from, to);
     }
   };
-  Overtaken calls;
+  PublishingCalls calls;
   test::Filled root(1, {.calls = calls});
   const auto path = root.layout.object(test::key_of(damaged));
   calls.whole = test::contents(path);

@@ -48,7 +48,7 @@ TEST_CASE("without locks the index is not used, without a wait and with the righ
     const auto survey = root.maintenance().survey();
     REQUIRE(survey);
     CHECK(survey->entries.size() == 2);
-    CHECK(survey->index_problem.find("keeps no locks") != std::string::npos);
+    CHECK(survey->index_problem.find("has no locks") != std::string::npos);
     CHECK(survey->index_problem.find("another process") == std::string::npos);
     CHECK(root.maintenance().verify(true)->index_unused);
     CHECK_FALSE(fs::exists(root.layout.index()));
@@ -64,7 +64,7 @@ TEST_CASE("without locks verify reports no problem and no missing index") {
   REQUIRE(report);
   CHECK(report->index_unused);
   CHECK(report->orphans == 0);
-  CHECK(report->index_problem.find("keeps no locks") != std::string::npos);
+  CHECK(report->index_problem.find("has no locks") != std::string::npos);
 }
 
 TEST_CASE("without locks evicted keys are unknown, and a collection reports no index problem") {

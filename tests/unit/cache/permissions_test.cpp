@@ -267,7 +267,7 @@ TEST_CASE("an unreadable object is not reported as damaged, and a repair does no
     auto cabinet = Cabinet::open(root.layout.root, false).value();
     const auto report = cache::Maintenance(cabinet).verify(true);
     const auto survey = cache::Maintenance(cabinet).survey();
-    return report && report->damaged.empty() && report->unmended == 0 && report->unreadable.size() == 1 &&
+    return report && report->damaged.empty() && report->not_moved == 0 && report->unreadable.size() == 1 &&
            report->unreadable.front().name == test::key_of(0).hex() && survey && survey->damaged.empty() &&
            survey->unreadable.size() == 1 &&
            cache::Maintenance(cabinet).check(test::key_of(0)).error().code == ErrorCode::io;

@@ -130,7 +130,7 @@ TEST_CASE("a damaged, foreign or too large file in problems/ is skipped and repo
   const auto report = root.maintenance().verify(false).value();
   CHECK(report.damaged == std::vector<std::string>{"problems/" + read->skipped.front().name});
   const auto repaired = root.maintenance().verify(true).value();
-  CHECK(repaired.unmended == 0);
+  CHECK(repaired.not_moved == 0);
   CHECK(root.maintenance().verify(false)->damaged.empty());
   CHECK(recorded(root.cabinet).size() == 1);
 }

@@ -82,9 +82,9 @@ TEST_CASE("a FORMAT file with a missing, doubled or CR LF line end is refused wi
     test::write_file(folder / "root/FORMAT", text);
     const std::string message = refusal(folder / "root").message;
     CHECK(message.find("reads format 1") == std::string::npos);
-    const std::string mend = message.substr(message.find('`') + 1, message.rfind('`') - message.find('`') - 1);
-    REQUIRE(mend.starts_with("echo "));
-    REQUIRE(std::system(mend.c_str()) == 0);
+    const std::string command = message.substr(message.find('`') + 1, message.rfind('`') - message.find('`') - 1);
+    REQUIRE(command.starts_with("echo "));
+    REQUIRE(std::system(command.c_str()) == 0);
     CHECK(Cabinet::open(folder / "root", false));
   }
 }

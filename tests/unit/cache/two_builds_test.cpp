@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// SQL statements of builds that write schema version 4 without the columns `compiler` and `digest`.
+// SQL statements of earlier builds, which write schema version 4 without the columns `compiler` and `digest`.
 constexpr const char* early_select =
     "SELECT count(*) FROM (SELECT key, bytes, family, arch, n, k, registers, spill_bytes, smem_bytes, compile_ms, "
     "created, kernel_names, record, row_digest, last_used, hits, config FROM entries)";
@@ -107,7 +107,7 @@ TEST_CASE("quarantine keeps the latest files within its limits of files and byte
     const auto path = root.layout.objects() / name;
     test::write_file(path, "x");
     fs::resize_file(path, bytes);
-    REQUIRE(root.maintenance().verify(true)->unmended == 0);
+    REQUIRE(root.maintenance().verify(true)->not_moved == 0);
   };
   constexpr std::uintmax_t part = std::uintmax_t{100} << 20;  // sparse
   for (const char* name : {"first", "second", "third"}) set_aside(name, part);

@@ -146,12 +146,12 @@ TEST_CASE("a repair that cannot correct the index still reports what it found an
   const auto report = root.maintenance().verify(true);
   REQUIRE(report);
   CHECK(report->damaged == std::vector<std::string>{test::key_of(0).hex()});
-  CHECK(report->unmended == 0);
-  CHECK(report->index_unmended.find("locks") != std::string::npos);
+  CHECK(report->not_moved == 0);
+  CHECK(report->index_not_repaired.find("locks") != std::string::npos);
   CHECK(root.maintenance().stats()->quarantined == 1);
   fs::remove(root.layout.locks());
   fs::create_directory(root.layout.locks());
-  CHECK(root.maintenance().verify(true)->index_unmended.empty());
+  CHECK(root.maintenance().verify(true)->index_not_repaired.empty());
 }
 
 TEST_CASE("a read-only listing and a dry run do not change an index that needs a repair") {
@@ -188,10 +188,10 @@ TEST_CASE("a repair reports a damaged file that it cannot move to quarantine, an
   const auto report = cache::Maintenance(cabinet).verify(true);
   REQUIRE(report);
   CHECK(report->damaged.size() == 2);
-  CHECK(report->unmended == 2);
+  CHECK(report->not_moved == 2);
   CHECK(cache::Maintenance(cabinet).verify(false)->damaged.size() == 2);
-  CHECK(cache::Maintenance(cabinet).verify(false)->unmended == 0);
-  CHECK(root.maintenance().verify(true)->unmended == 0);
+  CHECK(cache::Maintenance(cabinet).verify(false)->not_moved == 0);
+  CHECK(root.maintenance().verify(true)->not_moved == 0);
   is_clean(root.maintenance().verify(false).value(), 2);
 }
 

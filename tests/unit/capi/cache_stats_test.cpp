@@ -1,4 +1,4 @@
-// Figures of a cabinet through the C interface.
+// Tests of the statistics of a cabinet through the C interface.
 #include <string>
 
 #include "cache/maintenance.hpp"
@@ -20,7 +20,7 @@ void fill(const cubinet_options* options) {
 
 }  // namespace
 
-TEST_CASE("Figures tell the entries of the cabinet and the look-ups in it") {
+TEST_CASE("Statistics count the entries of the cabinet and the look-ups in it") {
   RootOptions options;
   fill(options.get());
   fill(options.get());
@@ -38,7 +38,7 @@ TEST_CASE("Figures tell the entries of the cabinet and the look-ups in it") {
   CHECK(figures.evictions == 0);
 }
 
-TEST_CASE("Figures of a cabinet that does not exist are refused, and no cabinet is created") {
+TEST_CASE("Statistics of a cabinet that does not exist are an error, and no cabinet is created") {
   RootOptions options;
   cubinet_cache_figures figures = CUBINET_CACHE_FIGURES_INIT;
   figures.entries = 7;
@@ -48,7 +48,7 @@ TEST_CASE("Figures of a cabinet that does not exist are refused, and no cabinet 
   CHECK_FALSE(std::filesystem::exists(options.root()));
 }
 
-TEST_CASE("A NULL for the figures is refused, and so are options without a cabinet") {
+TEST_CASE("A NULL for the statistics is refused, and so are options without a cabinet") {
   RootOptions options;
   CHECK(cubinet_cache_stats(options.get(), nullptr) == CUBINET_INVALID_ARGUMENT);
   CHECK(last_error() == "figures is NULL");
@@ -61,10 +61,10 @@ TEST_CASE("A NULL for the figures is refused, and so are options without a cabin
   CHECK_THAT(last_error(), Contains("give options.cache_root"));
 }
 
-TEST_CASE("If the index cannot be read, its figures are unknown") {
+TEST_CASE("If the index cannot be read, its statistics are unknown") {
   RootOptions options;
-  REQUIRE(cubinet::cache::Maintenance(*cubinet::cache::Cabinet::open(options.root(), true))
-              .stats());  // which makes the index
+  REQUIRE(
+      cubinet::cache::Maintenance(*cubinet::cache::Cabinet::open(options.root(), true)).stats());  // creates the index
   const IndexHolder holder(options.root() + "/index.db");
   cubinet_cache_figures figures = CUBINET_CACHE_FIGURES_INIT;
   REQUIRE(cubinet_cache_stats(options.get(), &figures) == CUBINET_OK);

@@ -1,4 +1,4 @@
-// The plan of the C interface beside that of the command.
+// Compares the plan of the C interface with that of the command.
 #include <string>
 #include <vector>
 
@@ -44,7 +44,7 @@ TEST_CASE("The plan of a model is the one that the command prints") {
 
 TEST_CASE("The plan of problems is the one that the command prints for their shapes") {
   std::vector<cubinet_problem> problems{small_problem(), small_problem(256)};
-  problems[0].m_first = 77;  // of no account: the request has a range
+  problems[0].m_first = 77;  // ignored, because the request has a range
   cubinet_request request = CUBINET_REQUEST_INIT;
   request.problems = problems.data();
   request.problem_count = problems.size();
@@ -60,8 +60,7 @@ TEST_CASE("The plan of the generic kernels alone is the one that the command pri
   CHECK(planned(request) == printed({"--generic-only", "--dtype", "bf16", "--layout", "contiguous"}));
 }
 
-TEST_CASE(
-    "What engines asked for is planned from an exported list, as the command does, and from the options' cabinet") {
+TEST_CASE("Recorded problems are planned from an exported list and from the options' cabinet, as by the command") {
   const TempFolder folder;
   const std::string file = folder / "problems.json";
   write_file(file,
@@ -85,7 +84,8 @@ TEST_CASE("A NULL for the plan's text is refused") {
   CHECK(last_error() == "json is NULL");
 }
 
-// Of one that is refused in the end: to open NVRTC, libstdc++ lists folders, and ends the process without memory.
+// The request is one that is refused, so that NVRTC is not opened: without memory libstdc++ ends the process when it
+// lists a folder.
 TEST_CASE("A plan without memory for its request returns out_of_memory") {
   cubinet_problem problem = small_problem();
   problem.k = 100;

@@ -1,4 +1,4 @@
-// A start from a request: which problems it names, and what comes back where there is no device.
+// Tests of a start from a request: the problems that it names, and the errors without a device.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ using namespace cubinet;
 using namespace cubinet::test;
 using Catch::Matchers::Contains;
 
-// A set that is cleared at the end.
+// A problem set that the destructor clears.
 struct ProblemSet : cubinet_problem_set {
   ProblemSet() : cubinet_problem_set CUBINET_PROBLEM_SET_INIT {}
   ~ProblemSet() { cubinet_problem_set_clear(this); }
@@ -32,7 +32,7 @@ cubinet_request request_of(const ModelFile& model) {
   return request;
 }
 
-// GEMM1 and GEMM2 of that request.
+// GEMM1 and GEMM2 of that model.
 const std::vector<ProblemRange> problems_of_model = {{{DataType::bf16, Layout::masked, 256, 256, 4}, {1, 64}},
                                                      {{DataType::bf16, Layout::masked, 256, 128, 4}, {1, 64}}};
 
@@ -101,7 +101,7 @@ TEST_CASE("A problem that a request names twice becomes one, with a range that c
   CHECK(resolved.value().derivation.empty());
 }
 
-TEST_CASE("A request whose fields do not go together is refused, and the field is named") {
+TEST_CASE("A request with fields that exclude each other is refused, and the field is named") {
   const auto refusal = [](const Request& request) {
     const auto resolved = resolve({}, request);
     REQUIRE_FALSE(resolved.ok());
@@ -124,7 +124,7 @@ TEST_CASE("A request whose fields do not go together is refused, and the field i
   CHECK_THAT(refusal(request), Contains("M from 8 to 1"));
 }
 
-TEST_CASE("A set that the caller did not initialize is refused, and one that fails is untouched") {
+TEST_CASE("An uninitialized problem set is refused, and a call that fails does not change the set") {
   const ModelFile model;
   cubinet_request request = request_of(model);
   cubinet_problem_set zero{};
@@ -144,7 +144,7 @@ TEST_CASE("A set that the caller did not initialize is refused, and one that fai
   cubinet_problem_set_clear(nullptr);
 }
 
-TEST_CASE("A request that is wrong is refused before the driver is opened") {
+TEST_CASE("An invalid request is refused before the driver is opened") {
   const ModelFile model;
   cubinet_request request = request_of(model);
   request.tensor_parallel = 7;
@@ -155,7 +155,7 @@ TEST_CASE("A request that is wrong is refused before the driver is opened") {
   CHECK(service == nullptr);
 }
 
-TEST_CASE("Without a CUDA driver a start from a request answers driver_missing and hands out nothing") {
+TEST_CASE("Without a CUDA driver a start from a request returns driver_missing and no handle") {
   if (has_driver()) CUBINET_SKIP("this machine has a CUDA driver");
   const ModelFile model;
   const cubinet_request request = request_of(model);

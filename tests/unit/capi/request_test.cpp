@@ -1,4 +1,4 @@
-// What a request may say: both cubinet_plan and cubinet_warmup refuse the rest, by name.
+// Tests of invalid requests: cubinet_plan and cubinet_warmup refuse them and name the field.
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 using namespace cubinet::test;
 using Catch::Matchers::Contains;
 
-// The message with which both refuse the request, with the same status.
+// The message of both functions for a refused request; checks that status and message are the same.
 std::string refusal(const cubinet_request* request, cubinet_status status = CUBINET_INVALID_ARGUMENT) {
   GivenText json;
   CHECK(cubinet_plan(nullptr, request, json.where()) == status);
@@ -153,7 +153,7 @@ TEST_CASE("An invalid range of M is refused") {
   CHECK_THAT(refusal_of([](auto& request) { request.m_first = 0; }), Contains("M from 0 to 8"));
 }
 
-TEST_CASE("Fields that do not go with recorded problems are refused by name") {
+TEST_CASE("Fields that recorded problems exclude are refused by name") {
   const auto refusal_with = [](const std::function<void(cubinet_request&)>& change) {
     return refusal_of([&](cubinet_request& request) {
       request.problems = nullptr;

@@ -1,4 +1,4 @@
-// Opening and starting where there is no device: what comes back, and what is left behind.
+// Tests of opening and starting without a device.
 #include <filesystem>
 #include <string>
 
@@ -8,7 +8,7 @@
 
 using cubinet::test::has_driver;
 
-TEST_CASE("Without a CUDA driver a start answers driver_missing and hands out nothing") {
+TEST_CASE("Without a CUDA driver a start returns driver_missing and no handle") {
   if (has_driver()) CUBINET_SKIP("this machine has a CUDA driver");
   const cubinet::test::TempFolder folder;
   const std::string root = folder.path() / "root";
@@ -38,7 +38,7 @@ TEST_CASE("A number of groups that does not fit into 32 bits is refused") {
   CHECK(std::string(cubinet_last_error()) == "problems[0].groups: 4294967300 does not fit into 32 bits");
 }
 
-TEST_CASE("A report that the caller did not initialize is refused before anything is done") {
+TEST_CASE("An uninitialized report is refused before any work") {
   cubinet_service* service = nullptr;
   cubinet_start_report report{};
   REQUIRE(cubinet_start(nullptr, nullptr, 0, &service, nullptr, &report) == CUBINET_INVALID_ARGUMENT);

@@ -1,4 +1,4 @@
-// Structs that carry their size, statuses, and the last error of a thread.
+// Tests of structs with a size field, of statuses, and of a thread's last error.
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -14,7 +14,7 @@ using cubinet::test::last_error;
 
 namespace {
 
-// A struct of a caller that knows more fields than the library: `extra` behind its own.
+// A struct of a caller that knows more fields than the library: `extra` follows the known ones.
 template <class Struct>
 std::vector<unsigned char> longer(Struct known, unsigned char extra) {
   known.size = sizeof(Struct) + 8;
@@ -56,7 +56,7 @@ TEST_CASE("A struct without its size is refused by its name") {
 
 TEST_CASE("A struct with fields that the library does not know is accepted only if they are zero") {
   cubinet_options known = CUBINET_OPTIONS_INIT;
-  known.miss = 7;  // so that the struct itself is refused for this once it is read
+  known.miss = 7;  // an invalid value, so that the call is refused after the size check
   cubinet_service* service = nullptr;
   const auto same = longer(known, 0);
   REQUIRE(cubinet_open(reinterpret_cast<const cubinet_options*>(same.data()), &service) == CUBINET_INVALID_ARGUMENT);
@@ -116,7 +116,7 @@ TEST_CASE("A NULL for a required argument is refused by the argument's name") {
   CHECK(last_error() == "options.layers[1] is NULL");
 }
 
-TEST_CASE("A limit of the cabinet that is no limit is refused by its field") {
+TEST_CASE("An invalid limit of the cabinet is refused by the field's name") {
   cubinet_options options = CUBINET_OPTIONS_INIT;
   options.cache_max_size = "4 apples";
   cubinet_service* service = nullptr;
@@ -135,7 +135,7 @@ TEST_CASE("Releasing NULL does nothing") {
   cubinet_free(nullptr);
 }
 
-TEST_CASE("The last error is the thread's own") {
+TEST_CASE("Each thread has its own last error") {
   REQUIRE(cubinet_open(nullptr, nullptr) == CUBINET_INVALID_ARGUMENT);
   std::string other = "unset";
   std::thread([&] { other = last_error(); }).join();
@@ -143,7 +143,7 @@ TEST_CASE("The last error is the thread's own") {
   CHECK(last_error() == "service is NULL");
 }
 
-TEST_CASE("The C interface has the constants of the C++ one") {
+TEST_CASE("The constants of the C interface equal those of the C++ one") {
   CHECK(cubinet_contiguous_alignment() == cubinet::contiguous_alignment());
   CHECK(cubinet_scale_workspace_bytes(3, 5, 256) == cubinet::scale_workspace_bytes(3, 5, 256));
 }

@@ -1,4 +1,4 @@
-// What the tests of planning and warming through the C interface share.
+// Helpers for tests of planning and warming through the C interface.
 #pragma once
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 
 namespace cubinet::test {
 
-// A text that the library gave.
+// Owns a text that the library returned.
 class GivenText {
  public:
   GivenText() = default;
@@ -23,14 +23,14 @@ class GivenText {
 
   [[nodiscard]] char** where() { return &text_; }
   [[nodiscard]] bool there() const { return text_ != nullptr; }
-  // Discarded where it is no JSON.
+  // The parsed text; is_discarded() if it is not JSON.
   [[nodiscard]] nlohmann::json object() const { return nlohmann::json::parse(text_, nullptr, false); }
 
  private:
   char* text_ = nullptr;
 };
 
-// N and K that compile fast.
+// A problem that compiles fast.
 inline cubinet_problem small_problem(std::int64_t n = 128) {
   cubinet_problem problem = CUBINET_PROBLEM_INIT;
   problem.layout = CUBINET_MASKED;
@@ -40,7 +40,7 @@ inline cubinet_problem small_problem(std::int64_t n = 128) {
   return problem;
 }
 
-// One kernel per problem.
+// A request with one kernel per problem.
 inline cubinet_request small_request(const cubinet_problem* problems, std::size_t count) {
   cubinet_request request = CUBINET_REQUEST_INIT;
   request.problems = problems;
@@ -50,7 +50,7 @@ inline cubinet_request small_request(const cubinet_problem* problems, std::size_
   return request;
 }
 
-// A root that is not there yet, in a folder of its own, and the options that name it.
+// A root that does not exist yet, in a temporary folder, and options that name it.
 class RootOptions {
  public:
   RootOptions() { options_.cache_root = root_.c_str(); }
@@ -71,7 +71,7 @@ class RootOptions {
 inline constexpr const char* small_model =
     R"("num_experts": 8, "hidden_size": 256, "moe_intermediate_size": 128, "model_type": "small")";
 
-// A model with these fields, in a file.
+// A file with a model that has these fields.
 class ModelFile {
  public:
   explicit ModelFile(const std::string& fields = small_model) { write_file(path_, "{" + fields + "}"); }

@@ -1,4 +1,4 @@
-// Warming through the C interface, with the real NVRTC.
+// Tests of warming through the C interface, with the real NVRTC.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -15,8 +15,8 @@ using namespace cubinet::test;
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
-// What a caller is told, and the call at which he answers that it is enough; 0: at none.
-struct Listener {
+// Records the calls of the progress function. Call number `stop_at` (from 1) stops the warmup; 0: none does.
+struct ProgressRecorder {
   struct Call {
     std::string phase;
     std::int64_t done = 0;
@@ -24,16 +24,16 @@ struct Listener {
     bool operator==(const Call&) const = default;
   };
   std::vector<Call> calls;
-  std::size_t enough = 0;
+  std::size_t stop_at = 0;
 
-  static int hear(void* user, const char* phase, std::int64_t done, std::int64_t total) {
-    auto& self = *static_cast<Listener*>(user);
+  static int record(void* user, const char* phase, std::int64_t done, std::int64_t total) {
+    auto& self = *static_cast<ProgressRecorder*>(user);
     self.calls.push_back({phase, done, total});
-    return self.calls.size() == self.enough ? 1 : 0;
+    return self.calls.size() == self.stop_at ? 1 : 0;
   }
   [[nodiscard]] cubinet_warmup_options options() {
     cubinet_warmup_options options = CUBINET_WARMUP_OPTIONS_INIT;
-    options.progress = hear;
+    options.progress = record;
     options.user = this;
     return options;
   }
@@ -45,7 +45,7 @@ std::set<std::string> fields(const nlohmann::json& object) {
   return names;
 }
 
-// One thread compiles, so that kernels come one by one.
+// Only one thread compiles, so that kernels finish one by one.
 const std::vector<cubinet_problem> three{small_problem(128), small_problem(256), small_problem(384)};
 cubinet_request request_of_three() { return small_request(three.data(), three.size()); }
 
@@ -63,14 +63,14 @@ TEST_CASE("A warmup into an empty folder compiles, and a second one finds every 
   CHECK(first.object().at("coverage") == "recorded");
   CHECK(first.object().at("cache") == options.root());
 
-  Listener listener;
+  ProgressRecorder listener;
   const cubinet_warmup_options told = listener.options();
   GivenText second;
   REQUIRE(cubinet_warmup(options.get(), &request, &told, second.where()) == CUBINET_OK);
   CHECK(second.object().at("compiled") == 0);
   CHECK(second.object().at("hits") == 1);
   CHECK(second.object().at("coverage") == "found");
-  CHECK(listener.calls == std::vector<Listener::Call>{{"compiling", 1, 1}});
+  CHECK(listener.calls == std::vector<ProgressRecorder::Call>{{"compiling", 1, 1}});
 }
 
 TEST_CASE("The command finds the kernels of a warmup, and the reports have the same fields") {
@@ -87,7 +87,7 @@ TEST_CASE("The command finds the kernels of a warmup, and the reports have the s
   CHECK(fields(printed) == fields(json.object()));
 }
 
-TEST_CASE("A warmup works without a place for its report") {
+TEST_CASE("A warmup accepts NULL for its report") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
@@ -95,36 +95,37 @@ TEST_CASE("A warmup works without a place for its report") {
   CHECK(std::filesystem::exists(options.root() + "/FORMAT"));
 }
 
-TEST_CASE("The progress function is called for each kernel and can end the warmup, and the next warmup does the rest") {
+TEST_CASE("The progress function is called for each kernel and can stop the warmup, and the next one does the rest") {
   RootOptions options;
   (*options).jobs = 1;
   const cubinet_request request = request_of_three();
-  Listener listener;
-  listener.enough = 1;
+  ProgressRecorder listener;
+  listener.stop_at = 1;
   cubinet_warmup_options told = listener.options();
   GivenText cut;
   REQUIRE(cubinet_warmup(options.get(), &request, &told, cut.where()) == CUBINET_INCOMPLETE);
   CHECK(last_error() == "2 kernels not begun");
-  CHECK(listener.calls == std::vector<Listener::Call>{{"compiling", 1, 3}});
+  CHECK(listener.calls == std::vector<ProgressRecorder::Call>{{"compiling", 1, 3}});
   CHECK(cut.object().at("compiled") == 1);
   CHECK(cut.object().at("remaining") == 2);
   CHECK(cut.object().at("coverage") == "none");
 
-  Listener patient;
+  ProgressRecorder patient;
   told = patient.options();
   GivenText whole;
   REQUIRE(cubinet_warmup(options.get(), &request, &told, whole.where()) == CUBINET_OK);
-  CHECK(patient.calls == std::vector<Listener::Call>{{"compiling", 1, 3}, {"compiling", 2, 3}, {"compiling", 3, 3}});
+  CHECK(patient.calls ==
+        std::vector<ProgressRecorder::Call>{{"compiling", 1, 3}, {"compiling", 2, 3}, {"compiling", 3, 3}});
   CHECK(whole.object().at("hits") == 1);
   CHECK(whole.object().at("compiled") == 2);
 }
 
-TEST_CASE("A progress function that ends the warmup at its last kernel changes nothing") {
+TEST_CASE("A progress function that stops the warmup at its last kernel changes nothing") {
   RootOptions options;
   const cubinet_problem problem = small_problem();
   const cubinet_request request = small_request(&problem, 1);
-  Listener listener;
-  listener.enough = 1;
+  ProgressRecorder listener;
+  listener.stop_at = 1;
   const cubinet_warmup_options told = listener.options();
   CHECK(cubinet_warmup(options.get(), &request, &told, nullptr) == CUBINET_OK);
 }
@@ -179,7 +180,7 @@ TEST_CASE("Invalid options of a warmup are refused by name, and nothing is creat
   CHECK_THAT(refused(nullptr), Contains("no cache folder: give options.cache_root"));
 }
 
-TEST_CASE("A folder that is no cabinet is refused and not changed") {
+TEST_CASE("A folder that is not a cabinet is refused and not changed") {
   RootOptions options;
   std::filesystem::create_directory(options.root());
   write_file(options.root() + "/other", "text");

@@ -9,13 +9,13 @@ using namespace cubinet;
 
 namespace {
 
-// As cuDriverGetVersion answers.
+// A version as cuDriverGetVersion returns it.
 constexpr int kCuda12_4 = 12040;
 constexpr int kCuda13_0 = 13000;
 
 }  // namespace
 
-TEST_CASE("The compilers that are accepted are exact builds, each once") {
+TEST_CASE("Accepted compilers are exact builds without duplicates") {
   const auto& accepted = jit::accepted_compilers();
   CHECK((std::set<std::string>(accepted.begin(), accepted.end()).size() == accepted.size()));
   for (const std::string& version : accepted) {
@@ -24,7 +24,7 @@ TEST_CASE("The compilers that are accepted are exact builds, each once") {
   }
 }
 
-TEST_CASE("Builds of one minor version are told apart, and other texts are no compiler") {
+TEST_CASE("Builds of one minor version are distinguished, and other texts are not parsed as a compiler") {
   CHECK(jit::is_accepted("NVRTC 13.0.88"));
   CHECK(*jit::rank("NVRTC 13.0.88", 0) < *jit::rank("NVRTC 13.0.48", 0));
   for (const char* other : {"NVRTC 13.0", "NVRTC 13.0.8", "NVRTC 13.0.880", "13.0.88", "nvcc 13.0.88", ""}) {
@@ -32,11 +32,11 @@ TEST_CASE("Builds of one minor version are told apart, and other texts are no co
   }
 }
 
-TEST_CASE("The best build of each CUDA major version is what people are told to use") {
+TEST_CASE("Messages recommend the best build of each CUDA major version") {
   CHECK(jit::preferred_text() == "13.0.88 or 12.9.86");
 }
 
-TEST_CASE("NVRTC 13.5, which spills up to 84 bytes, is not accepted, and serves as a last resort") {
+TEST_CASE("NVRTC 13.5, which spills up to 84 bytes, is not accepted and is ranked last") {
   CHECK_FALSE(jit::is_accepted("NVRTC 13.5.37"));
   const auto last = jit::rank("NVRTC 13.5.37", 0);
   REQUIRE(last);
@@ -44,7 +44,7 @@ TEST_CASE("NVRTC 13.5, which spills up to 84 bytes, is not accepted, and serves 
   CHECK(jit::rank("", 0) == last);
 }
 
-TEST_CASE("A driver takes the cubins of its own CUDA major version and of earlier ones, whatever the minor one is") {
+TEST_CASE("A driver loads cubins of its own CUDA major version and of earlier ones, for any minor version") {
   CHECK(jit::rank("NVRTC 12.9.86", kCuda12_4));
   CHECK(jit::rank("NVRTC 12.9.86", kCuda13_0));
   CHECK(jit::rank("NVRTC 13.5.37", kCuda13_0));
@@ -55,7 +55,7 @@ TEST_CASE("A driver takes the cubins of its own CUDA major version and of earlie
   CHECK_FALSE(jit::loads_all(kCuda12_4, {{"NVRTC 12.9.86", 1}, {"NVRTC 13.0.88", 1}}));
 }
 
-TEST_CASE("An accepted compiler replaces what another made, and nothing else replaces anything") {
+TEST_CASE("Only an accepted compiler replaces entries, and only those of an unaccepted compiler") {
   CHECK(jit::replaces("NVRTC 13.0.88", "NVRTC 13.5.37"));
   CHECK(jit::replaces("NVRTC 13.0.88", ""));
   CHECK_FALSE(jit::replaces("NVRTC 13.0.88", "NVRTC 13.0.48"));
@@ -64,7 +64,7 @@ TEST_CASE("An accepted compiler replaces what another made, and nothing else rep
   CHECK_FALSE(jit::replaces("", "NVRTC 13.5.37"));
 }
 
-TEST_CASE("What made a number of kernels is named, and what is wrong with it is said") {
+TEST_CASE("Messages name the compilers of kernels, and what is wrong with them") {
   CHECK(jit::compilers_text({{"NVRTC 13.0.88", 8}}) == "NVRTC 13.0.88");
   CHECK(jit::compilers_text({{"NVRTC 13.0.88", 8}, {"NVRTC 13.5.37", 2}}) == "NVRTC 13.0.88 (8), NVRTC 13.5.37 (2)");
   CHECK(jit::unaccepted_text({{"NVRTC 13.0.88", 8}}).empty());

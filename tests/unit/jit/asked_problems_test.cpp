@@ -1,4 +1,4 @@
-// What engines asked for: each problem that they start with, prepare or miss in a launch is recorded in the cabinet.
+// Tests that each problem that an engine starts with, prepares or misses in a launch is recorded in the cabinet.
 #include "jit/asked_problems.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr Problem kAskedMasked{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4};
 constexpr Problem kAskedContiguous{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
-// The selector's ladder has a step between them.
+// Different configurations are selected for these M.
 constexpr std::int64_t kOnce = 1024, kOften = 100'000;
 
 using Recorded = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
@@ -56,7 +56,7 @@ ContiguousArguments arguments_for(std::int64_t m) {
   return made;
 }
 
-// The stretch of M that the kernel for `m` serves.
+// The range of M for which the kernel of `m` is selected.
 MRange stretch_of(std::int64_t m) {
   for (const auto& one : jit::families().selections(kAskedContiguous, {1, largest_m()})) {
     if (one.range.first <= m && m <= one.range.last) return one.range;
@@ -72,7 +72,7 @@ double milliseconds_of(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("A problem is written as text that reads back as it, and no other text does") {
+TEST_CASE("A problem's text is parsed back to the same problem, and other texts are refused") {
   const jit::ProblemSubject fp8{{DataType::fp8, Layout::contiguous, 4096, 7168, 32}, "sm_90a"};
   const std::string text = R"({"arch":"sm_90a","dtype":"fp8","groups":32,"k":7168,"layout":"contiguous","n":4096})";
   CHECK(jit::to_json(fp8) == text);
@@ -86,7 +86,7 @@ TEST_CASE("A problem is written as text that reads back as it, and no other text
   }
 }
 
-TEST_CASE("A range within what was noted before is no news, and no M above the largest of a plan counts") {
+TEST_CASE("A range within those noted before is not recorded again, and M is limited to a plan's largest") {
   jit::AskedProblems asked;
   CHECK(asked.note(kAskedMasked, {4, 64}, "sm_90a"));
   CHECK_FALSE(asked.note(kAskedMasked, {5, 64}, "sm_90a"));
@@ -101,7 +101,7 @@ TEST_CASE("A range within what was noted before is no news, and no M above the l
   CHECK(taken.front().last == largest_m());
 }
 
-TEST_CASE("What an engine prepares is recorded while it runs, with its range of M") {
+TEST_CASE("Problems that an engine prepares are recorded while it runs, with their range of M") {
   const test::TempFolder folder;
   World world;
   jit::Engine engine(parts_with_cabinet(world, folder));
@@ -111,7 +111,7 @@ TEST_CASE("What an engine prepares is recorded while it runs, with its range of 
   CHECK(is_recorded(folder, {{subject(kAskedMasked), {1, 5000}}, {subject(kAskedContiguous), {1, kOnce}}}));
 }
 
-TEST_CASE("What an engine asked for is recorded when it has ended, even if its start failed") {
+TEST_CASE("Problems of a start are recorded when the engine is destroyed, even if the start failed") {
   const test::TempFolder folder;
   World world;
   {
@@ -122,7 +122,7 @@ TEST_CASE("What an engine asked for is recorded when it has ended, even if its s
   CHECK(recorded_in(folder) == Recorded{{subject(kAskedMasked), {1, 64}}});
 }
 
-TEST_CASE("What no kernel takes is not recorded") {
+TEST_CASE("A problem that no kernel supports is not recorded") {
   const test::TempFolder folder;
   World world;
   {
@@ -135,7 +135,7 @@ TEST_CASE("What no kernel takes is not recorded") {
   CHECK(recorded_in(folder).empty());
 }
 
-TEST_CASE("A miss in a launch widens the record by all M that the missed kernel serves, whatever the policy") {
+TEST_CASE("A miss in a launch extends the record by all M of the missed kernel, with any miss policy") {
   const MRange missed = stretch_of(kOften);
   REQUIRE(missed.first > kOnce);
   for (const MissPolicy policy : {MissPolicy::compile, MissPolicy::fallback, MissPolicy::error}) {
@@ -155,7 +155,7 @@ TEST_CASE("A miss in a launch widens the record by all M that the missed kernel 
   }
 }
 
-TEST_CASE("A launch that fails as its stream is being captured records nothing") {
+TEST_CASE("A launch that fails because its stream is being captured records nothing") {
   const test::TempFolder folder;
   World world;
   {
@@ -169,7 +169,7 @@ TEST_CASE("A launch that fails as its stream is being captured records nothing")
   CHECK(recorded_in(folder) == Recorded{{subject(kAskedContiguous), {1, kOnce}}});
 }
 
-TEST_CASE("A start from a root that is read alone records nothing, and says nothing of it") {
+TEST_CASE("A start from a read-only root records nothing and does not warn about it") {
   const test::TempFolder folder;
   World world;
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kAskedMasked, {1, 64}, nullptr)); }
@@ -185,7 +185,7 @@ TEST_CASE("A start from a root that is read alone records nothing, and says noth
   CHECK_FALSE(std::filesystem::exists(folder.path() / "root" / "problems"));
 }
 
-TEST_CASE("Noting eight problems that are recorded already costs a start well under a millisecond") {
+TEST_CASE("Noting eight problems that are already recorded takes a start well under a millisecond") {
   const test::TempFolder folder;
   World world;
   std::vector<ProblemRange> problems;

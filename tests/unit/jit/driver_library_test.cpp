@@ -1,4 +1,4 @@
-// The driver as a library that the loader finds, and what an engine's start makes of it.
+// Tests of the driver library that the loader finds, and of an engine's start with it.
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ using namespace cubinet;
 
 namespace {
 
-// The loader takes what is loaded already by that name for `libcuda.so.1`. With what the environment asks for.
+// Loads the fake driver with these environment variables. The loader then uses it for `libcuda.so.1`.
 struct FakeLibrary {
   FakeLibrary() : handle(dlopen(CUBINET_FAKE_LIBCUDA_DIR "/libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
     REQUIRE(handle != nullptr);
@@ -41,7 +41,7 @@ ServiceOptions options_in(const test::TempFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("The driver's file is named as the loader found it, and so is the one that it is a link to") {
+TEST_CASE("The driver's path is reported as the loader found it, with the target of a link") {
   const FakeLibrary library;
   const auto driver = jit::Driver::open();
   REQUIRE(driver);
@@ -49,7 +49,7 @@ TEST_CASE("The driver's file is named as the loader found it, and so is the one 
   CHECK((*driver)->version() == 13000);
 }
 
-TEST_CASE("A toolkit's stub in the driver's place is told as one, with its file, by an engine's start") {
+TEST_CASE("A start with a toolkit's stub in place of the driver fails with an error that names the stub") {
   const FakeLibrary library;
   FakeLibrary::set("FAKE_CUDA_INIT", 34);
   const test::TempFolder folder;
@@ -60,7 +60,7 @@ TEST_CASE("A toolkit's stub in the driver's place is told as one, with its file,
   CHECK(contains(started.error().message, "LD_LIBRARY_PATH"));
 }
 
-TEST_CASE("An engine whose driver is older than the kernels hears that, not the driver's code alone") {
+TEST_CASE("A start with a driver older than the kernels fails with an error that says so") {
   const FakeLibrary library;
   FakeLibrary::set("FAKE_CUDA_VERSION", 12040);
   const test::TempFolder folder;
@@ -77,7 +77,7 @@ TEST_CASE("An engine whose driver is older than the kernels hears that, not the 
   }
 }
 
-TEST_CASE("An image that a new enough driver does not take is told by the driver's code") {
+TEST_CASE("An image that a new enough driver refuses is reported with the driver's error code") {
   const FakeLibrary library;
   FakeLibrary::set("FAKE_CUDA_LOAD", 200);
   const test::TempFolder folder;
@@ -88,7 +88,7 @@ TEST_CASE("An image that a new enough driver does not take is told by the driver
   CHECK(contains(started.error().message, "CUDA_ERROR_INVALID_IMAGE"));
 }
 
-TEST_CASE("No function that answers with a Result throws, wherever memory runs out in it") {
+TEST_CASE("No function that returns a Result throws if memory runs out anywhere in it") {
   if (!test::memory_can_fail) CUBINET_SKIP(test::no_failing_memory);
   const FakeLibrary library;
   const test::TempFolder folder;

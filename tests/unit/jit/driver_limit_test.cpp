@@ -5,7 +5,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("A driver loads what its own CUDA major version and earlier ones made, whatever the minor version") {
+TEST_CASE("A driver loads what compilers of its own CUDA major version and of earlier ones made") {
   for (const int driver : {13000, 13020, 14000}) CHECK(jit::loads(driver, "13.0.88"));
   CHECK(jit::loads(13000, "13.4.1"));
   CHECK(jit::loads(12000, "12.9.86"));
@@ -14,12 +14,12 @@ TEST_CASE("A driver loads what its own CUDA major version and earlier ones made,
   CHECK_FALSE(jit::loads(13020, "14.0.1"));
 }
 
-TEST_CASE("Of a driver or a compiler that is not known nothing is said against loading") {
+TEST_CASE("With an unknown driver or compiler version an entry counts as loadable") {
   CHECK(jit::loads(0, "13.0.88"));
   CHECK(jit::loads(12040, ""));
 }
 
-TEST_CASE("A driver that is too old is named with its version and what to do: a newer one, or an NVRTC that fits") {
+TEST_CASE("The error for a driver that is too old advises a newer driver or an older NVRTC") {
   const auto fake = test::make_fake_driver();
   jit::Driver driver = *fake;
   driver.path = "/usr/lib/libcuda.so.1";
@@ -33,10 +33,10 @@ TEST_CASE("A driver that is too old is named with its version and what to do: a 
     INFO(refused.error().message);
     CHECK(refused.error().message.find(said) != std::string::npos);
   }
-  CHECK(jit::driver_limit_mend(11080, "13.0").find("nvrtc") == std::string::npos);
+  CHECK(jit::driver_limit_advice(11080, "13.0").find("nvrtc") == std::string::npos);
 }
 
-TEST_CASE("A cubin says which compiler made it, and one that does not is of no known compiler") {
+TEST_CASE("The compiler is read from the cubin, and is unknown if the cubin does not name it") {
   const std::string image =
       std::string("ELF") + '\0' + "Cuda compilation tools, release 13.0, V13.0.88" + '\0' + "rest";
   CHECK(jit::compiler_of_cubin(image) == "13.0.88");

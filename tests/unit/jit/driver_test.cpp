@@ -7,7 +7,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("A machine without a CUDA driver gets an error that names what was tried and what mends it") {
+TEST_CASE("Without a CUDA driver the error names what was tried and what to do") {
   if (void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
     dlclose(library);
     CUBINET_SKIP("this machine has a CUDA driver");
@@ -20,7 +20,7 @@ TEST_CASE("A machine without a CUDA driver gets an error that names what was tri
   CHECK(driver.error().detail.find("libcuda.so: ") != std::string::npos);
 }
 
-TEST_CASE("A failed driver call becomes an error with the driver's name and text for it") {
+TEST_CASE("A failed driver call is an error with the driver's name and text for it") {
   const auto driver = test::make_fake_driver();
   CHECK(driver->check(CUDA_SUCCESS, "cuMemAlloc"));
   const auto failed = driver->check(CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc of 8 bytes");
@@ -29,7 +29,7 @@ TEST_CASE("A failed driver call becomes an error with the driver's name and text
   CHECK(failed.error().message == "cuMemAlloc of 8 bytes failed: CUDA_ERROR_FAKE (made up)");
 }
 
-TEST_CASE("A device number that does not exist is refused with the number of devices that do") {
+TEST_CASE("A device number that does not exist is refused with the number of devices") {
   const auto driver = test::make_fake_driver();
   for (const int ordinal : {-1, 1}) {
     const auto context = jit::DeviceContext::retain(driver, ordinal);
@@ -55,7 +55,7 @@ TEST_CASE("A device context describes its device and is released once, however o
   CHECK(test::fake_device().retained == 0);
 }
 
-TEST_CASE("A context that is not current is made so for a scope only") {
+TEST_CASE("CurrentContext makes a context current until the end of its scope") {
   const auto context = test::make_fake_context();
   {
     const jit::CurrentContext current(*context);
@@ -66,7 +66,7 @@ TEST_CASE("A context that is not current is made so for a scope only") {
   CHECK(test::fake_device().pops == 1);
 }
 
-TEST_CASE("A context that is current already is left alone") {
+TEST_CASE("A context that is already current is not changed") {
   const auto context = test::make_fake_context();
   test::fake_device().current = test::fake_context();
   { const jit::CurrentContext current(*context); }

@@ -22,14 +22,14 @@ constexpr Problem kProblem{.layout = Layout::masked, .n = 512, .k = 256, .groups
 constexpr Problem kQuantizedProblem{DataType::fp8, Layout::masked, 512, 256, 4};
 constexpr MRange kRange{1, 16384};
 
-// Distinct kernels that the problem selects over the range.
+// The number of distinct kernels that the problem selects over the range.
 std::int64_t count_kernels(const Problem& problem, MRange range) {
   std::set<jit::KernelSpec> specs;
   for (const auto& selection : jit::families().selections(problem, range)) specs.insert(selection.spec);
   return static_cast<std::int64_t>(specs.size());
 }
 
-// The engine finds every kernel of the problem, and compiles none.
+// Checks that the engine finds every kernel of the problem and compiles none.
 void check_all_found(jit::Engine& engine, const Problem& problem, std::int64_t kernels) {
   StartReport report;
   REQUIRE(engine.prepare(problem, kRange, &report));
@@ -39,7 +39,7 @@ void check_all_found(jit::Engine& engine, const Problem& problem, std::int64_t k
 
 }  // namespace
 
-TEST_CASE("An engine compiles each kernel of a problem once and finds them when it starts again") {
+TEST_CASE("An engine compiles each kernel of a problem once and finds it at the next start") {
   const test::TempFolder folder;
   World world;
   const std::int64_t kernels = count_kernels(kProblem, kRange);
@@ -67,7 +67,7 @@ TEST_CASE("A warm engine never opens the compiler") {
   CHECK(world.opened == 1);
 }
 
-TEST_CASE("An engine without a root starts from a bundle where it lies, and compiles nothing") {
+TEST_CASE("An engine without a root starts from a bundle and compiles nothing") {
   const test::TempFolder folder;
   World world;
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
@@ -84,7 +84,7 @@ TEST_CASE("An engine without a root starts from a bundle where it lies, and comp
   CHECK(world.calls == compiled);
 }
 
-TEST_CASE("What one NVRTC made is found beside any other, and the other is not opened") {
+TEST_CASE("Entries that one NVRTC made are found with any other NVRTC, which is not opened") {
   const test::TempFolder folder;
   World world;
   world.version = "13.0.88";
@@ -102,7 +102,7 @@ TEST_CASE("What one NVRTC made is found beside any other, and the other is not o
   CHECK(world.opened == opened);
 }
 
-TEST_CASE("A miss without a compiler is an error that says where NVRTC was looked for, until it is installed") {
+TEST_CASE("A miss without NVRTC is an error with the places searched, until NVRTC is installed") {
   World world;
   world.installed = false;
   jit::Engine engine(parts_for(world));
@@ -114,7 +114,7 @@ TEST_CASE("A miss without a compiler is an error that says where NVRTC was looke
   CHECK(engine.prepare(kProblem, kRange, nullptr));
 }
 
-TEST_CASE("Where memory holds no compilation a miss says so and NVRTC is not opened, unless the threads are given") {
+TEST_CASE("A miss with too little memory is an error and NVRTC is not opened, unless jobs are given") {
   const test::TempFolder folder;
   World world;
   const auto limited = [&](int jobs) {
@@ -139,7 +139,7 @@ TEST_CASE("Where memory holds no compilation a miss says so and NVRTC is not ope
   CHECK(world.opened == 1);
 }
 
-TEST_CASE("Problems that differ in groups alone share their kernels") {
+TEST_CASE("Problems that differ only in groups share their kernels") {
   World world;
   jit::Engine engine(parts_for(world));
   REQUIRE(engine.prepare(kProblem, kRange, nullptr));
@@ -154,7 +154,7 @@ TEST_CASE("Problems that differ in groups alone share their kernels") {
   CHECK(report.loaded - report.compiled == count_kernels(other, kRange));
 }
 
-TEST_CASE("What is launched for an M is what the selector chose for it, on the device it was chosen for") {
+TEST_CASE("The launched kernel is the one selected for this M and device") {
   World world;
   jit::Engine engine(parts_for(world));
   const auto gemm = engine.prepare(kProblem, kRange, nullptr);
@@ -167,7 +167,7 @@ TEST_CASE("What is launched for an M is what the selector chose for it, on the d
   CHECK(gemm->kernel_for(kRange.last)->spec() == jit::families().select(kProblem, kRange.last));
 }
 
-TEST_CASE("Kernels stay loaded until the engine and every problem are gone") {
+TEST_CASE("Kernels stay loaded until the engine and every problem are destroyed") {
   World world;
   auto engine = std::make_unique<jit::Engine>(parts_for(world));
   auto gemm = std::make_unique<jit::PreparedGemm>(*engine->prepare(kProblem, kRange, nullptr));
@@ -200,7 +200,7 @@ TEST_CASE("An empty range is refused") {
   }
 }
 
-TEST_CASE("A device of another architecture is refused before the driver sees a kernel") {
+TEST_CASE("A device of another architecture is refused before a kernel is loaded") {
   World world;
   jit::EngineParts parts = parts_for(world);
   const auto driver = parts.device->shared_driver();
@@ -231,7 +231,7 @@ TEST_CASE("Code for another architecture is refused by the loader") {
   CHECK(test::fake_device().loaded.empty());
 }
 
-TEST_CASE("A compilation that fails fails the problem with the log, and the next try may succeed") {
+TEST_CASE("A failed compilation is an error with the log, and a later attempt can succeed") {
   World world;
   world.fails = true;
   jit::Engine engine(parts_for(world));
@@ -244,7 +244,7 @@ TEST_CASE("A compilation that fails fails the problem with the log, and the next
   CHECK(engine.prepare(kProblem, kRange, nullptr));
 }
 
-TEST_CASE("A cabinet that cannot be used is a warning in the report") {
+TEST_CASE("A cabinet that cannot be used causes a warning in the report") {
   World world;
   jit::EngineParts parts = parts_for(world);
   parts.cabinet_problem = "/x is no cabinet";
@@ -255,7 +255,7 @@ TEST_CASE("A cabinet that cannot be used is a warning in the report") {
   CHECK(report.compiled > 0);
 }
 
-TEST_CASE("Damaged entries that a start finds are told in its warning, and a later start has none to tell") {
+TEST_CASE("A start warns about damaged entries that it finds, and a later start does not") {
   const test::TempFolder folder;
   World world;
   { REQUIRE(jit::Engine(parts_with_cabinet(world, folder)).prepare(kProblem, kRange, nullptr)); }
@@ -270,7 +270,7 @@ TEST_CASE("Damaged entries that a start finds are told in its warning, and a lat
   CHECK(report.warning.empty());
 }
 
-TEST_CASE("An FP8 problem is prepared with the kernels that quantize, which are counted and found like the others") {
+TEST_CASE("Preparing an FP8 problem includes the quantization kernels, which are counted like the others") {
   const test::TempFolder folder;
   World world;
   const std::int64_t kernels = count_kernels(kQuantizedProblem, kRange) + 1;
@@ -290,14 +290,14 @@ TEST_CASE("An FP8 problem is prepared with the kernels that quantize, which are 
   CHECK(world.calls == kernels);
 }
 
-TEST_CASE("A BF16 problem is prepared without the kernels that quantize") {
+TEST_CASE("Preparing a BF16 problem does not include the quantization kernels") {
   World world;
   jit::Engine engine(parts_for(world));
   REQUIRE(engine.prepare(kProblem, kRange, nullptr));
   for (const std::string& name : test::fake_device().entry_points) CHECK(name == "bf16_grouped_masked");
 }
 
-TEST_CASE("The quantizer is compiled once, from the cabinet afterwards, and loaded once") {
+TEST_CASE("The quantizer is compiled once, found in the cabinet afterwards, and loaded once") {
   const test::TempFolder folder;
   World world;
   StartReport report;
@@ -330,7 +330,7 @@ TEST_CASE("A quantizer outlives its engine") {
   CHECK(test::fake_device().retained == 0);
 }
 
-TEST_CASE("A quantizer that cannot be had is an error with the reason") {
+TEST_CASE("A quantizer that cannot be compiled is an error with the reason") {
   World world;
   world.installed = false;
   jit::Engine engine(parts_for(world));
@@ -346,7 +346,7 @@ TEST_CASE("A quantizer that cannot be had is an error with the reason") {
   CHECK(engine.prepare_quantizer(nullptr));
 }
 
-TEST_CASE("A root with kernels of several architectures gives a device those made for it and no other") {
+TEST_CASE("From a root with several architectures a device loads only kernels for its own") {
   const test::TempFolder folder;
   World world;
   const auto selections = jit::families().selections(kProblem, kRange);
@@ -377,8 +377,7 @@ TEST_CASE("A root with kernels of several architectures gives a device those mad
   CHECK(entries->size() == 2 * static_cast<std::size_t>(report.compiled));
 }
 
-TEST_CASE(
-    "An engine's start counts hits and misses, keeps what it loaded from evictions while it lives, and no longer") {
+TEST_CASE("A start counts hits and misses, and protects loaded entries from eviction while the engine exists") {
   const test::TempFolder folder;
   World world;
   const std::int64_t kernels = count_kernels(kProblem, kRange);
@@ -401,7 +400,7 @@ TEST_CASE(
   CHECK(cache::Maintenance(cabinet).stats()->counters.evicted_misses == kernels);
 }
 
-TEST_CASE("An engine that refuses what is missing counts the misses") {
+TEST_CASE("With the policy error the misses of a start are counted") {
   const test::TempFolder folder;
   World world;
   jit::EngineParts parts = parts_with_cabinet(world, folder);
@@ -411,7 +410,7 @@ TEST_CASE("An engine that refuses what is missing counts the misses") {
   CHECK(cache::Maintenance(cabinet).stats()->counters == cache::Counters{.misses = count_kernels(kProblem, kRange)});
 }
 
-TEST_CASE("A compilation that fails is a miss and no compilation") {
+TEST_CASE("A failed compilation counts as a miss and not as a compilation") {
   const test::TempFolder folder;
   World world;
   world.fails = true;

@@ -1,4 +1,4 @@
-// An engine over fakes: a device, a compiler that counts, a real cabinet in a folder of its own.
+// An engine with a fake device, a compiler that counts, and a real cabinet in a temporary folder.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace cubinet::test {
 
-// Compilations wait while it is closed.
+// Blocks compilations while it is closed.
 class Gate {
  public:
   void close() {
@@ -41,7 +41,7 @@ class Gate {
   bool open_ = true;
 };
 
-// Outside things of one engine: they outlive it, and count.
+// The fake device and the counters of one engine, which outlive it.
 struct World {
   int opened = 0;
   std::atomic<int> calls{0};  // compilations
@@ -51,7 +51,7 @@ struct World {
   Gate gate;
 };
 
-// Reports to the world, which outlives the engine that owns the compiler.
+// Counts compilations in `World`, which outlives the engine that owns the compiler.
 class CountingCompiler final : public FakeCompiler {
  public:
   explicit CountingCompiler(World& world) : FakeCompiler(world.version), world_(world) {}

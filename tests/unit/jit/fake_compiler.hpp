@@ -1,4 +1,4 @@
-// A compiler that makes nothing up but bytes: counts its calls and fails on request.
+// A fake compiler: returns arbitrary bytes, counts its calls, and fails on request.
 #pragma once
 
 #include <atomic>

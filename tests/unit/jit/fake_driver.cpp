@@ -12,7 +12,7 @@ namespace cubinet::test {
 namespace {
 
 FakeDevice device;
-std::mutex device_mutex;  // for what several threads change
+std::mutex device_mutex;  // guards members that several threads change
 
 template <class Change>
 CUresult locked(const Change& change) {
@@ -21,7 +21,7 @@ CUresult locked(const Change& change) {
   return CUDA_SUCCESS;
 }
 
-// Handles that nobody may look into.
+// Opaque handles made of numbers.
 template <class Handle>
 Handle handle(std::uintptr_t number) {
   return reinterpret_cast<Handle>(number);
@@ -76,7 +76,7 @@ void keep_contexts(jit::Driver& driver) {
   };
 }
 
-// Functions of libraries are numbered from here, so that they differ from those that a test makes up.
+// The functions of libraries are numbered from here, so that they differ from functions that tests invent.
 constexpr std::uintptr_t first_function = 0x10000;
 
 std::string name_of(CUfunction function) {
@@ -84,7 +84,7 @@ std::string name_of(CUfunction function) {
   return number >= first_function ? device.entry_points.at(number - first_function) : "";
 }
 
-// Of jit::launch: room for two tensor maps, one for each of 16 token counts, and 64 bytes of scalars.
+// The parameters of jit::launch: two tensor maps, one for each of 16 token counts, and 64 bytes of scalars.
 constexpr std::size_t gemm_block_bytes = 18 * sizeof(CUtensorMap) + 64;
 
 std::vector<std::uint64_t> words_of(const std::string& name, void** parameters) {
@@ -109,7 +109,7 @@ CUresult note_launch(CUfunction function, unsigned ctas, unsigned threads, CUstr
   return device.launch_result;
 }
 
-// Every library is its number, from 1.
+// A library's handle is its number, from 1.
 void load_and_launch(jit::Driver& driver) {
   driver.cuLibraryLoadData = [](CUlibrary* library, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*,
                                 void**, unsigned) {

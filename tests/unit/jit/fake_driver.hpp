@@ -1,4 +1,4 @@
-// A driver without a device: a table of functions that note what they are asked.
+// A fake driver: a table of functions that record their calls.
 #pragma once
 
 #include <cstdint>
@@ -14,39 +14,39 @@ namespace cubinet::test {
 inline void* address(std::uint64_t number) { return reinterpret_cast<void*>(number); }
 inline const void* aligned_pointer() { return address(0x10000); }
 
-// A launch as the driver saw it.
+// The arguments of a launch.
 struct FakeLaunch {
   CUfunction function = nullptr;
-  std::string name;  // of the entry point; empty for a function that no library gave out
+  std::string name;  // of the entry point; empty for a function of no library
   unsigned ctas = 0;
   unsigned threads = 0;
   CUstream stream = nullptr;
-  // In words of 8 bytes: one for each parameter of the entry points of fp8_quantization, and the block that is the one
-  // parameter of a GEMM.
+  // In words of 8 bytes: one for each parameter of fp8_quantization's entry points; for a GEMM, the block that is its
+  // only parameter.
   std::vector<std::uint64_t> parameters;
 };
 
-// What the fake driver makes of a tensor map of two dimensions.
+// The contents of a tensor map that the fake driver encodes.
 struct FakeMap {
   std::uint64_t base;
   std::uint64_t columns;
   std::uint64_t rows;
 };
 
-// What the fake driver saw and answers. One at a time; reset by make_fake_driver(). The driver's functions may be
-// called from several threads; look at it when none does.
+// The calls and the results of the fake driver. There is one object, which make_fake_driver() resets. The driver's
+// functions may be called from several threads; read the object while none is called.
 struct FakeDevice {
   int compute_major = 9;
   int compute_minor = 0;
   int num_sms = 132;
-  int driver_version = 13000;  // as cuDriverGetVersion answers
+  int driver_version = 13000;  // the result of cuDriverGetVersion
   static inline thread_local CUcontext current = nullptr;
   int pushes = 0;
   int pops = 0;
   int retained = 0;                 // primary contexts
-  std::vector<std::string> loaded;  // payloads handed to the driver
+  std::vector<std::string> loaded;  // payloads passed to the driver
   int unloaded = 0;
-  std::vector<std::string> entry_points;  // asked for, in this order
+  std::vector<std::string> entry_points;  // looked up, in this order
   std::vector<FakeLaunch> history;        // every launch
   int launches = 0;
   int encoded_maps = 0;
@@ -61,10 +61,10 @@ struct FakeDevice {
 
 FakeDevice& fake_device();
 
-// The context that the fake device's primary context is.
+// The handle of the fake device's primary context.
 CUcontext fake_context();
 
-// A table over a fresh fake device.
+// A driver table for a new fake device.
 std::shared_ptr<const jit::Driver> make_fake_driver();
 
 // The fake device number 0, retained.

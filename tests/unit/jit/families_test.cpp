@@ -1,4 +1,4 @@
-// The table of families in docs/kernels.md is what the registry says.
+// Compares the table of families in docs/kernels.md with the registry.
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -35,7 +35,7 @@ std::string row_of(const jit::GemmFamily& family) {
 
 }  // namespace
 
-TEST_CASE("The table of families in docs/kernels.md is the registry's") {
+TEST_CASE("The table of families in docs/kernels.md equals the registry") {
   std::ifstream stream(CUBINET_SOURCE_DIR "/docs/kernels.md");
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   for (const auto& architecture : jit::families().architectures()) {
@@ -46,7 +46,7 @@ TEST_CASE("The table of families in docs/kernels.md is the registry's") {
   }
 }
 
-TEST_CASE("A registry finds each of its families by name and architecture, and no other") {
+TEST_CASE("A registry finds exactly its own families by name and architecture") {
   const auto& families = jit::families();
   for (const auto& architecture : families.architectures()) {
     for (const jit::GemmFamily* family : architecture.gemms) {

@@ -18,7 +18,7 @@ constexpr std::int64_t gib = std::int64_t{1} << 30;
 
 }  // namespace
 
-TEST_CASE("Jobs are as many as the cores, or as many as memory holds beside what any warmup takes") {
+TEST_CASE("There are as many jobs as cores, or fewer if memory is short") {
   const jit::CompileMemory memory{100, 50};
   CHECK(compile_jobs(8, 1000, memory) == 8);
   CHECK(compile_jobs(8, 500, memory) == 8);
@@ -27,14 +27,14 @@ TEST_CASE("Jobs are as many as the cores, or as many as memory holds beside what
   CHECK(compile_jobs(8, std::numeric_limits<std::int64_t>::max(), memory) == 8);
 }
 
-TEST_CASE("One job is left where there is memory for none, and where no core is told") {
+TEST_CASE("There is at least one job, even with too little memory or an unknown number of cores") {
   const jit::CompileMemory memory{100, 50};
   for (const std::int64_t available : {0, 99, 100, 149}) CHECK(compile_jobs(8, available, memory) == 1);
   CHECK(compile_jobs(0, 1000, memory) == 1);
   CHECK(choose_jobs(0, {}).count == 1);
 }
 
-TEST_CASE("The tightest limit decides how many jobs there are, and is named when it is memory") {
+TEST_CASE("The tightest limit decides the number of jobs, and is named if it is memory") {
   const MemoryRoom machine{MemoryKind::resident, 64 * gib, "machine"};
   const MemoryRoom group{MemoryKind::resident, gib / 2, "group"};
   const auto free = choose_jobs(8, {machine});
@@ -48,18 +48,18 @@ TEST_CASE("The tightest limit decides how many jobs there are, and is named when
   CHECK(choose_jobs(2, {machine, group}).reason == JobsReason::cores);
 }
 
-TEST_CASE("Address space counts by what threads map, which is more than they touch") {
+TEST_CASE("The limit on address space counts what threads map, which is more than they use") {
   const auto touched = choose_jobs(64, {{MemoryKind::resident, gib, "group"}});
   const auto mapped = choose_jobs(64, {{MemoryKind::mapped, gib, "process"}});
   CHECK(mapped.count < touched.count);
   CHECK(mapped.count >= 4);
 }
 
-TEST_CASE("A machine of 1 GiB compiles on more than one thread") {
+TEST_CASE("A machine with 1 GiB compiles on more than one thread") {
   CHECK(choose_jobs(8, {{MemoryKind::resident, gib * 3 / 4, "machine"}}).count >= 4);
 }
 
-TEST_CASE("A limit that leaves less than one job takes is named with what is needed and what is left") {
+TEST_CASE("A limit too small for one job is reported with the memory needed and left") {
   for (const MemoryKind kind : {MemoryKind::resident, MemoryKind::mapped, MemoryKind::data}) {
     const std::int64_t least = jit::compile_memory(kind).least;
     const MemoryRoom ample{MemoryKind::resident, 64 * gib, "machine"};
@@ -74,7 +74,7 @@ TEST_CASE("A limit that leaves less than one job takes is named with what is nee
   CHECK(jit::check_memory({}));
 }
 
-TEST_CASE("What one job takes fits where memory holds one job with room to spare") {
+TEST_CASE("The minimum for one job is less than what jobs are planned with") {
   for (const MemoryKind kind : {MemoryKind::resident, MemoryKind::mapped, MemoryKind::data}) {
     const jit::CompileMemory memory = jit::compile_memory(kind);
     CHECK(memory.least > 0);

@@ -66,14 +66,14 @@ TEST_CASE("The record and the key of a known specialization never change") {
   CHECK(jit::key_of(kGoldenRecord).hex() == kGoldenKey);
 }
 
-TEST_CASE("Memory that runs out while a record is written is an exception, and ends no process") {
+TEST_CASE("Running out of memory while writing a record throws an exception and does not end the process") {
   if (!test::memory_can_fail) CUBINET_SKIP(test::no_failing_memory);
   const auto spec = golden_spec();
   const auto files = golden_files();
   CHECK(test::failures_for_want_of_memory([&] { static_cast<void>(jit::record_of(spec, files)); }) > 3);
 }
 
-TEST_CASE("Groups are no part of a specialization, and the layout chooses the family") {
+TEST_CASE("A specialization does not depend on groups, and its family depends on the layout") {
   Problem problem{.layout = Layout::masked, .n = 4096, .k = 7168, .groups = 8};
   const auto eight = jit::sm90::spec_for(problem, kGoldenConfig);
   CHECK(eight == golden_spec());
@@ -83,7 +83,7 @@ TEST_CASE("Groups are no part of a specialization, and the layout chooses the fa
   CHECK(jit::sm90::spec_for(problem, kGoldenConfig).family_name() == "bf16_grouped_contiguous");
 }
 
-TEST_CASE("The families that check others and that quantize take no constants") {
+TEST_CASE("The verification and quantization families have no constants") {
   for (const auto& spec :
        {jit::families().verification("sm_90a")->spec(), jit::families().quantization("sm_90a")->spec()}) {
     INFO(spec.family_name());
@@ -97,7 +97,7 @@ TEST_CASE("The families that check others and that quantize take no constants") 
   CHECK_FALSE(golden_spec().constants.empty());
 }
 
-TEST_CASE("A specialization is described by its constants, and one without any by its family") {
+TEST_CASE("A specialization is described by its constants, or by its family if it has none") {
   const std::string config = jit::sm90::name(kGoldenConfig);
   CHECK(golden_spec().config == config);
   CHECK(jit::describe(golden_spec()) == "bf16_grouped_masked N=4096 K=7168 " + config);
@@ -105,7 +105,7 @@ TEST_CASE("A specialization is described by its constants, and one without any b
   CHECK(jit::describe(jit::families().quantization("sm_90a")->spec()) == "fp8_quantization");
 }
 
-TEST_CASE("Architectures are an exact list, which the refusal names") {
+TEST_CASE("Only the listed architectures are accepted, and the refusal names them") {
   CHECK(jit::check_architecture("sm_90a"));
   for (const char* name : {"sm_90", "sm_90A", "sm_90a ", "sm_100a", "compute_90a", ""}) {
     const auto checked = jit::check_architecture(name);
@@ -115,13 +115,13 @@ TEST_CASE("Architectures are an exact list, which the refusal names") {
   }
 }
 
-TEST_CASE("The options that shape the code are sorted and name no path") {
+TEST_CASE("The compiler options in the record are sorted and contain no path") {
   const auto options = jit::code_options(golden_spec());
   CHECK(std::is_sorted(options.begin(), options.end()));
   for (const std::string& option : options) CHECK(option.find('/') == std::string::npos);
 }
 
-TEST_CASE("A kernel is read back from its record, whatever its family") {
+TEST_CASE("A kernel of any family is read back from its record") {
   const jit::KernelSpec scaled = jit::sm90::spec_for({DataType::fp8, Layout::contiguous, 4096, 7168, 1}, kGoldenConfig);
   const jit::KernelSpec generic = jit::families().generic({DataType::bf16, Layout::masked, 128, 128, 1});
   for (const auto& spec : {golden_spec(), scaled, generic, jit::families().verification("sm_90a")->spec(),
@@ -132,7 +132,7 @@ TEST_CASE("A kernel is read back from its record, whatever its family") {
   }
 }
 
-TEST_CASE("A constant that a record lacks has its default, and one that is not known is passed over") {
+TEST_CASE("A constant missing in a record has its default, and an unknown one is ignored") {
   const auto read = jit::families().spec_of(
       R"({"architecture":"sm_90a","constants":{"kN":128,"kNew":7,"kStages":3},"family":"bf16_grouped_masked"})");
   REQUIRE(read);
@@ -142,7 +142,7 @@ TEST_CASE("A constant that a record lacks has its default, and one that is not k
   CHECK(jit::sm90::config_of(*read).cluster == jit::sm90::TileConfig().cluster);
 }
 
-TEST_CASE("Nothing is read from a text that is no record of this build's families") {
+TEST_CASE("A text that is not a record of this build's families is refused") {
   const std::string start = R"({"architecture":"sm_90a","family":"bf16_grouped_masked","constants":)";
   CHECK(jit::families().spec_of(start + "{}}"));
   for (const std::string& text :

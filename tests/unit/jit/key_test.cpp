@@ -1,4 +1,4 @@
-// The key is exact: tables of everything that it must follow, and of everything that it must not.
+// Tests that the key is exact, with tables of changes that must change it and of changes that must not.
 #include <algorithm>
 #include <clocale>
 #include <cstdlib>
@@ -17,7 +17,7 @@ using namespace cubinet;
 
 namespace {
 
-// What a key is made of, as a build on one machine has it.
+// The inputs of a key.
 struct Inputs {
   jit::KernelSpec spec;
   std::vector<jit::TemplateFile> files = jit::template_files();
@@ -35,7 +35,7 @@ std::string key_of(const Inputs& inputs) { return jit::key_of(inputs.record()).h
 struct Mutation {
   std::string name;
   std::function<void(Inputs&)> apply;
-  std::string field;  // of the record, that tells it
+  std::string field;  // the field of the record that changes
 };
 
 constexpr jit::sm90::TileConfig kConfig{256, 32, 128, 4, 2, 8, true, false, false, false};
@@ -59,7 +59,7 @@ void change_text(jit::TemplateFile& file) {
   file = jit::make_template_file(file.name, *texts.insert(std::string(file.text) + ' ').first);
 }
 
-// Another value for each constant.
+// A change of each constant.
 std::vector<Mutation> of_constants(const jit::KernelSpec& spec) {
   std::vector<Mutation> table;
   for (std::size_t i = 0; i < spec.constants.size(); ++i) {
@@ -73,7 +73,7 @@ std::vector<Mutation> of_constants(const jit::KernelSpec& spec) {
   return table;
 }
 
-// One change each of what decides about the code of `kernel`.
+// Changes that affect the code of `kernel`, one for each input.
 std::vector<Mutation> that_change(const Inputs& kernel) {
   std::vector<Mutation> table = of_constants(kernel.spec);
   table.push_back({"architecture", [](Inputs& in) { in.spec.architecture = "sm_100a"; }, "architecture"});
@@ -99,7 +99,7 @@ std::vector<Mutation> that_change(const Inputs& kernel) {
   return table;
 }
 
-// What must leave the key as it is.
+// Changes that must not change the key.
 std::vector<Mutation> that_change_nothing(const Inputs& kernel) {
   std::vector<Mutation> table{
       {"the order of the files", [](Inputs& in) { std::reverse(in.files.begin(), in.files.end()); }, ""},
@@ -131,7 +131,7 @@ std::vector<Mutation> that_change_nothing(const Inputs& kernel) {
   return table;
 }
 
-// Puts back what the rows change of the process.
+// Restores the state of the process that the changes modify.
 class ProcessState {
  public:
   ProcessState() : folder_(std::filesystem::current_path()), home_(text("HOME")), zone_(text("TZ")) {}
@@ -161,7 +161,7 @@ class ProcessState {
 
 }  // namespace
 
-TEST_CASE("The key follows everything that decides about the code, and the record's field says which it was") {
+TEST_CASE("Each input that shapes the code changes the key and its own field of the record") {
   for (const Inputs& kernel : kernels()) {
     const std::string before = kernel.record();
     std::set<std::string> keys{key_of(kernel)};
@@ -178,15 +178,15 @@ TEST_CASE("The key follows everything that decides about the code, and the recor
   }
 }
 
-TEST_CASE("No two families share a key") {
+TEST_CASE("Different families have different keys") {
   std::set<std::string> keys;
   for (const Inputs& kernel : kernels()) keys.insert(key_of(kernel));
   CHECK(keys.size() == kernels().size());
 }
 
-TEST_CASE("The table of what changes the key reaches every field of the record") {
+TEST_CASE("The table of inputs to the key covers every field of the record") {
   for (const Inputs& kernel : kernels()) {
-    std::set<std::string> reached{"family"};  // by the test above
+    std::set<std::string> reached{"family"};  // covered by the test above
     for (const Mutation& mutation : that_change(kernel)) reached.insert(mutation.field);
     std::set<std::string> fields;
     for (const auto& difference : jit::differences(kernel.record(), "{}")) fields.insert(difference.field);
@@ -194,8 +194,8 @@ TEST_CASE("The table of what changes the key reaches every field of the record")
   }
 }
 
-TEST_CASE("The table knows every member of what a kernel and its compilation are made of") {
-  // A member that is added makes these lines an error: give it a row above, then a name here.
+TEST_CASE("The table covers every member of the structs that describe a kernel and its compilation") {
+  // A new member makes these lines fail to compile: add a row for it above, then a name here.
   const jit::KernelSpec spec = kernels().front().spec;
   const auto& [family, architecture, constants, n, k, config] = spec;
   const jit::NvrtcInput input = jit::input_of(kernels().front().spec);
@@ -204,8 +204,8 @@ TEST_CASE("The table knows every member of what a kernel and its compilation are
   CHECK(source.size() + config.size() > 0);
 }
 
-TEST_CASE("The constants of a GEMM are N, K and every member of its configuration but what follows from the family") {
-  // A member that is added makes this line an error: make it a constant of the family, then give it a name here.
+TEST_CASE("A GEMM's constants are N, K and all members of its configuration that the family does not imply") {
+  // A new member makes this line fail to compile: make it a constant of the family, then add a name here.
   const auto& [tokens, step, columns, stages, cluster, band, first, prefetch, on_m, scaled] = kConfig;
   CHECK(tokens == 256);
   std::set<std::string> names;
@@ -214,7 +214,7 @@ TEST_CASE("The constants of a GEMM are N, K and every member of its configuratio
                                        "kRasterBand", "kLargestFirst", "kPrefetchWeights", "kTokensOnM"});
 }
 
-TEST_CASE("The key follows nothing of the machine, the process or the order of things") {
+TEST_CASE("The key does not depend on the machine, the process or the order of inputs") {
   for (const Inputs& kernel : kernels()) {
     const std::string before = key_of(kernel);
     for (const Mutation& mutation : that_change_nothing(kernel)) {
@@ -227,7 +227,7 @@ TEST_CASE("The key follows nothing of the machine, the process or the order of t
   }
 }
 
-TEST_CASE("The record names no path of this machine") {
+TEST_CASE("The record contains no path of this machine") {
   for (const Inputs& kernel : kernels()) {
     CHECK(kernel.record().find(std::filesystem::current_path().string()) == std::string::npos);
     CHECK(kernel.record().find("/home") == std::string::npos);

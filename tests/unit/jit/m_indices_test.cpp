@@ -24,7 +24,7 @@ std::string complaint(const MIndices& m_indices, std::int32_t groups) {
 
 }  // namespace
 
-TEST_CASE("m_indices that keep the rule are accepted, with padding anywhere") {
+TEST_CASE("m_indices that follow the rule are accepted, with padding anywhere") {
   MIndices m_indices = good_m_indices();
   CHECK(complaint(m_indices, 3).empty());
   m_indices[0] = m_indices[50] = -1;
@@ -34,14 +34,14 @@ TEST_CASE("m_indices that keep the rule are accepted, with padding anywhere") {
   CHECK(complaint(MIndices(100, 0), 1).empty());
 }
 
-TEST_CASE("A label that is no group is named with its row") {
+TEST_CASE("An m_indices value that is not a group is reported with its row") {
   MIndices m_indices = good_m_indices();
   CHECK(complaint(m_indices, 2).find("row 128 has group 2") != std::string::npos);
   m_indices[130] = -2;
   CHECK(complaint(m_indices, 3).find("row 130 has group -2") != std::string::npos);
 }
 
-TEST_CASE("A segment boundary inside a block is named with its first row") {
+TEST_CASE("A segment boundary inside a block is reported with the block's first row") {
   MIndices m_indices = good_m_indices();
   m_indices[127] = 1;
   CHECK(complaint(m_indices, 3).find("row 127 has group 1") != std::string::npos);

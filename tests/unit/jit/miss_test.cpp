@@ -1,4 +1,4 @@
-// What happens to a launch whose kernel is not there.
+// Tests of launches whose kernel is missing.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr Problem kMissing{.layout = Layout::contiguous, .n = 512, .k = 256, .groups = 2};
 constexpr Problem kMissingFp8{DataType::fp8, Layout::contiguous, 512, 256, 2};
-// The selector's ladder has a step between them.
+// Different configurations are selected for these M.
 constexpr std::int64_t kFew = 1024, kMany = 100'000;
 constexpr std::chrono::seconds kLong{30};
 
@@ -37,7 +37,7 @@ ContiguousArguments arguments(std::int64_t m) {
 
 jit::KernelSpec selected(const Problem& problem, std::int64_t m) { return jit::families().select(problem, m); }
 
-// Puts kernels into the cabinet of `folder`, as a warmup does.
+// Stores kernels in the cabinet of `folder`, as a warmup does.
 void warm(const test::TempFolder& folder, const std::vector<jit::KernelSpec>& specs) {
   World world;
   auto parts = parts_with_cabinet(world, folder);
@@ -50,17 +50,17 @@ jit::EngineParts with_policy(jit::EngineParts parts, MissPolicy miss) {
   return parts;
 }
 
-// Of the latest launch.
+// The payload of the latest launch's kernel.
 std::string launched_payload() {
   const auto& device = test::fake_device();
   const std::size_t entry = reinterpret_cast<std::uintptr_t>(device.launched) - 0x10000;
-  // Each library of a GEMM gives out one entry point, in the order of loading.
+  // Each library of a GEMM has one entry point, in the order of loading.
   return device.loaded.at(entry);
 }
 
 }  // namespace
 
-TEST_CASE("A launch outside the prepared range compiles the kernel of its M, once, and runs it") {
+TEST_CASE("A launch outside the prepared range compiles the selected kernel once and runs it") {
   World world;
   jit::Engine engine(parts_for(world));
   const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
@@ -75,7 +75,7 @@ TEST_CASE("A launch outside the prepared range compiles the kernel of its M, onc
   CHECK(test::fake_device().loaded.size() == 2);
 }
 
-TEST_CASE("A launch outside the prepared range whose kernel serves that range, too, just runs") {
+TEST_CASE("A launch outside the prepared range runs at once if its kernel is already loaded") {
   World world;
   jit::Engine engine(parts_for(world));
   const auto gemm = engine.prepare(kMissing, {1, 1}, nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("A launch outside the prepared range whose kernel serves that range, t
   CHECK(world.calls == 1);
 }
 
-TEST_CASE("A launch that cannot have its kernel is an error with the reason, and the next one may succeed") {
+TEST_CASE("A launch whose kernel cannot be compiled is an error with the reason, and a later one can succeed") {
   World world;
   jit::Engine engine(parts_for(world));
   const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
@@ -98,7 +98,7 @@ TEST_CASE("A launch that cannot have its kernel is an error with the reason, and
   CHECK(gemm->launch(arguments(kMany), nullptr));
 }
 
-TEST_CASE("While a stream is captured a launch that would have to load is refused before it touches the driver") {
+TEST_CASE("During a capture a launch that needs to load a kernel is refused before any driver call") {
   const test::TempFolder folder;
   warm(folder, {selected(kMissing, kFew), selected(kMissing, kMany)});
   for (const MissPolicy policy : {MissPolicy::compile, MissPolicy::error}) {
@@ -120,7 +120,7 @@ TEST_CASE("While a stream is captured a launch that would have to load is refuse
   }
 }
 
-TEST_CASE("Code is loaded in a capture mode that spoils no other thread's capture") {
+TEST_CASE("Code is loaded in the relaxed capture mode, which does not invalidate another thread's capture") {
   World world;
   jit::Engine engine(parts_for(world));
   REQUIRE(engine.prepare(kMissing, {1, kFew}, nullptr));
@@ -129,7 +129,7 @@ TEST_CASE("Code is loaded in a capture mode that spoils no other thread's captur
   CHECK(test::FakeDevice::capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-TEST_CASE("The strict policy refuses what is not in the cabinet by key and command, and compiles nothing") {
+TEST_CASE("The policy error refuses a missing kernel with its key and the command, and compiles nothing") {
   const test::TempFolder folder;
   World world;
   jit::Engine engine(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
@@ -150,7 +150,7 @@ TEST_CASE("The strict policy refuses what is not in the cabinet by key and comma
   CHECK(test::fake_device().loaded.empty());
 }
 
-TEST_CASE("A strict start that is refused leaves nothing on the device but what was loaded before") {
+TEST_CASE("A start refused by the policy error leaves nothing new loaded on the device") {
   const test::TempFolder folder;
   warm(folder, {selected(kMissing, kFew), selected(kMissingFp8, kFew)});
   World world;
@@ -167,7 +167,7 @@ TEST_CASE("A strict start that is refused leaves nothing on the device but what 
   CHECK(gemm->launch(arguments(kFew), nullptr));
 }
 
-TEST_CASE("The strict policy loads what the cabinet holds, also for a launch outside the prepared range") {
+TEST_CASE("The policy error loads kernels of the cabinet, also for a launch outside the prepared range") {
   const test::TempFolder folder;
   warm(folder, {selected(kMissing, kFew)});
   World world;
@@ -183,7 +183,7 @@ TEST_CASE("The strict policy loads what the cabinet holds, also for a launch out
   CHECK(refused.error().code == ErrorCode::not_prepared);
   CHECK(refused.error().message.find(jit::key_of(selected(kMissing, kMany)).hex()) != std::string::npos);
   warm(folder, {selected(kMissing, kMany)});
-  // warm() made a device of its own, which is a fresh one.
+  // warm() has reset the fake device.
   jit::Engine again(with_policy(parts_with_cabinet(world, folder), MissPolicy::error));
   auto later = again.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(later);
@@ -191,10 +191,10 @@ TEST_CASE("The strict policy loads what the cabinet holds, also for a launch out
   CHECK(world.calls == 0);
 }
 
-TEST_CASE("Another ready configuration stands in while the selected one is compiled, then launches switch") {
+TEST_CASE("A loaded configuration stands in until the selected one is compiled, then launches switch") {
   World world;
   jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
-  // Nothing can stand in for the first kernel of a problem.
+  // The first kernel of a problem has no stand-in.
   const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
   REQUIRE(gemm);
   CHECK(world.calls == 1);
@@ -211,7 +211,7 @@ TEST_CASE("Another ready configuration stands in while the selected one is compi
   CHECK(gemm->kernel_for(kFew)->spec() == selected(kMissing, kFew));
 }
 
-TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and the selected ones follow") {
+TEST_CASE("With a cold cabinet the generic kernel stands in at once until the selected ones are compiled") {
   const test::TempFolder folder;
   warm(folder, {jit::families().generic(kMissing)});
   World world;
@@ -236,8 +236,7 @@ TEST_CASE("The generic kernel of the cabinet serves a cold start at once, and th
   CHECK(launched_payload() != test::fake_device().loaded.front());
 }
 
-TEST_CASE(
-    "A machine without NVRTC serves with the generic kernel, and its report says that no better one can be made") {
+TEST_CASE("Without NVRTC the generic kernel is used, and the report says that none can be compiled") {
   const test::TempFolder folder;
   warm(folder, {jit::families().generic(kMissing)});
   World world;
@@ -251,7 +250,7 @@ TEST_CASE(
   CHECK(gemm->launch(arguments(kMany), nullptr));
 }
 
-TEST_CASE("A stand-in serves a stream that is being captured") {
+TEST_CASE("A stand-in can be launched on a stream that is being captured") {
   World world;
   jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
   const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
@@ -263,7 +262,7 @@ TEST_CASE("A stand-in serves a stream that is being captured") {
   CHECK(engine.kernels().wait_for_background(kLong));
 }
 
-TEST_CASE("A kernel that fails in the background is reported once, and its stand-in goes on") {
+TEST_CASE("A failed background compilation is reported once, and the stand-in is still used") {
   World world;
   jit::Engine engine(with_policy(parts_for(world), MissPolicy::fallback));
   const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
@@ -278,7 +277,7 @@ TEST_CASE("A kernel that fails in the background is reported once, and its stand
   CHECK(gemm->kernel_for(kMany)->spec() == selected(kMissing, kFew));
 }
 
-TEST_CASE("An engine that goes while kernels are being made ends them and leaves its problems usable") {
+TEST_CASE("Destroying an engine ends background compilations, and its problems stay usable") {
   World world;
   auto engine = std::make_unique<jit::Engine>(with_policy(parts_for(world), MissPolicy::fallback));
   auto gemm = engine->prepare(kMissing, {1, kFew}, nullptr);
@@ -293,7 +292,7 @@ TEST_CASE("An engine that goes while kernels are being made ends them and leaves
   CHECK(gemm->launch(arguments(kMany), nullptr));
 }
 
-TEST_CASE("FP8's kernels that quantize are made at once where others are missed: nothing stands in for them") {
+TEST_CASE("Missing FP8 quantization kernels are compiled at once, because they have no stand-in") {
   const test::TempFolder folder;
   warm(folder, {jit::families().generic(kMissingFp8)});
   World world;
@@ -305,7 +304,7 @@ TEST_CASE("FP8's kernels that quantize are made at once where others are missed:
   CHECK(engine.kernels().wait_for_background(kLong));
 }
 
-TEST_CASE("A start reports what it loaded, what no layer held, and how long it took") {
+TEST_CASE("A start reports the kernels that it loaded, the missing ones, and its duration") {
   const test::TempFolder folder;
   warm(folder, {selected(kMissing, kFew)});
   World world;
@@ -321,7 +320,7 @@ TEST_CASE("A start reports what it loaded, what no layer held, and how long it t
   CHECK(report.missing == 0);
 }
 
-TEST_CASE("A start waits for no compilation of the background, its own or another problem's") {
+TEST_CASE("A start does not wait for background compilations") {
   const test::TempFolder folder;
   Problem other = kMissing;
   other.n = 1024;
@@ -342,7 +341,7 @@ TEST_CASE("A start waits for no compilation of the background, its own or anothe
   CHECK(engine.kernels().background().ready == 4);
 }
 
-TEST_CASE("A kernel that several problems miss is made once in the background, and once it failed not again") {
+TEST_CASE("A kernel that several problems miss is compiled once in the background, even if that fails") {
   const test::TempFolder folder;
   warm(folder, {jit::families().generic(kMissing)});
   World world;
@@ -359,7 +358,7 @@ TEST_CASE("A kernel that several problems miss is made once in the background, a
   CHECK(engine.kernels().background().ready == 0);
 }
 
-TEST_CASE("Nothing is missing that any NVRTC made, whichever the machine that serves has, or none") {
+TEST_CASE("A kernel that any NVRTC compiled is found on a machine with another NVRTC or none") {
   const test::TempFolder folder;
   for (const MissPolicy policy : {MissPolicy::error, MissPolicy::fallback}) {
     World world;
@@ -381,7 +380,7 @@ TEST_CASE("Nothing is missing that any NVRTC made, whichever the machine that se
   }
 }
 
-TEST_CASE("Threads that miss the same kernel at once make it once") {
+TEST_CASE("Threads that miss the same kernel at once compile it once") {
   World world;
   jit::Engine engine(parts_for(world));
   const auto gemm = engine.prepare(kMissing, {1, kFew}, nullptr);
@@ -399,7 +398,7 @@ TEST_CASE("Threads that miss the same kernel at once make it once") {
   CHECK(test::fake_device().loaded.size() == 2);
 }
 
-TEST_CASE("FP8 starts with the generic kernel where nothing can quantize, and refuses row-major scales alone") {
+TEST_CASE("Without quantization kernels FP8 starts with the generic kernel and refuses only row-major scales") {
   const test::TempFolder folder;
   warm(folder, {jit::families().generic(kMissingFp8)});
   World world;
@@ -420,7 +419,7 @@ TEST_CASE("FP8 starts with the generic kernel where nothing can quantize, and re
   CHECK(prepared->front().launch(fp8, nullptr));
 }
 
-TEST_CASE("A cabinet's folder with blanks and quotes stays one word in the command") {
+TEST_CASE("A cabinet's path with blanks and quotes is one word in the printed command") {
   CHECK(jit::warm_command(kMissing, {1, 8}, "sm_90a", "/a b/it's").ends_with(" --cache '/a b/it'\\''s'"));
   CHECK(jit::warm_command(kMissing, {1, 8}, "sm_90a", "/opt/k-1_2").ends_with(" --cache /opt/k-1_2"));
 }

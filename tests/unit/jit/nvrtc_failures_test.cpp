@@ -1,4 +1,4 @@
-// What becomes of NVRTC's failures, with a library of functions that answer as a test says.
+// Tests of NVRTC's failures, with fake functions whose results a test sets.
 #include <cstring>
 #include <string>
 
@@ -38,14 +38,14 @@ Error failure(nvrtcResult at_creation, nvrtcResult at_compilation, const std::st
 
 void check_memory_error(const Error& error) {
   CHECK(error.code == ErrorCode::out_of_memory);
-  CHECK(error.message.find("no memory") != std::string::npos);
+  CHECK(error.message.find("ran out of memory") != std::string::npos);
   CHECK(error.message.find("--jobs 1") != std::string::npos);
   CHECK(error.message.find("MiB") != std::string::npos);
 }
 
 }  // namespace
 
-TEST_CASE("NVRTC that gets no memory is an error of that name with the mend, whatever it answers") {
+TEST_CASE("Any failure of NVRTC for lack of memory is out_of_memory, and the message says what to do") {
   check_memory_error(failure(NVRTC_ERROR_OUT_OF_MEMORY, NVRTC_SUCCESS, ""));
   check_memory_error(failure(NVRTC_SUCCESS, NVRTC_ERROR_OUT_OF_MEMORY, ""));
   check_memory_error(failure(NVRTC_SUCCESS, NVRTC_ERROR_COMPILATION, "mainloop.cuh(2): error: out of memory\n"));
@@ -53,13 +53,13 @@ TEST_CASE("NVRTC that gets no memory is an error of that name with the mend, wha
       failure(NVRTC_SUCCESS, NVRTC_ERROR_COMPILATION, "ptxas fatal   : Ptx assembly aborted due to errors\n"));
 }
 
-TEST_CASE("A source that NVRTC refuses is no want of memory, and its log is all text") {
+TEST_CASE("An error in the source is not out_of_memory, and its log is valid text") {
   const Error error = failure(NVRTC_SUCCESS, NVRTC_ERROR_COMPILATION,
                               std::string("small.cuh(1): error: no CUDA\n\0ptxas\tsays\x1b\n\0", 43));
   CHECK(error.code == ErrorCode::compile_failed);
   CHECK(error.detail == "small.cuh(1): error: no CUDA\nptxas\tsays\n");
 }
 
-TEST_CASE("An option that NVRTC does not know is no want of memory") {
+TEST_CASE("An option that NVRTC does not know is not out_of_memory") {
   CHECK(failure(NVRTC_SUCCESS, NVRTC_ERROR_INVALID_OPTION, "").code == ErrorCode::compile_failed);
 }

@@ -9,7 +9,7 @@ using namespace cubinet;
 
 namespace {
 
-// The environment with exactly these variables, among the ones that Cubinet reads; put back afterwards.
+// Sets these variables and unsets all others that Cubinet reads. The destructor restores the environment.
 class Environment {
  public:
   explicit Environment(const std::map<std::string, std::string>& wanted) {
@@ -42,20 +42,20 @@ std::string root_with(const std::map<std::string, std::string>& variables) {
 
 }  // namespace
 
-TEST_CASE("The cabinet's folder comes from the first variable that is set") {
+TEST_CASE("The cabinet's folder is that of the first variable that is set") {
   CHECK(root_with({{"CUBINET_CACHE_DIR", "/c"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}) == "/c");
   CHECK(root_with({{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}) == "/x/cubinet");
   CHECK(root_with({{"CUBINET_CACHE_DIR", ""}, {"XDG_CACHE_HOME", ""}, {"HOME", "/h"}}) == "/h/.cache/cubinet");
   CHECK(root_with({{"XDG_CACHE_HOME", "relative"}, {"HOME", "/h"}}) == "/h/.cache/cubinet");
 }
 
-TEST_CASE("Without a home there is no cabinet rather than one in the current folder") {
+TEST_CASE("Without a home folder there is no default cabinet") {
   CHECK(root_with({}).empty());
   CHECK(root_with({{"HOME", "relative"}}).empty());
   CHECK(root_with({{"XDG_CACHE_HOME", "."}, {"HOME", "."}}).empty());
 }
 
-TEST_CASE("Layers are the folders between colons, in their order") {
+TEST_CASE("Layers are read as a list separated by colons, in order") {
   const auto layers_of = [](const std::string& list) {
     const Environment environment({{"CUBINET_CACHE_PATH", list}});
     return ServiceOptions::from_environment().layers;
@@ -65,7 +65,7 @@ TEST_CASE("Layers are the folders between colons, in their order") {
   CHECK(layers_of("/a:/b c::/d:") == std::vector<std::string>{"/a", "/b c", "/d"});
 }
 
-TEST_CASE("The key that bundles must be signed with is asked for by name alone") {
+TEST_CASE("The key that bundles must be signed with is set only by its own variable") {
   const auto key_of = [](const std::map<std::string, std::string>& variables) {
     const Environment environment(variables);
     return ServiceOptions::from_environment().bundle_key;
@@ -74,7 +74,7 @@ TEST_CASE("The key that bundles must be signed with is asked for by name alone")
   CHECK(key_of({{"CUBINET_BUNDLE_KEY", "/k/public.pem"}}) == "/k/public.pem");
 }
 
-TEST_CASE("The folder named for NVRTC is searched before the toolkit's") {
+TEST_CASE("CUBINET_NVRTC_DIR is searched before the toolkit") {
   const Environment environment({{"CUDA_HOME", "/toolkit"}, {"CUBINET_NVRTC_DIR", "/nvrtc"}});
   CHECK(ServiceOptions::from_environment().nvrtc_folders == std::vector<std::string>{"/nvrtc", "/toolkit"});
 }

@@ -1,4 +1,4 @@
-// What a GEMM of FP8 operands does before its launch: scales are checked, and transposed where they are row-major.
+// Tests of FP8 launches: scales are checked, and transposed if they are row-major.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -34,7 +34,7 @@ T must(Expected<T> value) {
   return std::move(*value);
 }
 
-// One kernel for every M.
+// A GEMM with one kernel for every M.
 jit::PreparedGemm prepared_fp8(const Problem& problem) {
   const auto device = test::make_fake_context();
   const jit::KernelSpec spec = jit::families().select(problem, 64);
@@ -47,7 +47,7 @@ jit::PreparedGemm prepared_fp8(const Problem& problem) {
   return {device, table->range(), table, std::move(quantization)};
 }
 
-// Everything but the rows; the weights' scales are right.
+// Sets everything but the rows; the weights' scales are valid.
 template <class Arguments>
 Arguments with_scales(const ScaleTensor& a_scales, std::int64_t workspace_bytes) {
   Arguments arguments;
@@ -79,7 +79,7 @@ Names launched() {
   return names;
 }
 
-// Whether the latest launch, which is a GEMM's, was given this address.
+// Whether this address is a parameter of the latest launch, which must be that of a GEMM.
 bool is_given(std::uint64_t wanted) {
   const Parameters& block = test::fake_device().history.back().parameters;
   return std::find(block.begin(), block.end(), wanted) != block.end();
@@ -98,7 +98,7 @@ std::string refusal(const Arguments& arguments, ErrorCode code = ErrorCode::inva
 
 }  // namespace
 
-TEST_CASE("Scales as the kernels read them are launched with at once, and need no workspace") {
+TEST_CASE("Column-major scales are passed to the kernel directly and need no workspace") {
   const auto contiguous = prepared_fp8(kFp8Contiguous);
   auto arguments = contiguous_arguments(5, column_major_scales(floats(kTokenScales), 5, 512));
   arguments.workspace = {};
@@ -129,7 +129,7 @@ TEST_CASE("Row-major scales are transposed into the workspace before the GEMM, o
   CHECK_FALSE(is_given(kTokenScales));
 }
 
-TEST_CASE("Row-major scales of the masked layout are transposed per group, as far as its rows are valid") {
+TEST_CASE("Row-major scales of the masked layout are transposed per group, for its valid rows only") {
   const auto gemm = prepared_fp8(kFp8Masked);
   REQUIRE(gemm.launch(masked_arguments(70, row_major_scales(floats(kTokenScales), 70, 512, 2)), nullptr));
   CHECK(launched() == Names{"fp8_transpose_scales", "fp8_grouped_masked"});
@@ -139,7 +139,7 @@ TEST_CASE("Row-major scales of the masked layout are transposed per group, as fa
   CHECK_FALSE(is_given(kTokenScales));
 }
 
-TEST_CASE("A single row is transposed or not as the stride of its blocks says") {
+TEST_CASE("Whether the scales of a single row are transposed depends on their stride") {
   const auto gemm = prepared_fp8(kFp8Contiguous);
   REQUIRE(gemm.launch(contiguous_arguments(1, column_major_scales(floats(kTokenScales), 1, 512)), nullptr));
   CHECK(launched() == Names{"fp8_grouped_contiguous"});
@@ -148,7 +148,7 @@ TEST_CASE("A single row is transposed or not as the stride of its blocks says") 
   CHECK(launched() == Names{"fp8_transpose_scales", "fp8_grouped_contiguous"});
 }
 
-TEST_CASE("A workspace that is missing, too small or misaligned is refused with what is needed") {
+TEST_CASE("A workspace that is missing, too small or misaligned is refused with the required size") {
   const ScaleTensor row_major = row_major_scales(floats(kTokenScales), 5, 512);
   auto arguments = contiguous_arguments(5, row_major);
   arguments.workspace = {};
@@ -162,7 +162,7 @@ TEST_CASE("A workspace that is missing, too small or misaligned is refused with 
   CHECK(refusal(others) == "workspace has 255 bytes: row-major a_scales need 256 bytes to be transposed into");
 }
 
-TEST_CASE("A workspace that overlaps the scales is refused, one that touches them is not") {
+TEST_CASE("A workspace that overlaps the scales is refused, and one that is adjacent is accepted") {
   const std::int64_t bytes = 4 * 5 * 4;  // of the row-major scales
   auto arguments = contiguous_arguments(5, row_major_scales(floats(kTokenScales), 5, 512));
   for (const std::int64_t offset : {std::int64_t{0}, std::int64_t{-112}, bytes - 16}) {
@@ -175,7 +175,7 @@ TEST_CASE("A workspace that overlaps the scales is refused, one that touches the
   }
 }
 
-TEST_CASE("A workspace over any operand of the GEMM is refused by the operand's name") {
+TEST_CASE("A workspace that overlaps an operand of the GEMM is refused by the operand's name") {
   const auto refused = [](auto arguments, const void* place, const std::string& name) {
     arguments.workspace.data = const_cast<void*>(place);
     CHECK(refusal(arguments) == "workspace overlaps " + name + ": row-major a_scales are transposed into it");
@@ -219,13 +219,13 @@ TEST_CASE("Scales for a BF16 GEMM are refused") {
   CHECK(launched() == Names{"bf16_grouped_contiguous"});
 }
 
-TEST_CASE("No rows launch nothing and need no scales") {
+TEST_CASE("With zero rows nothing is launched, and no scales are needed") {
   CHECK(prepared_fp8(kFp8Contiguous).launch(ContiguousArguments{}, nullptr));
   CHECK(prepared_fp8(kFp8Masked).launch(MaskedArguments{}, nullptr));
   CHECK(test::fake_device().history.empty());
 }
 
-TEST_CASE("Where the transposition cannot be launched the GEMM is not") {
+TEST_CASE("If the transposition cannot be launched, the GEMM is not launched") {
   const auto gemm = prepared_fp8(kFp8Contiguous);
   test::fake_device().launch_result = CUDA_ERROR_LAUNCH_FAILED;
   const auto outcome = gemm.launch(contiguous_arguments(5, row_major_scales(floats(kTokenScales), 5, 512)), nullptr);

@@ -20,7 +20,7 @@ constexpr jit::sm90::TileConfig kSmallConfig{.block_tokens = 64, .token_step = 1
 
 CUfunction function_number(std::uintptr_t number) { return reinterpret_cast<CUfunction>(number); }
 
-// Launches a function that the test made up.
+// A kernel whose function is a number.
 class NumberedKernel final : public jit::GemmKernel {
  public:
   NumberedKernel(jit::LoadedModule module, CUfunction function)
@@ -38,7 +38,7 @@ struct Served {
   std::uintptr_t function;
 };
 
-// Each stretch of M is served by a function of its own.
+// A GEMM with a separate function for each range of M.
 jit::PreparedGemm prepared_for(const Problem& problem, const std::vector<Served>& stretches) {
   const auto device = test::make_fake_context();
   std::vector<jit::KernelTable::Row> rows;
@@ -86,7 +86,7 @@ ErrorCode code_of(const Expected<void>& outcome) {
 
 }  // namespace
 
-TEST_CASE("Every M of the range launches the kernel that was prepared for it") {
+TEST_CASE("Each M of the range launches the kernel that was prepared for it") {
   const auto gemm = prepared(kBf16Contiguous);
   for (std::int64_t m = 5; m <= 100; ++m) {
     REQUIRE(gemm.launch(contiguous_arguments(m), nullptr));
@@ -106,7 +106,7 @@ TEST_CASE("An M outside the prepared range is refused with the range") {
   CHECK(test::fake_device().launches == 0);
 }
 
-TEST_CASE("Expected rows are a hint: 0 and less mean 1, and all are clamped into the prepared range") {
+TEST_CASE("expected_m is clamped to the prepared range, and a value below 1 means 1") {
   const auto gemm = prepared(kBf16Masked);
   const auto launched_for = [&](std::int64_t expected_m) {
     REQUIRE(gemm.launch(masked_arguments(64, expected_m), nullptr));
@@ -120,7 +120,7 @@ TEST_CASE("Expected rows are a hint: 0 and less mean 1, and all are clamped into
   CHECK(launched_for(std::numeric_limits<std::int64_t>::max()) == function_number(103));
 }
 
-TEST_CASE("No rows launch nothing and are no error, whatever else the arguments hold") {
+TEST_CASE("With zero rows nothing is launched, without an error, whatever the other arguments are") {
   CHECK(prepared(kBf16Contiguous).launch(ContiguousArguments{}, nullptr));
   CHECK(prepared(kBf16Masked).launch(MaskedArguments{}, nullptr));
   CHECK(test::fake_device().launches == 0);
@@ -141,7 +141,7 @@ TEST_CASE("More rows than TMA can address are refused") {
   CHECK(code_of(masked.launch(masked_arguments(0x40000000, 8), nullptr)) == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("Arguments of the other layout are refused, even without rows") {
+TEST_CASE("Arguments of the other layout are refused, even with zero rows") {
   CHECK(code_of(prepared(kBf16Contiguous).launch(MaskedArguments{}, nullptr)) == ErrorCode::invalid_argument);
   CHECK(code_of(prepared(kBf16Masked).launch(ContiguousArguments{}, nullptr)) == ErrorCode::invalid_argument);
 }
@@ -170,7 +170,7 @@ TEST_CASE("A null or misaligned operand is refused by name") {
   CHECK(test::fake_device().launches == 0);
 }
 
-TEST_CASE("A launch goes to the given stream, with the device's context current for as long as it takes") {
+TEST_CASE("A launch goes to the given stream, and the device's context is current during the call") {
   const auto gemm = prepared(kBf16Masked);
   const int pushes = test::fake_device().pushes;
   auto* const stream = reinterpret_cast<CUstream>(0x77);
@@ -183,7 +183,7 @@ TEST_CASE("A launch goes to the given stream, with the device's context current 
   CHECK(test::fake_device().pushes == pushes + 1);
 }
 
-TEST_CASE("A launch that the driver refuses is an error that carries the driver's reason") {
+TEST_CASE("A launch that the driver refuses is an error with the driver's reason") {
   const auto gemm = prepared(kBf16Masked);
   test::fake_device().launch_result = CUDA_ERROR_LAUNCH_FAILED;
   const auto outcome = gemm.launch(masked_arguments(64, 8), nullptr);
@@ -207,7 +207,7 @@ TEST_CASE("m_indices are read back and checked") {
   CHECK(code_of(prepared(kBf16Masked).check_m_indices(m_indices.data(), 1)) == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("A launch takes one CTA for each SM, of no more SMs than it may occupy, in whole clusters") {
+TEST_CASE("A launch has one CTA per SM within the limit of SMs, in whole clusters") {
   const auto device = test::make_fake_context();
   const auto ctas = [&](int num_sms, std::int32_t cluster) {
     MaskedArguments arguments = masked_arguments(16, 8);
@@ -228,7 +228,7 @@ TEST_CASE("A launch takes one CTA for each SM, of no more SMs than it may occupy
   CHECK(code_of(prepared(kBf16Masked).launch(negative, nullptr)) == ErrorCode::invalid_argument);
 }
 
-TEST_CASE("A launch takes the maps of its own operands, also where others were at their addresses, and keeps them") {
+TEST_CASE("A launch keeps the tensor maps of its operands, and other operands at the same address get new ones") {
   const auto device = test::make_fake_context();
   CUkernel entry{};
   REQUIRE(device->driver().cuLibraryGetKernel(&entry, nullptr, "bf16_grouped_masked") == CUDA_SUCCESS);
@@ -255,7 +255,7 @@ TEST_CASE("A launch takes the maps of its own operands, also where others were a
   };
   Problem other = kBf16Masked;
   other.n += 8;
-  // More layers than places, each with its weights and the output of the one before.
+  // More layers than the cache has places, each with its own weights and the output of the layer before.
   for (std::uintptr_t layer = 1; layer <= 1000; ++layer) {
     launch(kBf16Masked, layer << 20, (layer - 1) % 2 == 0 ? 0x700000000 : 0x700010000);
     launch(other, layer << 20, 0x700000000);

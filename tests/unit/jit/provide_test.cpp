@@ -41,7 +41,7 @@ cache::Cabinet open_cabinet(const test::TempFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("A kernel is compiled once and found ever after, by a new process too") {
+TEST_CASE("A kernel is compiled once and found afterwards, also by a new process") {
   const test::TempFolder folder;
   test::FakeCompiler compiler;
   {
@@ -82,7 +82,7 @@ TEST_CASE("The facts of a kernel are stored with it") {
   CHECK(kernel.kernel_names == std::vector<std::string>{"bf16_grouped_masked"});
 }
 
-TEST_CASE("A failed compilation stores nothing, answers with the log, and is tried again") {
+TEST_CASE("A failed compilation returns the log and stores nothing, and the next call compiles again") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler;
@@ -99,12 +99,12 @@ TEST_CASE("A failed compilation stores nothing, answers with the log, and is tri
   REQUIRE(entries);
   CHECK(entries->empty());
   compiler.fails = false;
-  const auto mended = jit::provide(some_spec(), compiler, &cabinet);
-  REQUIRE(mended);
-  CHECK(mended->compiled);
+  const auto second = jit::provide(some_spec(), compiler, &cabinet);
+  REQUIRE(second);
+  CHECK(second->compiled);
 }
 
-TEST_CASE("Without a cabinet every kernel is compiled and none is a problem") {
+TEST_CASE("Without a cabinet every kernel is compiled, without an error") {
   test::FakeCompiler compiler;
   for (int round = 1; round <= 2; ++round) {
     const auto provided = jit::provide(some_spec(), compiler, nullptr);
@@ -115,7 +115,7 @@ TEST_CASE("Without a cabinet every kernel is compiled and none is a problem") {
   }
 }
 
-TEST_CASE("A kernel of one NVRTC is found by whoever has another") {
+TEST_CASE("A kernel of one NVRTC is found with another NVRTC") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler first_one("13.0.88");
@@ -129,8 +129,7 @@ TEST_CASE("A kernel of one NVRTC is found by whoever has another") {
   CHECK(other_one.calls == 0);
 }
 
-TEST_CASE(
-    "Who makes kernels for others replaces what no accepted compiler made, once, and who only uses them does not") {
+TEST_CASE("Standard::accepted replaces an entry of an unaccepted compiler once, and Standard::usable uses it") {
   const test::TempFolder folder;
   auto cabinet = cache::Cabinet::open(folder / "root", true, {.preference = jit::preference_for(0)}).value();
   test::FakeCompiler unaccepted("13.5.37");
@@ -152,10 +151,10 @@ TEST_CASE(
   CHECK(test::entries_of(cabinet)->size() == 1);
 }
 
-TEST_CASE("A kernel that cannot be stored is returned all the same, with the reason") {
+TEST_CASE("A kernel that cannot be stored is still returned, with the reason") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
-  // Not even root can make a file below a path that ends in a file.
+  // Not even root can create a file below a path that ends in a file.
   for (const char* name : {"objects", "tmp"}) {
     std::filesystem::remove_all(folder.path() / "root" / name);
     std::ofstream(folder.path() / "root" / name) << "in the way";
@@ -168,7 +167,7 @@ TEST_CASE("A kernel that cannot be stored is returned all the same, with the rea
   CHECK_FALSE(provided->store_problem.empty());
 }
 
-TEST_CASE("Where there is no NVRTC a warm cabinet serves, and a miss says what is missing") {
+TEST_CASE("Without NVRTC hits are returned, and a miss is an error that says what is missing") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler("13.0");
@@ -200,7 +199,7 @@ double seconds_of(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("A kernel that another is making is waited for, and found when it appears") {
+TEST_CASE("A kernel that another process compiles is waited for and found") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler theirs;
@@ -209,7 +208,7 @@ TEST_CASE("A kernel that another is making is waited for, and found when it appe
   REQUIRE(held->mine());
   std::thread maker([&] {
     std::this_thread::sleep_for(100ms);
-    // Past the claim, as one does whose patience is over.
+    // Compiles without the claim, like a process that has waited long enough.
     static_cast<void>(jit::provide(some_spec(), theirs, &cabinet, 0ms));
   });
   const auto provided = jit::provide(some_spec(), ours, &cabinet, 60s);
@@ -220,7 +219,7 @@ TEST_CASE("A kernel that another is making is waited for, and found when it appe
   CHECK(theirs.calls == 1);
 }
 
-TEST_CASE("A kernel whose maker ends without it is made by the one that waited") {
+TEST_CASE("If the compiling process ends without a result, the waiting one compiles") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler;
@@ -237,7 +236,7 @@ TEST_CASE("A kernel whose maker ends without it is made by the one that waited")
   CHECK(waited < 30);
 }
 
-TEST_CASE("A maker that never ends is waited for until patience is over, and then done without") {
+TEST_CASE("If the compiling process does not finish in time, the waiting one compiles") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler;
@@ -252,7 +251,7 @@ TEST_CASE("A maker that never ends is waited for until patience is over, and the
   CHECK(waited < 10);
 }
 
-TEST_CASE("An attempt at a kernel that another is making comes back at once and names that process") {
+TEST_CASE("try_to_provide returns at once if another process compiles the kernel, and names that process") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler;
@@ -270,7 +269,7 @@ TEST_CASE("An attempt at a kernel that another is making comes back at once and 
   CHECK_FALSE(jit::try_to_provide(some_spec(), compiler, &cabinet)->provided->compiled);
 }
 
-TEST_CASE("A compilation that finds no memory says so, and one that throws anything else says what") {
+TEST_CASE("bad_alloc during a compilation is out_of_memory, and any other exception is an error with its text") {
   struct : test::FakeCompiler {
     bool memory = true;
     Expected<jit::CompiledKernel> compile(const jit::KernelSpec&) override {
@@ -289,7 +288,7 @@ TEST_CASE("A compilation that finds no memory says so, and one that throws anyth
   CHECK(other.error().message.find("out of paper") != std::string::npos);
 }
 
-TEST_CASE("A claim is released with the compilation, whether that fails or throws") {
+TEST_CASE("A claim is released after the compilation, even if that fails or throws") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   test::FakeCompiler compiler;
@@ -303,7 +302,7 @@ TEST_CASE("A claim is released with the compilation, whether that fails or throw
   CHECK(cabinet.claim(key_of(some_spec())).mine());
 }
 
-TEST_CASE("While a kernel is compiled its claim is held, and threads that want it too wait for the one compilation") {
+TEST_CASE("The claim is held during a compilation, and other threads wait for that compilation") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   struct Slow : test::FakeCompiler {
@@ -328,7 +327,7 @@ TEST_CASE("While a kernel is compiled its claim is held, and threads that want i
   CHECK(compiler.claimed);
 }
 
-TEST_CASE("Without locks every kernel is provided all the same") {
+TEST_CASE("Without locks every kernel is still provided") {
   const test::TempFolder folder;
   auto cabinet = open_cabinet(folder);
   std::filesystem::remove_all(folder / "root/locks");

@@ -28,7 +28,7 @@ jit::PreparedQuantizer prepared_quantizer() {
   return {device, std::move(*kernels)};
 }
 
-// Parameters of the only launch so far.
+// The parameters of the only launch so far.
 Parameters launched(const std::string& name) {
   REQUIRE(test::fake_device().history.size() == 1);
   const test::FakeLaunch launch = test::fake_device().history.front();
@@ -75,13 +75,13 @@ TEST_CASE("Rows of several groups are quantized with scales per group") {
   CHECK(launched("fp8_quantize_rows") == Parameters{kSource, kQuantized, kScales, 1, 128, 1, 4, 1, 4});
 }
 
-TEST_CASE("Weights are quantized, the last block of N full or not") {
+TEST_CASE("Weights are quantized, with a full or partial last block of N") {
   const auto quantizer = prepared_quantizer();
   REQUIRE(quantize_weights(quantizer, 3, 577, 512, weight_scales(scales_address(), 3, 577, 512)));
   CHECK(launched("fp8_quantize_weights") == Parameters{kSource, kQuantized, kScales, 3, 577, 512});
 }
 
-TEST_CASE("A quantization has as many CTAs as it has work, up to what the device holds at once") {
+TEST_CASE("A quantization has as many CTAs as it has work for, up to the number that the device can hold") {
   const auto quantizer = prepared_quantizer();
   REQUIRE(quantize_rows(quantizer, 1, 128, row_major_scales(scales_address(), 1, 128)));
   CHECK(test::fake_device().history.back().ctas == 1);
@@ -93,7 +93,7 @@ TEST_CASE("A quantization has as many CTAs as it has work, up to what the device
   CHECK(test::fake_device().history.back().ctas == 8);
 }
 
-TEST_CASE("A quantization goes to the given stream, with the device's context current for as long as it takes") {
+TEST_CASE("A quantization goes to the given stream, and the device's context is current during the call") {
   const auto quantizer = prepared_quantizer();
   auto* const stream = reinterpret_cast<CUstream>(0x77);
   const int pushes = test::fake_device().pushes;
@@ -107,7 +107,7 @@ TEST_CASE("A quantization goes to the given stream, with the device's context cu
   CHECK(test::fake_device().current == nullptr);
 }
 
-TEST_CASE("Nothing to quantize launches nothing and is no error") {
+TEST_CASE("An empty quantization launches nothing, without an error") {
   const auto quantizer = prepared_quantizer();
   CHECK(quantizer.quantize_rows(nullptr, 0, 128, nullptr, {}, nullptr));
   CHECK(quantizer.quantize_weights(nullptr, 0, 128, 128, nullptr, {}, nullptr));
@@ -115,7 +115,7 @@ TEST_CASE("Nothing to quantize launches nothing and is no error") {
   CHECK(test::fake_device().history.empty());
 }
 
-TEST_CASE("A K that has no whole blocks is refused by its rule") {
+TEST_CASE("A K that is not a multiple of 128 is refused with the rule") {
   const auto quantizer = prepared_quantizer();
   for (const std::int64_t k : {0, -128, 64, 192, 129}) {
     INFO("K " << k);
@@ -129,7 +129,7 @@ TEST_CASE("A K that has no whole blocks is refused by its rule") {
   }
 }
 
-TEST_CASE("Sizes that are negative or too large to be a GEMM's are refused by name") {
+TEST_CASE("Sizes that are negative or too large are refused by name") {
   const auto quantizer = prepared_quantizer();
   const ScaleTensor none;
   CHECK(refusal(quantize_rows(quantizer, -1, 128, none)) == "rows is negative: -1");

@@ -8,8 +8,8 @@ using namespace cubinet;
 
 namespace {
 
-// Each difference in a line: the field, and the values in order.
-std::string told(const std::string& first, const std::string& second) {
+// One line per difference: the field and both values.
+std::string difference_lines(const std::string& first, const std::string& second) {
   std::string text;
   for (const auto& one : jit::differences(first, second)) {
     text += one.field + ": " + one.first + " | " + one.second + "\n";
@@ -19,17 +19,17 @@ std::string told(const std::string& first, const std::string& second) {
 
 }  // namespace
 
-TEST_CASE("Records that are the same do not differ") {
+TEST_CASE("Equal records have no difference") {
   CHECK(jit::differences("{}", "{}").empty());
   CHECK(jit::differences("noise", "noise").empty());
 }
 
-TEST_CASE("Each field that differs is named once, with both values") {
+TEST_CASE("Each field that differs is listed once, with both values") {
   const std::string first =
       R"({"constants":{"kN":128,"kStages":4},"nvrtc":"12.8","options":["a","b"],"templates":{"a.cuh":"00","b.cuh":"11"}})";
   const std::string second =
       R"({"constants":{"kN":128,"kStages":6},"nvrtc":"13.0","options":["a"],"templates":{"a.cuh":"00","c.cuh":"11"}})";
-  CHECK(told(first, second) ==
+  CHECK(difference_lines(first, second) ==
         "constants.kStages: 4 | 6\n"
         "nvrtc: \"12.8\" | \"13.0\"\n"
         "options: [\"a\",\"b\"] | [\"a\"]\n"
@@ -37,16 +37,16 @@ TEST_CASE("Each field that differs is named once, with both values") {
         "templates.c.cuh:  | \"11\"\n");
 }
 
-TEST_CASE("A member that is an object in one record and a text in the other differs by every name") {
-  CHECK(told(R"({"a":{"b":1}})", R"({"a":"b"})") == "a:  | \"b\"\na.b: 1 | \n");
+TEST_CASE("A member that is an object in one record and a text in the other differs in every name") {
+  CHECK(difference_lines(R"({"a":{"b":1}})", R"({"a":"b"})") == "a:  | \"b\"\na.b: 1 | \n");
 }
 
-TEST_CASE("Records that are no JSON, or say the same in other bytes, differ as a whole") {
-  CHECK(told("noise", "{}") == "record: \"noise\" | {}\n");
-  CHECK(told(R"({"a":1})", R"({ "a":1})") == "record: {\"a\":1} | { \"a\":1}\n");
+TEST_CASE("Records that are not JSON, or are equal JSON in other bytes, differ as a whole") {
+  CHECK(difference_lines("noise", "{}") == "record: \"noise\" | {}\n");
+  CHECK(difference_lines(R"({"a":1})", R"({ "a":1})") == "record: {\"a\":1} | { \"a\":1}\n");
 }
 
-TEST_CASE("A record that is nested without end, or is no UTF-8, is compared all the same") {
+TEST_CASE("Records with deep nesting or invalid UTF-8 are compared without an error") {
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   CHECK(jit::record_value(deep).is_string());
   CHECK(jit::differences(deep, "{}").size() == 1);

@@ -40,7 +40,7 @@ constexpr auto kRowMajor = jit::ScaleLayout::row_major;
 
 }  // namespace
 
-TEST_CASE("Each layout of activation scales is told from the other at every number of rows and groups") {
+TEST_CASE("The layout of activation scales is recognized for every number of rows and groups") {
   for (const std::int64_t groups : {0, 1, 2, 256}) {
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 8, 127, 4096}) {
       for (const std::int64_t k : {256, 384, 7168}) {
@@ -52,7 +52,7 @@ TEST_CASE("Each layout of activation scales is told from the other at every numb
   }
 }
 
-TEST_CASE("With a single block of K row-major scales need a transposition only where padding may be missing") {
+TEST_CASE("With a single block of K row-major scales are transposed only if padding may be missing") {
   for (const std::int64_t groups : {0, 1, 3}) {
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 8, 126, 128}) {
       INFO("groups " << groups << ", rows " << rows);
@@ -63,12 +63,12 @@ TEST_CASE("With a single block of K row-major scales need a transposition only w
   }
 }
 
-TEST_CASE("Scales that could be either but are not aligned for the kernels count as row-major") {
+TEST_CASE("Scales that fit both layouts but are not aligned for the kernels count as row-major") {
   CHECK(layout_of(row_major_scales(scales_at(0x10004), 8, 128), 8, 128, 0) == kRowMajor);
   CHECK(layout_of(column_major_scales(scales_at(0x10004), 8, 128), 8, 128, 0) == kRowMajor);
 }
 
-TEST_CASE("A single column counts as padded for the kernels only when its stride says so") {
+TEST_CASE("A single column counts as padded for the kernels only if its stride says so") {
   for (const std::int64_t stride : {1, 2, 5, 7, 12, 0, -8}) {
     INFO(stride);
     ScaleTensor scales = column_major_scales(scales_at(), 5, 128);
@@ -80,7 +80,7 @@ TEST_CASE("A single column counts as padded for the kernels only when its stride
   }
 }
 
-TEST_CASE("The stride of a dimension of size 1 refuses nothing") {
+TEST_CASE("The stride of a dimension of size 1 is ignored") {
   ScaleTensor scales = column_major_scales(scales_at(), 5, 512, 1);
   scales.strides[0] = -77;
   CHECK(layout_of(scales, 5, 512, 1) == kColumnMajor);
@@ -92,7 +92,7 @@ TEST_CASE("The stride of a dimension of size 1 refuses nothing") {
   CHECK(jit::check_weight_scales(scales, {DataType::fp8, Layout::masked, 128, 128, 1}));
 }
 
-TEST_CASE("Scales of a masked problem have its groups and capacity, those of a contiguous one its rows") {
+TEST_CASE("Scales are checked against groups and capacity if masked, and against the rows if contiguous") {
   CHECK(jit::check_activation_scales(column_major_scales(scales_at(), 5, 512), kScaledContiguous, 5) == kColumnMajor);
   CHECK(jit::check_activation_scales(row_major_scales(scales_at(), 5, 512, 3), kScaledMasked, 5) == kRowMajor);
   CHECK(activation_refusal(column_major_scales(scales_at(), 5, 512), kScaledMasked) ==
@@ -108,7 +108,7 @@ TEST_CASE("Scales that are missing or null are refused with what was expected") 
   CHECK(weight_refusal(weight_scales(nullptr, 3, 576, 512)) == "b_scales is null");
 }
 
-TEST_CASE("Scales of another shape are refused with both shapes") {
+TEST_CASE("Scales of the wrong shape are refused with both shapes") {
   CHECK(activation_refusal(column_major_scales(scales_at(), 6, 512)) ==
         "a_scales has shape (6, 4): expected FP32 scales (rows, K / 128) = (5, 4)");
   CHECK(activation_refusal(row_major_scales(scales_at(), 5, 384)) ==
@@ -126,7 +126,7 @@ TEST_CASE("Scales of another shape are refused with both shapes") {
   CHECK(weight_refusal(scales).find("b_scales has rank -1: ") == 0);
 }
 
-TEST_CASE("Scales of other strides are refused with those of both layouts") {
+TEST_CASE("Scales of other strides are refused with the strides of both layouts") {
   ScaleTensor scales = column_major_scales(scales_at(), 5, 512);
   scales.strides[1] = 5;  // column-major, but not padded
   CHECK(activation_refusal(scales) ==

@@ -26,7 +26,7 @@ bool refuses(const Problem& p, const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("A problem is refused by the name of the rule that it breaks") {
+TEST_CASE("A problem that no kernel supports is refused with the rule that it breaks") {
   const Layout layout = Layout::contiguous;
   CHECK(refuses(problem(layout, 4096, 7168 + 32, 32), "multiple of 64"));
   CHECK(refuses(problem(layout, 4096 + 4, 7168, 32), "multiple of 8"));
@@ -38,7 +38,7 @@ TEST_CASE("A problem is refused by the name of the rule that it breaks") {
   CHECK(refuses(problem(layout, 1 << 20, 64, 4096), "2^31"));
 }
 
-TEST_CASE("Any N in steps of 8 and any K in steps of 64 can run") {
+TEST_CASE("BF16 accepts every N that is a multiple of 8 and every K that is a multiple of 64") {
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     for (const std::int64_t n : {8, 576, 704, 2112, 2880, 7168}) {
       for (const std::int64_t k : {64, 192, 320, 704, 7168})
@@ -47,12 +47,12 @@ TEST_CASE("Any N in steps of 8 and any K in steps of 64 can run") {
   }
 }
 
-TEST_CASE("A data type or a layout that is none is refused, not thrown at the caller") {
+TEST_CASE("An invalid data type or layout is refused with an error, not an exception") {
   CHECK(refuses(problem(Layout::masked, 4096, 7168, 32, static_cast<DataType>(7)), "unknown data type 7"));
   CHECK(refuses(problem(static_cast<Layout>(9), 4096, 7168, 32), "unknown layout 9"));
 }
 
-TEST_CASE("FP8 takes K in steps of 128") {
+TEST_CASE("FP8 accepts every K that is a multiple of 128") {
   for (const Layout layout : {Layout::contiguous, Layout::masked}) {
     CHECK(refuses(problem(layout, 4096, 192, 32, DataType::fp8), "K must be a multiple of 128 for FP8: K=192"));
     CHECK(refuses(problem(layout, 4096, 7168 + 64, 32, DataType::fp8), "multiple of 128"));
@@ -64,7 +64,7 @@ TEST_CASE("FP8 takes K in steps of 128") {
   }
 }
 
-TEST_CASE("The selections of a range are what is selected at each M of it, in maximal stretches") {
+TEST_CASE("The selections of a range are maximal intervals of M and agree with select() at each M") {
   std::mt19937 random{std::random_device{}()};
   for (int round = 0; round < 40; ++round) {
     const Layout layout = random() % 2 ? Layout::contiguous : Layout::masked;
@@ -90,7 +90,7 @@ TEST_CASE("The selections of a range are what is selected at each M of it, in ma
   }
 }
 
-TEST_CASE("The selections of all M there are end") {
+TEST_CASE("The selections over all M are found in finite time") {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
@@ -101,7 +101,7 @@ TEST_CASE("The selections of all M there are end") {
   }
 }
 
-TEST_CASE("Problems that differ in groups alone draw on the same configurations") {
+TEST_CASE("Problems that differ only in groups use the same set of configurations") {
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
       std::set<jit::KernelSpec> sets[2];
@@ -130,7 +130,7 @@ TEST_CASE("Configurations with different constants have different names") {
   CHECK(names.size() == configs.size());
 }
 
-TEST_CASE("FP8 configurations hold the scales of their tokens, and BF16 ones none") {
+TEST_CASE("FP8 configurations have shared memory for the scales of their tokens, and BF16 ones do not") {
   for (const DataType type : kTypes) {
     for (const Layout layout : {Layout::contiguous, Layout::masked}) {
       for (const auto& s : jit::families().selections(problem(layout, 1024, 2048, 4, type), {1, 1 << 20})) {

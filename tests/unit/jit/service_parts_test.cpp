@@ -1,4 +1,4 @@
-// A service as its user asks for it, but on a fake device: cubinet::start is this and the driver's own.
+// Tests of a service on a fake device, built from its options as by cubinet::start.
 #include "cache/bundle_transfer.hpp"
 #include "catch.hpp"
 #include "engine_world.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<ProblemRange> problems{{{.layout = Layout::masked, .n = 512, .k = 256, .groups = 4}, {1, 16384}}};
 
-// A bundle of what the problems need, and no root beside it. How many kernels.
+// Creates a bundle with the kernels that the problems need, without a root. Returns the number of kernels.
 std::int64_t make_bundle(const test::TempFolder& folder, const fs::path& file,
                          const std::optional<cache::SigningKey>& key = {}, const std::string& nvrtc = "13.0.88") {
   test::World world;
@@ -28,7 +28,7 @@ std::int64_t make_bundle(const test::TempFolder& folder, const fs::path& file,
   return report.loaded;
 }
 
-// Which compiles nothing.
+// Options with these layers and without compilation.
 ServiceOptions options_with(const std::vector<std::string>& layers) {
   ServiceOptions options;
   options.layers = layers;
@@ -44,7 +44,7 @@ auto start(const ServiceOptions& options, StartReport& report, int driver_versio
 
 }  // namespace
 
-TEST_CASE("A service starts from a bundle alone, with a root of its own beside it or without") {
+TEST_CASE("A service starts from a bundle, with or without a root") {
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "bundle");
   for (const std::string& root : {std::string(), (folder / "own").string()}) {
@@ -59,7 +59,7 @@ TEST_CASE("A service starts from a bundle alone, with a root of its own beside i
   }
 }
 
-TEST_CASE("A service that compiles and is given no folder says that nothing is stored") {
+TEST_CASE("A service that compiles without a cache folder warns that nothing is stored") {
   ServiceOptions options;
   options.miss = MissPolicy::compile;
   CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.find("not stored") != std::string::npos);
@@ -67,7 +67,7 @@ TEST_CASE("A service that compiles and is given no folder says that nothing is s
   CHECK(jit::parts_of(options, test::make_fake_context()).cabinet_problem.empty());
 }
 
-TEST_CASE("A service takes a bundle that its key has signed, and says of another one why it is left out") {
+TEST_CASE("A service uses a bundle signed with its key, and reports why another one is ignored") {
   const test::Keys keys;
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "good", keys.signing());
@@ -84,7 +84,7 @@ TEST_CASE("A service takes a bundle that its key has signed, and says of another
   CHECK(report.warning.find((folder / "bare").native() + " is refused: it is not signed") != std::string::npos);
 }
 
-TEST_CASE("A start says what made its kernels, and takes those of a compiler that is not accepted, with a warning") {
+TEST_CASE("A start reports the compilers of its kernels, and warns if one is not accepted") {
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "accepted");
   make_bundle(folder, folder / "other", {}, "13.5.37");
@@ -102,7 +102,7 @@ TEST_CASE("A start says what made its kernels, and takes those of a compiler tha
         std::string::npos);
 }
 
-TEST_CASE("Of two layers that have a kernel the one of the better compiler serves, whatever their order") {
+TEST_CASE("If two layers have a kernel, the one of the better compiler is used, whatever their order") {
   const test::TempFolder folder;
   make_bundle(folder, folder / "accepted");
   make_bundle(folder, folder / "other", {}, "13.5.37");
@@ -112,7 +112,7 @@ TEST_CASE("Of two layers that have a kernel the one of the better compiler serve
   CHECK(report.warning.empty());
 }
 
-TEST_CASE("What the driver does not load is passed by, and said to be there") {
+TEST_CASE("An entry that the driver cannot load is skipped and reported") {
   const test::TempFolder folder;
   const std::int64_t kernels = make_bundle(folder, folder / "13");
   make_bundle(folder, folder / "12", {}, "12.9.86");

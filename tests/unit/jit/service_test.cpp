@@ -8,7 +8,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("Without a CUDA driver a service does not open, says so, and leaves no folder behind") {
+TEST_CASE("Without a CUDA driver opening a service is an error, and no folder is created") {
   if (void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {
     dlclose(library);
     CUBINET_SKIP("this machine has a CUDA driver");
@@ -22,7 +22,7 @@ TEST_CASE("Without a CUDA driver a service does not open, says so, and leaves no
   CHECK_FALSE(std::filesystem::exists(options.cache_root));
 }
 
-TEST_CASE("Asking a failed result for its value is an error of the program that carries the message") {
+TEST_CASE("value() of a failed result throws an exception with the error's message") {
   Result<int> failed(Error{ErrorCode::io, "the disk is gone", ""});
   CHECK_THROWS_WITH(failed.value(), "the disk is gone");
   CHECK(Result<int>(4).value() == 4);

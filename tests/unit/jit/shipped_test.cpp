@@ -9,7 +9,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("Kernels are found beside the library and the command of one prefix, and nowhere else") {
+TEST_CASE("Shipped kernels are found relative to the library and the command, and nowhere else") {
   const test::TempFolder folder;
   const auto prefix = folder.path() / "usr";
   const auto kernels = prefix / "share" / "cubinet" / "kernels";
@@ -46,7 +46,7 @@ TEST_CASE(
   CHECK(jit::shipped_worker("/nowhere/bin/cubinet").empty());
 }
 
-TEST_CASE("This executable's worker is the one beside it, whatever the folder that it runs in") {
+TEST_CASE("An executable finds the worker beside it, whatever the current folder") {
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path("/");
   CHECK(std::filesystem::exists(jit::shipped_worker()));

@@ -19,7 +19,7 @@ Names names_of(const std::vector<const jit::TemplateFile*>& files) {
   return names;
 }
 
-// A template as it lies in the source tree.
+// The text of a template in the source tree.
 std::string text_in_tree(const std::string& name) {
   for (const char* folder : {CUBINET_SOURCE_DIR "/templates/sm90/", CUBINET_SOURCE_DIR "/templates/"}) {
     std::ifstream stream(folder + name, std::ios::binary);
@@ -30,7 +30,7 @@ std::string text_in_tree(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("Quoted includes are found whatever the blanks, and nothing else is taken for one") {
+TEST_CASE("Quoted includes are found with any white space, and nothing else is") {
   const auto found = jit::quoted_includes(
       "#pragma once\n"
       "#include \"a.cuh\"\n"
@@ -45,7 +45,7 @@ TEST_CASE("Quoted includes are found whatever the blanks, and nothing else is ta
   CHECK(Names(found.begin(), found.end()) == Names{"a.cuh", "ptx/b.cuh", "c.cuh", "last.cuh"});
 }
 
-TEST_CASE("Everything that a template includes, directly or not, is named once and in order") {
+TEST_CASE("All direct and indirect includes of a template are listed once, in order") {
   const std::vector<jit::TemplateFile> files = {
       jit::make_template_file("a.cuh", "#include \"z.cuh\"\n#include \"ptx/b.cuh\"\n"),
       jit::make_template_file("other.cuh", "#include \"a.cuh\"\n"),
@@ -56,13 +56,13 @@ TEST_CASE("Everything that a template includes, directly or not, is named once a
   CHECK(names_of(jit::included_by("ptx/b.cuh", files)) == Names{"a.cuh", "ptx/b.cuh", "z.cuh"});
 }
 
-TEST_CASE("An include that names no template is a broken build") {
+TEST_CASE("An include that names no template is an error of the build") {
   const std::vector<jit::TemplateFile> files = {jit::make_template_file("a.cuh", "#include \"missing.cuh\"\n")};
   CHECK_THROWS_AS(jit::included_by("a.cuh", files), std::logic_error);
   CHECK_THROWS_AS(jit::included_by("b.cuh", files), std::logic_error);
 }
 
-TEST_CASE("The embedded templates are the files of the tree, byte for byte, and complete") {
+TEST_CASE("The embedded templates are exactly the files of the tree, byte for byte") {
   const auto& files = jit::template_files();
   REQUIRE(files.size() > 3);
   CHECK(std::is_sorted(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
@@ -74,7 +74,7 @@ TEST_CASE("The embedded templates are the files of the tree, byte for byte, and 
   }
 }
 
-TEST_CASE("An architecture sees its own templates and those that all architectures share") {
+TEST_CASE("An architecture has its own templates and those that all architectures share") {
   const auto names = [](std::string_view architecture) {
     Names result;
     for (const auto& file : jit::template_files(architecture)) result.push_back(file.name);

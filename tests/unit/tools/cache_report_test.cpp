@@ -40,7 +40,7 @@ std::string page_of(const cache::Survey& survey) { return tools::report_page("/r
 
 }  // namespace
 
-TEST_CASE("Text cannot become markup") {
+TEST_CASE("Text is escaped, so that it cannot become markup") {
   CHECK(tools::html_text("<b a='1' c=\"2\">&\n\x1b") == "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;  ");
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("A page of facts with markup in them contains no script and none of th
   CHECK(holds(page, "default-src 'none'"));
 }
 
-TEST_CASE("A long table is cut to its largest rows and says so, a short one is whole") {
+TEST_CASE("A long table is cut to its largest rows and says so, and a short one is complete") {
   CHECK_FALSE(holds(page_of(survey_of(50)), "The 50 largest"));
   const std::string page = page_of(survey_of(60));
   CHECK(holds(page, "The 50 largest of 60."));
@@ -80,7 +80,7 @@ TEST_CASE("A long table is cut to its largest rows and says so, a short one is w
   CHECK_FALSE(holds(page, test::key_of(0).hex().substr(0, 12)));
 }
 
-TEST_CASE("The same state gives the same page, and an empty cabinet one without tables of entries") {
+TEST_CASE("The same state gives the same page, and an empty cabinet gives one without tables of entries") {
   CHECK(page_of(survey_of(10)) == page_of(survey_of(10)));
   const std::string page = page_of(survey_of(0));
   CHECK_FALSE(holds(page, "<table"));

@@ -1,4 +1,4 @@
-// The texts of coverage records.
+// Tests of the texts of coverage records.
 #include "tools/cache_text.hpp"
 
 #include "catch.hpp"

@@ -1,4 +1,4 @@
-// What a command line may say, and what a wrong one is answered.
+// Tests of valid and wrong command lines.
 #include "tools/command_line.hpp"
 
 #include "catch.hpp"
@@ -25,7 +25,7 @@ struct Tool {
       return 7;
     });
   }
-  // What is wrong with the words; empty when they are taken.
+  // The error for these words; empty if they are accepted.
   std::string complaint(const Words& said) {
     const auto code = line.parse(said);
     return code ? std::string() : code.error().message;

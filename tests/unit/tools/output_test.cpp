@@ -37,14 +37,14 @@ TEST_CASE("A name of more than 60 characters is cut between characters, and a sh
   CHECK(tools::short_text("").empty());
 }
 
-TEST_CASE("Columns are as wide as the characters of their widest cell") {
+TEST_CASE("A column is as wide as its widest cell, counted in characters") {
   tools::Table table({"A", ">B"});
   table.add({"ü", "1"});
   table.add({"xyz", "22"});
   CHECK(table.text() == "A     B\nü     1\nxyz  22\n");
 }
 
-TEST_CASE("A cell is one line, and a long one pads no other beyond 60 characters") {
+TEST_CASE("A cell is one line, and a long cell widens its column to at most 60 characters") {
   tools::Table table({"A", "B"});
   table.add({std::string(900'000, 'x'), "1"});
   table.add({"y\n", "2"});

@@ -17,7 +17,7 @@ ProgressCounts counts(std::int64_t done, std::int64_t total, std::int64_t worked
 
 }  // namespace
 
-TEST_CASE("The rate is that of the kernels that took work, and is not known before one of them") {
+TEST_CASE("The rate counts the kernels that took work, and is unknown before the first of them") {
   CHECK(rate(counts(4, 8, 4, 2)) == 2.0);
   CHECK(rate(counts(400, 800, 4, 2)) == 2.0);
   CHECK_FALSE(rate(counts(0, 8, 0, 2)).has_value());
@@ -38,7 +38,7 @@ TEST_CASE("The last line has no time left, even if kernels were not finished") {
   CHECK(last_line_text(counts(4, 10, 4, 2)) == "compiling: 4/10 kernels, 2.0/s, 2.0 s elapsed");
 }
 
-TEST_CASE("The time left is that of the rest at the rate, nothing at the end, and not known without a rate") {
+TEST_CASE("The time left is the rest divided by the rate, zero at the end, and unknown without a rate") {
   CHECK(seconds_left(counts(4, 10, 4, 2)) == 3.0);
   CHECK(seconds_left(counts(6, 10, 4, 2)) == 2.0);
   CHECK(seconds_left(counts(10, 10, 10, 2)) == 0.0);
@@ -55,7 +55,7 @@ TEST_CASE("A line names the phase, done and total, the rate, the elapsed and the
   CHECK(line_text(executing) == "executing: 1/2 kernels executed, 1.0/s, 1.0 s elapsed, about 1.0 s left");
 }
 
-TEST_CASE("A line names work that takes long, and no other") {
+TEST_CASE("A line names work only if it takes long") {
   ProgressCounts slow = counts(0, 10, 0, 65);
   slow.current = "gemm";
   slow.current_seconds = 62;

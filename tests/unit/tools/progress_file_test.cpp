@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 const RunIdentity run{42, "0123", "node-1", "boot pid:[1]"};
 
-// The write of a heartbeat.
+// Writes the file as a heartbeat does.
 Expected<void> replace_progress(util::SystemCalls& calls, const fs::path& path, std::string_view text) {
   return util::replace_file(calls, path, {text}, util::Durability::none);
 }
@@ -132,7 +132,7 @@ TEST_CASE("The file is replaced whole, and nothing is left beside it") {
   CHECK(test::count_files(folder.path()) == 1);
 }
 
-TEST_CASE("A reader sees the old text or the new one, whichever call of the disk fails") {
+TEST_CASE("A reader sees the old text or the new one, whichever system call fails") {
   test::FaultyCalls counting;
   const test::TempFolder folder;
   REQUIRE(replace_progress(counting, folder / "p", "old"));
@@ -188,7 +188,7 @@ TEST_CASE("A folder that is not there is an error that names it") {
   CHECK(replaced.error().message.find((folder / "absent/p").native() + ": No such") != std::string::npos);
 }
 
-TEST_CASE("A progress file is parsed whatever the host is called") {
+TEST_CASE("A progress file is parsed with any host name") {
   const test::TempFolder folder;
   for (const char* host : {"node-1", "", "a\"b\\", "\"heartbeat\":1,\"run\":\"x\""}) {
     const RunIdentity writer{7, "abcd", host, "boot pid:[2]"};
@@ -204,7 +204,7 @@ TEST_CASE("A progress file is parsed whatever the host is called") {
   }
 }
 
-TEST_CASE("A progress file is its run's own, whatever the process's number") {
+TEST_CASE("The file of another run with the same process number belongs to that run") {
   CHECK_FALSE(kept_by_another(mark_of(run, 1e9), run, 1e9));
   RunIdentity same_number = run;  // process 42 in another container
   same_number.run = "4567";
@@ -233,10 +233,10 @@ TEST_CASE("A run in our namespace whose process no longer exists has ended, even
   };
   CHECK(kept(getppid()));
   CHECK_FALSE(kept(std::numeric_limits<std::int32_t>::max()));
-  CHECK_FALSE(kept(own.process));  // the number is ours now
+  CHECK_FALSE(kept(own.process));  // this process has that number now
 }
 
-TEST_CASE("Each run has an identity of its own, and the child of a fork is another run") {
+TEST_CASE("Each run has its own identity, and a child made by fork is another run") {
   const RunIdentity own = this_run();
   CHECK(own.process == getpid());
   CHECK(own.run.size() == 32);

@@ -17,26 +17,26 @@ using namespace cubinet;
 using namespace cubinet::tools;
 using namespace std::chrono_literals;
 
-// A display without threads, in a time that passes when the test says so. What is printed is kept.
-class Shown {
+// A display without threads, with a clock that the test advances. Keeps the printed text.
+class TestDisplay {
  public:
-  explicit Shown(ProgressStyle style, bool with_file = false)
+  explicit TestDisplay(ProgressStyle style, bool with_file = false)
       : display(style, with_file ? folder / "p" : std::filesystem::path(), environment()) {}
 
-  // Lets so many seconds pass, with a tick each tenth of one.
+  // Advances the clock by `seconds`, with a tick every tenth of a second.
   void pass(double seconds) {
     for (int i = 0; i < static_cast<int>(seconds * 10 + 0.5); ++i) {
       now_ += 100ms;
       display.tick();
     }
   }
-  // What was printed since it was last asked for.
+  // The text that was printed since the last call.
   std::string text() { return std::exchange(text_, {}); }
   [[nodiscard]] nlohmann::json object() const { return nlohmann::json::parse(test::contents(folder / "p")); }
 
   test::TempFolder folder;
   test::FaultyCalls calls;
-  std::function<void()> while_waiting;  // called each time that the display pauses
+  std::function<void()> while_waiting;  // called each time the display waits
 
  private:
   ProgressEnvironment environment() {
@@ -63,7 +63,7 @@ class Shown {
 }  // namespace
 
 TEST_CASE("Without a terminal there is a line at the beginning, one each five seconds and one at the end") {
-  Shown shown(ProgressStyle::lines);
+  TestDisplay shown(ProgressStyle::lines);
   shown.display.begin(Phase::compiling, 4);
   CHECK(shown.text() == "compiling: 4 kernels\n");
   shown.display.finish(Finish::compiled);
@@ -81,8 +81,8 @@ TEST_CASE("Without a terminal there is a line at the beginning, one each five se
   CHECK(shown.text() == "compiling: 4/4 kernels, 0.2/s, 10.0 s elapsed\n");
 }
 
-TEST_CASE("A kernel that takes minutes does not silence the lines, and is named") {
-  Shown shown(ProgressStyle::lines);
+TEST_CASE("Lines continue during a kernel that takes minutes, and name it") {
+  TestDisplay shown(ProgressStyle::lines);
   shown.display.begin(Phase::compiling, 1);
   const ProgressDisplay::InWork work(shown.display, "slow one");
   shown.text();
@@ -93,7 +93,7 @@ TEST_CASE("A kernel that takes minutes does not silence the lines, and is named"
 }
 
 TEST_CASE("On a terminal the bar appears at once, is updated while no kernel finishes, and is erased at the end") {
-  Shown shown(ProgressStyle::bar);
+  TestDisplay shown(ProgressStyle::bar);
   shown.display.begin(Phase::compiling, 2);
   CHECK(shown.text().find("\r\033[K[---") == 0);
   shown.pass(0.1);
@@ -107,7 +107,7 @@ TEST_CASE("On a terminal the bar appears at once, is updated while no kernel fin
 }
 
 TEST_CASE("A quiet display prints nothing, but writes its file") {
-  Shown shown(ProgressStyle::none, true);
+  TestDisplay shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1);
   shown.pass(20);
   CHECK(shown.object().at("heartbeat") > 1e9 + 18);
@@ -116,7 +116,7 @@ TEST_CASE("A quiet display prints nothing, but writes its file") {
 }
 
 TEST_CASE("The file exists when the phase begins, has a heartbeat each second, and shows changes in between") {
-  Shown shown(ProgressStyle::none, true);
+  TestDisplay shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 3);
   CHECK(shown.object().at("state") == "compiling");
   CHECK(shown.object().at("total") == 3);
@@ -138,8 +138,8 @@ TEST_CASE("The file exists when the phase begins, has a heartbeat each second, a
   CHECK(shown.object().at("current") == "the last");
 }
 
-TEST_CASE("However fast kernels are done, the file is written at most four times a second") {
-  Shown shown(ProgressStyle::none, true);
+TEST_CASE("The file is written at most four times a second, however fast kernels are done") {
+  TestDisplay shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1000);
   const int before = shown.calls.calls;
   for (int i = 0; i < 100; ++i) {
@@ -151,7 +151,7 @@ TEST_CASE("However fast kernels are done, the file is written at most four times
 }
 
 TEST_CASE("A second phase counts from 0, keeps the first one's compiled kernels and has its own name") {
-  Shown shown(ProgressStyle::lines, true);
+  TestDisplay shown(ProgressStyle::lines, true);
   shown.display.begin(Phase::compiling, 2);
   for (int i = 0; i < 2; ++i) shown.display.finish(Finish::compiled);
   shown.pass(7);
@@ -167,7 +167,7 @@ TEST_CASE("A second phase counts from 0, keeps the first one's compiled kernels 
 }
 
 TEST_CASE("The heartbeat continues between two phases") {
-  Shown shown(ProgressStyle::none, true);
+  TestDisplay shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1);
   shown.display.end_phase();
   shown.pass(10);
@@ -178,7 +178,7 @@ TEST_CASE("The final state and its message are written last") {
   for (const auto& [state, name] : {std::pair{ProgressState::done, "done"},
                                     {ProgressState::failed, "failed"},
                                     {ProgressState::interrupted, "interrupted"}}) {
-    Shown shown(ProgressStyle::none, true);
+    TestDisplay shown(ProgressStyle::none, true);
     shown.display.begin(Phase::compiling, 1);
     shown.display.end(state, "why");
     CHECK(shown.object().at("state") == name);
@@ -187,7 +187,7 @@ TEST_CASE("The final state and its message are written last") {
 }
 
 TEST_CASE("An end before any phase is written, and so is the destruction of a display without an end") {
-  Shown shown(ProgressStyle::lines, true);
+  TestDisplay shown(ProgressStyle::lines, true);
   shown.display.end(ProgressState::failed, "no compiler");
   CHECK(shown.object().at("message") == "no compiler");
   CHECK(shown.text().empty());
@@ -244,7 +244,7 @@ TEST_CASE("A blocked terminal delays neither the work nor the heartbeat") {
 
 TEST_CASE("Running out of memory during an update stops neither the work nor the final state") {
   for (int left = 0; left < 60; ++left) {
-    Shown shown(ProgressStyle::lines, true);
+    TestDisplay shown(ProgressStyle::lines, true);
     const ProgressDisplay::InWork work(shown.display, "a kernel whose name is too long to be kept without memory");
     {
       const test::FailingMemory memory(left);
@@ -263,7 +263,7 @@ TEST_CASE("If a first or final state cannot be written, the file with another st
   for (const bool first : {true, false}) {
     for (int call = 0; call < 4; ++call) {  // open, write, close and rename
       INFO((first ? "first, call " : "last, call ") << call);
-      Shown shown(ProgressStyle::none, true);
+      TestDisplay shown(ProgressStyle::none, true);
       shown.display.begin(Phase::compiling, 1);
       REQUIRE(test::count_files(shown.folder.path()) == 1);
       shown.calls.fail_at = shown.calls.calls + call;
@@ -282,7 +282,7 @@ TEST_CASE("If a first or final state cannot be written, the file with another st
 
 TEST_CASE(
     "A heartbeat that cannot be written leaves the previous file, and a file that is no progress file is not removed") {
-  Shown shown(ProgressStyle::none, true);
+  TestDisplay shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 1);
   shown.calls.fail_at = shown.calls.calls;
   shown.pass(0.8);
@@ -311,7 +311,7 @@ TEST_CASE("A file in a folder behind a link is written and removed there") {
 }
 
 TEST_CASE("The file shows which process this one waits for and for how long, until a kernel or the phase ends") {
-  Shown shown(ProgressStyle::lines, true);
+  TestDisplay shown(ProgressStyle::lines, true);
   shown.display.begin(Phase::compiling, 3);
   CHECK(shown.display.wait(0));
   shown.pass(0.3);
@@ -338,7 +338,7 @@ TEST_CASE("The file shows which process this one waits for and for how long, unt
 }
 
 TEST_CASE("A plan without missing kernels is shown only in the file") {
-  Shown shown(ProgressStyle::lines, true);
+  TestDisplay shown(ProgressStyle::lines, true);
   shown.display.found(7);
   shown.display.end(ProgressState::done);
   CHECK(shown.object().at("done") == 7);
@@ -362,7 +362,7 @@ TEST_CASE("The heartbeat starts with the display, before the first phase") {
 }
 
 TEST_CASE("The rate does not change while the process only waits") {
-  Shown shown(ProgressStyle::lines, true);
+  TestDisplay shown(ProgressStyle::lines, true);
   shown.display.begin(Phase::compiling, 4);
   for (const bool waits : {false, true, false}) {
     if (waits) {
@@ -387,16 +387,16 @@ TEST_CASE("The rate does not change while the process only waits") {
 
 namespace {
 
-// What a run in another container writes, 1e9 and so many seconds after 1970.
-void write_as_other(const Shown& shown, ProgressState state, double seconds) {
+// Writes the file as a run in another container, with the heartbeat 1e9 + `seconds`.
+void write_as_other(const TestDisplay& shown, ProgressState state, double seconds) {
   const RunIdentity other{1, "4567", "node-2", "another boot pid:[1]"};
   test::write_file(shown.folder / "p", progress_object({}, state, "theirs", other, 1e9 + seconds));
 }
 
 }  // namespace
 
-TEST_CASE("A file that another program has written meanwhile is not written any more") {
-  Shown shown(ProgressStyle::none, true);
+TEST_CASE("A file that another program has replaced meanwhile is not written any more") {
+  TestDisplay shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 4);
   test::write_file(shown.folder / "p", "precious");
   shown.pass(2);
@@ -405,8 +405,8 @@ TEST_CASE("A file that another program has written meanwhile is not written any 
   CHECK(test::contents(shown.folder / "p") == "precious");
 }
 
-TEST_CASE("A file that a living run in another container updates is left to it, to the end") {
-  Shown shown(ProgressStyle::none, true);
+TEST_CASE("A file that a living run in another container updates is never taken over") {
+  TestDisplay shown(ProgressStyle::none, true);
   shown.display.begin(Phase::compiling, 4);
   for (int second = 0; second < 30; ++second) {
     write_as_other(shown, ProgressState::compiling, second);
@@ -421,7 +421,7 @@ TEST_CASE("A file that a living run in another container updates is left to it, 
 }
 
 TEST_CASE("A file whose run in another container was killed is taken over once its heartbeat is old") {
-  Shown shown(ProgressStyle::none, true);
+  TestDisplay shown(ProgressStyle::none, true);
   write_as_other(shown, ProgressState::compiling, 0);
   shown.display.begin(Phase::compiling, 4);
   shown.pass(9);
@@ -431,8 +431,8 @@ TEST_CASE("A file whose run in another container was killed is taken over once i
   CHECK(shown.object().at("state") == "compiling");
 }
 
-TEST_CASE("A file whose run in another container ends is taken over, so that it says what is still under way") {
-  Shown shown(ProgressStyle::none, true);
+TEST_CASE("A file whose run in another container has ended is taken over by the run that continues") {
+  TestDisplay shown(ProgressStyle::none, true);
   write_as_other(shown, ProgressState::compiling, 0);
   shown.display.begin(Phase::compiling, 4);
   shown.pass(1);
@@ -442,7 +442,7 @@ TEST_CASE("A file whose run in another container ends is taken over, so that it 
 }
 
 TEST_CASE("The final state waits for a heartbeat of a run that may have been killed, and is written without one") {
-  Shown shown(ProgressStyle::none, true);
+  TestDisplay shown(ProgressStyle::none, true);
   write_as_other(shown, ProgressState::compiling, 0);
   shown.display.begin(Phase::compiling, 4);
   shown.display.end(ProgressState::failed, "no room");

@@ -12,7 +12,7 @@
 
 using namespace cubinet;
 
-TEST_CASE("SHA-256 gives the digests that FIPS 180-4 prints") {
+TEST_CASE("SHA-256 gives the digests of the examples of FIPS 180-4") {
   CHECK(util::sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(util::sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK(util::sha256_hex(std::string(1'000'000, 'a')) ==
@@ -37,11 +37,11 @@ TEST_CASE("SHA-256 does not depend on what the machine's OpenSSL configuration a
   const test::TempFolder folder;
   for (const std::string& configuration : test::openssl_configurations(folder.path())) {
     INFO(configuration);
-    CHECK(test::passes_under(configuration, "SHA-256 gives the digests that FIPS 180-4 prints"));
+    CHECK(test::passes_under(configuration, "SHA-256 gives the digests of the examples of FIPS 180-4"));
   }
 }
 
-TEST_CASE("The child of a fork and many threads at once get the same SHA-256") {
+TEST_CASE("A child made by fork and concurrent threads compute the same SHA-256") {
   const auto is_right = [] { return util::sha256_hex("abc").starts_with("ba7816bf8f01cfea"); };
   REQUIRE(is_right());
   std::atomic<int> right = 0;

@@ -30,21 +30,21 @@ void check_refused(const std::filesystem::path& file, const std::string& words) 
 
 }  // namespace
 
-TEST_CASE("A whole shared library passes, and so does a link to it") {
+TEST_CASE("A complete shared library is accepted, and so is a link to it") {
   CHECK(util::check_shared_library(some_library()));
   const TempFolder folder;
   std::filesystem::create_symlink(some_library(), folder / "link.so");
   CHECK(util::check_shared_library(folder / "link.so"));
 }
 
-TEST_CASE("A library without its last byte is cut short") {
+TEST_CASE("A library without its last byte counts as truncated") {
   const TempFolder folder;
   const auto file = folder / "library.so";
   std::filesystem::copy_file(some_library(), file);
   const auto whole = std::filesystem::file_size(file);
   for (const auto bytes : {whole - 1, whole / 2, std::uintmax_t{1000}, std::uintmax_t{sizeof(Elf64_Ehdr)}}) {
     std::filesystem::resize_file(file, bytes);
-    check_refused(file, "cut short");
+    check_refused(file, "truncated");
   }
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("without_exceptions turns any exception into an error") {
   CHECK(status.error().code == ErrorCode::io);
 }
 
-TEST_CASE("If there is no memory for an error's message, the error is out_of_memory") {
+TEST_CASE("If there is no memory for an error message, the error is out_of_memory") {
   if (!test::memory_can_fail) CUBINET_SKIP(test::no_failing_memory);
   const std::runtime_error wordy("words that are too many to be kept without memory of their own");
   const auto fails = [&](int left) {

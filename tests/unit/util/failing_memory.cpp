@@ -21,7 +21,8 @@ FailingMemory::~FailingMemory() { allocations_left = no_limit; }
 
 #ifndef CUBINET_THREAD_SANITIZER
 
-// All forms whose memory the replaced `operator delete` may get: the address sanitizer compares the two.
+// Replaces every form whose memory the replaced `operator delete` may receive: the address sanitizer checks that both
+// match.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   if (allocations_left != no_limit && allocations_left-- <= 0) {
     allocations_left = 0;

@@ -88,7 +88,7 @@ TEST_CASE("assignment to a lock releases the lock that it held") {
   CHECK_FALSE(util::FileLock::acquire(folder / "second", 0ms).value().has_value());
 }
 
-TEST_CASE("what a holder writes replaces the content of the file") {
+TEST_CASE("the text that a holder writes replaces the content of the file") {
   const test::TempFolder folder;
   test::write_file(folder / "lock", "a longer text than the next");
   auto held = util::FileLock::acquire(folder / "lock", 0ms);

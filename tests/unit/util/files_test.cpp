@@ -10,7 +10,7 @@
 using namespace cubinet;
 namespace fs = std::filesystem;
 
-TEST_CASE("a file is read whole, and refused if it is over the bound") {
+TEST_CASE("a file is read completely, and refused if it exceeds the bound") {
   const test::TempFolder folder;
   test::write_file(folder / "file", "12345");
   CHECK(util::read_file(folder / "file", 5).value() == "12345");
@@ -18,7 +18,7 @@ TEST_CASE("a file is read whole, and refused if it is over the bound") {
   CHECK(util::read_file(folder / "none", 4).error().code == ErrorCode::not_found);
 }
 
-TEST_CASE("what is not a regular file is refused without waiting") {
+TEST_CASE("anything but a regular file is refused without waiting") {
   const test::TempFolder folder;
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK(util::read_file(folder / "pipe", 10).error().code == ErrorCode::invalid_argument);

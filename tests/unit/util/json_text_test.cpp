@@ -25,14 +25,14 @@ using Codes = std::vector<char32_t>;
 
 }  // namespace
 
-TEST_CASE("Characters of one to four bytes are taken with their numbers") {
+TEST_CASE("Characters of one to four bytes are decoded to their code points") {
   CHECK(codes_of("a\x7f") == Codes{'a', 0x7F});
   CHECK(codes_of("\xC2\x80\xC2\x9B\xDF\xBF") == Codes{0x80, 0x9B, 0x7FF});
   CHECK(codes_of("\xE2\x80\xAE\xEF\xBF\xBD") == Codes{0x202E, 0xFFFD});
   CHECK(codes_of("\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF") == Codes{0x1F600, 0x10FFFF});
 }
 
-TEST_CASE("Each byte that is not part of a character becomes U+FFFD, and the next character is found") {
+TEST_CASE("Each byte that is not part of a character becomes U+FFFD, and the next character is decoded") {
   CHECK(codes_of("\xFF") == Codes{0xFFFD});
   CHECK(codes_of("\x80z") == Codes{0xFFFD, 'z'});
   CHECK(codes_of("\xC0\xAF") == Codes{0xFFFD, 0xFFFD});              // more bytes than it needs
@@ -91,7 +91,7 @@ TEST_CASE("Objects and lists of texts are read back member by member, empty ones
   CHECK(json_strings({}) == "[]");
 }
 
-TEST_CASE("A text is UTF-8 when its string keeps every byte") {
+TEST_CASE("is_utf8 accepts exactly the texts that are valid UTF-8") {
   using cubinet::util::is_utf8;
   for (const char* text : {"", "plain", "\u20ac", "\U0010ffff"}) CHECK(is_utf8(text));
   for (const char* text : {"\xff", "a\xc3", "\xed\xa0\x80"}) CHECK_FALSE(is_utf8(text));

@@ -45,7 +45,7 @@ TEST_CASE("A group is read from the line of its hierarchy, also if several contr
   CHECK(group_of(text, "") == "unified/user.slice/a:b");
 }
 
-TEST_CASE("A group that is unknown, or outside of what is mounted, is the root") {
+TEST_CASE("A group that is unknown or outside of the mount counts as the root") {
   for (const char* text : {"", "\n", "x", "::", "4:memory", "4:memory:", "4:memory:job", "4:memory:/../other",
                            "0::/job", "4:memory2:/job", "4:cpu:/memory"}) {
     INFO(text);
@@ -142,7 +142,7 @@ TEST_CASE("Without limits the machine's free memory is available, and without /p
   CHECK(memory_rooms(kernel.root()).size() == 1);
 }
 
-TEST_CASE("The smallest limit of the group and of those above it counts, less what is used apart from file cache") {
+TEST_CASE("Available memory is the smallest limit of the group and those above it, minus use without file cache") {
   const FakeKernel kernel;
   kernel.write("proc/meminfo", "MemAvailable: 99999999 kB\n");
   kernel.write("proc/self/cgroup", "0::/outer/inner\n");
@@ -165,7 +165,7 @@ TEST_CASE("The smallest limit of the group and of those above it counts, less wh
   CHECK(available_memory(kernel.root()) == 20000);
 }
 
-TEST_CASE("A group over its limit leaves nothing, and a file cache larger than the use counts as all of the use") {
+TEST_CASE("A group over its limit has 0 bytes available, and file cache counts for at most all of the use") {
   const FakeKernel kernel;
   kernel.write("sys/fs/cgroup/memory.max", "1000\n");
   kernel.write("sys/fs/cgroup/memory.current", "2000\n");
@@ -174,7 +174,7 @@ TEST_CASE("A group over its limit leaves nothing, and a file cache larger than t
   CHECK(available_memory(kernel.root()) == 1000);
 }
 
-TEST_CASE("Limits of version 1 count, also inside a container that sees the host's path") {
+TEST_CASE("Limits of version 1 are read, also inside a container that sees the host's path") {
   const FakeKernel kernel;
   kernel.write("proc/self/cgroup", "4:memory:/docker/abc\n");
   kernel.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "1000000\n");
@@ -188,7 +188,7 @@ TEST_CASE("Limits of version 1 count, also inside a container that sees the host
   CHECK(rooms[0].limit.find("memory.limit_in_bytes of ") == 0);
 }
 
-TEST_CASE("The process's own limits leave what it has not mapped yet") {
+TEST_CASE("The rest of the process's own limits is what it has not mapped yet") {
   const FakeKernel kernel;
   kernel.write("proc/self/limits", "Max data size   4096   unlimited   bytes\nMax address space  9000  9000  bytes\n");
   kernel.write("proc/self/status", "VmSize:\t 8 kB\nVmData:\t 1 kB\n");

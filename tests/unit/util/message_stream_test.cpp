@@ -30,7 +30,7 @@ Received receive(const Ends& ends, std::string& message, std::chrono::millisecon
 
 }  // namespace
 
-TEST_CASE("Messages arrive whole and in order, an empty one and one larger than the socket holds among them") {
+TEST_CASE("Messages arrive complete and in order, including an empty one and one larger than the socket buffer") {
   const Ends ends;
   const std::string large(4'000'000, 'x');
   std::jthread sender([&] {
@@ -45,7 +45,7 @@ TEST_CASE("Messages arrive whole and in order, an empty one and one larger than 
   }
 }
 
-TEST_CASE("The end of the other side is reported, also within a message, and raises no signal") {
+TEST_CASE("A closed peer is reported, also within a message, and raises no signal") {
   Ends ends;
   REQUIRE(send(ends.files[0], "\x08\0\0\0half", 8, 0) == 8);
   shutdown(ends.files[0], SHUT_WR);
@@ -56,7 +56,7 @@ TEST_CASE("The end of the other side is reported, also within a message, and rai
   CHECK_FALSE(util::send_message(ends.files[0], "nobody hears"));
 }
 
-TEST_CASE("A length above the maximum ends the conversation and allocates nothing") {
+TEST_CASE("A length above the maximum ends the stream without an allocation") {
   const Ends ends;
   REQUIRE(send(ends.files[0], "\xff\xff\xff\xff", 4, 0) == 4);
   std::string message;

@@ -50,7 +50,7 @@ bool opens(util::SystemCalls& calls, const fs::path& path, int flags) {
 
 }  // namespace
 
-TEST_CASE("no call follows a link among the folders of a path, and each works by the real path") {
+TEST_CASE("no call follows a link among the folders of a path, and each works with the real path") {
   auto& calls = util::system_calls();
   for (const bool by_link : {true, false}) {
     INFO(by_link);

@@ -18,7 +18,7 @@ TEST_CASE("sizes are parsed as people write them") {
   CHECK(bytes("9223372036854775807") == 9223372036854775807);
 }
 
-TEST_CASE("what is not a size, or too large, is refused with a message that quotes it") {
+TEST_CASE("a text that is not a size, or too large a size, is refused with a message that quotes it") {
   for (const char* text : {"", " ", "GiB", "-1", "+1", "1e9", "1..5", "1.", ".5", "2 Gi", "2GiBs", "2PiB", "0x10",
                            "1 2", "9223372036854775808", "8388608TiB", "99999999999999999999"}) {
     INFO(text);
@@ -70,7 +70,7 @@ TEST_CASE("durations are parsed as people write them") {
   CHECK(seconds("9223372036854775807s") == 9223372036854775807);
 }
 
-TEST_CASE("what is not a duration, or too long, is refused with a message that quotes it") {
+TEST_CASE("a text that is not a duration, or too long a duration, is refused with a message that quotes it") {
   for (const char* text : {"", " ", "7", "d", "-1d", "+1d", "1.5d", "1 d", " 1d", "1d ", "1D", "1m", "1dd", "1y",
                            "9223372036854775808s", "106751991167301d"}) {
     INFO(text);

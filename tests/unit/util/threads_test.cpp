@@ -61,7 +61,7 @@ bool reaches(const std::atomic<int>& count, int wanted) {
 
 }  // namespace
 
-TEST_CASE("run_with_stack gives work its stack, however small the process's limit is") {
+TEST_CASE("run_with_stack provides the requested stack, however small the process's limit is") {
   rlimit before{};
   getrlimit(RLIMIT_STACK, &before);
   const rlimit small{std::size_t{1} << 20, before.rlim_max};

@@ -130,8 +130,8 @@ Expected<std::int64_t> Arguments::number(std::string_view name, std::int64_t lea
   if (given == nullptr) return otherwise;
   const auto number = human_number(*given);
   if (number && *number >= least && *number <= largest_number) return *number;
-  const char* mend = given->find('$') == std::string::npos ? "" : "; variables are not expanded here";
-  return refuse(fmt::format("{} is '{}', expected a whole number from {} on{}", written(name), *given, least, mend));
+  const char* advice = given->find('$') == std::string::npos ? "" : "; variables are not expanded here";
+  return refuse(fmt::format("{} is '{}', expected a whole number from {} on{}", written(name), *given, least, advice));
 }
 
 std::optional<std::int64_t> human_number(std::string_view text) {
@@ -184,7 +184,7 @@ Expected<Arguments> parse_arguments(std::span<const std::string> words, const Fl
   Arguments all;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& text = words[i];
-    if (begins_with_a_dash(text)) return refuse(fmt::format("{} begins with a dash that is no hyphen", text));
+    if (begins_with_a_dash(text)) return refuse(fmt::format("{} begins with a dash that is not a hyphen", text));
     if (is_value(text)) {
       if (all.positionals.size() == i) ++all.leading;
       all.positionals.push_back(text);

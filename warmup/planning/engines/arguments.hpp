@@ -46,7 +46,7 @@ class FlagTable {
     bool negated = false;  // --no-x
   };
   // The option that `written` (with dashes, without "=VALUE") stands for; none if there is no such option. Errors:
-  // invalid_argument if it is a prefix of several options, or has _ where the engine accepts only -.
+  // invalid_argument if it is a prefix of several options, or has _ but the engine accepts only -.
   [[nodiscard]] Expected<std::optional<Option>> find(std::string_view written) const;
 
   [[nodiscard]] Spelling spelling() const { return spelling_; }

@@ -101,10 +101,10 @@ std::vector<std::string> strays_of(const Launch& launch, const Arguments& argume
 std::vector<std::string> notes_on(const Engine& engine, const Launch& launch, const Arguments& arguments) {
   std::vector<std::string> notes;
   for (const std::string& option : arguments.unknown) {
-    notes.push_back(fmt::format("{} is unknown here and was left out of account", option));
+    notes.push_back(fmt::format("{} is unknown and was ignored", option));
   }
   for (const std::string& word : strays_of(launch, arguments)) {
-    notes.push_back(fmt::format("'{}' belongs to no option and was left out of account", word));
+    notes.push_back(fmt::format("'{}' belongs to no option and was ignored", word));
   }
   for (const auto& [option, why] : engine.unfollowed) {
     if (arguments.has(option)) notes.push_back(fmt::format("{} is not followed: {}", arguments.written(option), why));

@@ -21,8 +21,8 @@ struct Launched {
   LaunchCommand command;
 };
 
-// nullopt: none is given. invalid_argument: more than one, one for an engine that is not known, and what parse_command
-// says. All errors begin with the option.
+// nullopt: none is given. invalid_argument: more than one, one for an unknown engine, and the errors of parse_command.
+// All errors begin with the option.
 Expected<std::optional<Launched>> read_launch(const LaunchTexts& texts, const OptionNames& names);
 
 // The path of the model's config.json, if the command names a folder that contains one, or the file itself. Errors:

@@ -1,4 +1,4 @@
-// What engines' rules read of a model, and the arithmetic that they share.
+// The facts of a model that the rules of engines use, and arithmetic that the rules share.
 #pragma once
 
 #include <cstdint>

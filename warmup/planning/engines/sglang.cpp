@@ -36,8 +36,8 @@ constexpr std::array<Unfollowed, 17> unfollowed{{
     {"paged-experts-num-resident", "a part of the experts is on the device then, and groups are fewer"},
     {"modelopt-quant", "the experts' type changes"},
     {"rl-quant-profile", "the experts' type changes"},
-    {"speculative-draft-model-path", "a draft model with experts of its own is planned by a call of its own"},
-    {"speculative-draft-model-quantization", "a draft model is planned by a call of its own"},
+    {"speculative-draft-model-path", "plan a draft model that has experts with a separate call"},
+    {"speculative-draft-model-quantization", "plan a draft model with a separate call"},
     {"speculative-moe-a2a-backend", "the draft's layers may launch the other layout"},
     {"cuda-graph-config", "larger batches than by default are not counted in the largest M"},
     {"enable-dynamic-chunking", "larger chunks of prefill are not counted in the largest M"},
@@ -236,13 +236,13 @@ void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan
   } else if (!names_own_quantization(facts, quantization)) {
     plan.type = DataType::bf16;
     plan.notes.push_back(
-        fmt::format("--quantization {}: there are no kernels for experts that are quantized so when "
+        fmt::format("--quantization {}: there are no kernels for experts that are quantized in this way when "
                     "they are loaded; planning bf16 kernels of their shapes",
                     quantization));
   }
   const std::string dtype = arguments.text_or("dtype", "auto");
   if (dtype == "auto" || dtype == "bfloat16") return;
-  plan.notes.push_back(fmt::format("--dtype {}: there are kernels for bfloat16 alone", dtype));
+  plan.notes.push_back(fmt::format("--dtype {}: there are kernels only for bfloat16", dtype));
 }
 
 Expected<LaunchPlan> plan_of(const LaunchCommand& command, const ModelFacts& facts) {

@@ -4,8 +4,8 @@
 namespace cubinet::warmup::engines {
 namespace {
 
-// The options of SGLang 0.5.23, from sglang/srt/arg_groups/fields/ and ServerArgs.add_cli_args. An option that a later
-// version brings belongs here, too, and in sglang.cpp where it decides what is launched.
+// The options of SGLang 0.5.23, from sglang/srt/arg_groups/fields/ and ServerArgs.add_cli_args. An option of a later
+// version must be added here, and in sglang.cpp if it affects what is launched.
 
 constexpr std::string_view switch_on_names = R"(
 abort-on-priority-when-disabled allow-auto-truncate checkpoint-engine-wait-weights-before-ready

@@ -28,8 +28,8 @@ constexpr std::array<Unfollowed, 10> unfollowed{{
     {"quantization-config", "the experts' type may change"},
     {"enable-elastic-ep", "groups change when ranks join; plan for each number of ranks"},
     {"elastic-ep-max-dp-size", "groups change when ranks join; plan for each number of ranks"},
-    {"speculative-config", "a draft model with experts of its own is planned by a call of its own"},
-    {"spec-model", "a draft model with experts of its own is planned by a call of its own"},
+    {"speculative-config", "plan a draft model that has experts with a separate call"},
+    {"spec-model", "plan a draft model that has experts with a separate call"},
     {"kernel-config", "it may choose other kernels for the experts"},
     {"num-redundant-experts", "vLLM takes it from --eplb-config"},
     {"max-num-scheduled-tokens", "it is not counted in the largest M"},
@@ -145,14 +145,14 @@ Expected<void> pad_hidden(const Settings& settings, const ModelFacts& facts, Lau
   if (settings.batches_by_expert()) {
     const auto fits = std::lower_bound(fixed_hidden_sizes.begin(), fixed_hidden_sizes.end(), padded);
     if (fits == fixed_hidden_sizes.end()) {
-      return refuse(fmt::format("{} takes no hidden size above {}; the model's is {}", settings.dispatcher,
+      return refuse(fmt::format("{} supports hidden sizes up to {}; the model's is {}", settings.dispatcher,
                                 fixed_hidden_sizes.back(), padded));
     }
     padded = *fits;
-    how = "takes fixed sizes alone";
+    how = "supports only fixed sizes";
   } else if (settings.dispatcher == "deepep_high_throughput" || settings.dispatcher == "deepep_v2") {
     padded = (padded + row_elements - 1) / row_elements * row_elements;
-    how = "takes rows of multiples of 512 bytes";
+    how = "needs rows of a multiple of 512 bytes";
   }
   if (padded == facts.hidden) return {};
   plan.parallelism.padded_hidden = padded;
@@ -191,7 +191,7 @@ void note_runner(const Settings& settings, const Arguments& arguments, const Mod
   const std::string backend = arguments.text_or("moe-backend", "auto");
   const std::int64_t width = facts.width / plan.parallelism.tensor;
   if (plan.type.value_or(facts.type) == DataType::bf16) {
-    plan.notes.push_back("vLLM runs experts in bf16 on Triton or FlashInfer, and on grouped GEMMs in fp8 alone");
+    plan.notes.push_back("vLLM runs experts in bf16 on Triton or FlashInfer, and on grouped GEMMs only in fp8");
   } else if (backend != "auto" && backend != "deep_gemm") {
     plan.notes.push_back(
         fmt::format("--moe-backend {} launches none of these kernels; the plan is that of deep_gemm", backend));
@@ -209,13 +209,13 @@ void choose_type(const Arguments& arguments, const ModelFacts& facts, LaunchPlan
   } else if (!names_own_quantization(facts, quantization)) {
     plan.type = DataType::bf16;
     plan.notes.push_back(
-        fmt::format("--quantization {}: there are no kernels for experts that are quantized so when "
+        fmt::format("--quantization {}: there are no kernels for experts that are quantized in this way when "
                     "they are loaded; planning bf16 kernels of their shapes",
                     quantization));
   }
   const std::string dtype = arguments.text_or("dtype", "auto");
   if (dtype != "auto" && dtype != "bfloat16") {
-    plan.notes.push_back(fmt::format("--dtype {}: there are kernels for bfloat16 alone", dtype));
+    plan.notes.push_back(fmt::format("--dtype {}: there are kernels only for bfloat16", dtype));
   }
 }
 

@@ -4,8 +4,8 @@
 namespace cubinet::warmup::engines {
 namespace {
 
-// The options of vLLM 0.33.0, from EngineArgs.add_cli_args, AsyncEngineArgs and FrontendArgs. An option that a later
-// version brings belongs here, too, and in vllm.cpp where it decides what is launched.
+// The options of vLLM 0.33.0, from EngineArgs.add_cli_args, AsyncEngineArgs and FrontendArgs. An option of a later
+// version must be added here, and in vllm.cpp if it affects what is launched.
 
 constexpr std::string_view switch_on_names = R"(
 aggregate-engine-logging data-parallel-multi-port-external-lb|-dpm disable-log-stats grpc headless help|-h)";

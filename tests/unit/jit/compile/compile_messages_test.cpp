@@ -41,7 +41,7 @@ TEST_CASE("An answer arrives as it was sent") {
   CHECK(std::get<Error>(error->result).detail == "log");
 }
 
-TEST_CASE("A message that was cut at any length, or is longer than it says, is none") {
+TEST_CASE("A message that is truncated at any length or too long is refused") {
   const jit::TemplateFile header{"a.cuh", "int a;", {}};
   const std::string request = jit::encode(input_with(header), jit::NvrtcOutput::cubin);
   const std::string answer = jit::encode({jit::NvrtcLocation{"/a", "13.0.88", {}, {}}, {1, 2}});
@@ -52,7 +52,7 @@ TEST_CASE("A message that was cut at any length, or is longer than it says, is n
   CHECK_FALSE(jit::decode_answer(answer + "x"));
 }
 
-TEST_CASE("A message whose list says it has four thousand million elements is none, and takes no memory for them") {
+TEST_CASE("A message with a list of four thousand million elements is refused without allocating them") {
   std::string text(1, '\1');
   text += '\0';
   text.append(4, '\0');

@@ -1,4 +1,4 @@
-// Which NVRTC is taken, and why one is passed over: in workers and in this process.
+// Tests of the search for NVRTC, with workers and in this process.
 #include <signal.h>
 
 #include <array>
@@ -14,10 +14,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// In a worker, and in this process.
+// Compilation in workers, and in this process.
 const std::array<std::string, 2> workers{jit::shipped_worker(), ""};
 
-// A copy of the fake library, and of its builtins.
+// Copies the fake library and its builtins.
 fs::path copy_of_fake(const TempFolder& folder) {
   fs::copy(CUBINET_FAKE_NVRTC, folder.path());
   return folder.path() / "libnvrtc.so";
@@ -34,59 +34,59 @@ void check_passed_over(const fs::path& library, const std::string& words, const 
 
 }  // namespace
 
-TEST_CASE("A library that is cut short at any length is passed over with a word, and nothing ends by SIGBUS") {
+TEST_CASE("A library truncated at any length is skipped with a reason, and no process ends by SIGBUS") {
   for (const std::string& worker : workers) {
     const TempFolder folder;
     const fs::path library = copy_of_fake(folder);
     const auto whole = fs::file_size(library);
     for (const auto bytes : {whole - 1, whole / 2, std::uintmax_t{4096}, std::uintmax_t{100}, std::uintmax_t{0}}) {
       fs::resize_file(library, bytes);
-      check_passed_over(library, bytes < 4096 && bytes < 64 ? "not a shared library" : "cut short", worker);
+      check_passed_over(library, bytes < 4096 && bytes < 64 ? "not a shared library" : "truncated", worker);
     }
   }
 }
 
-TEST_CASE("The real library, cut short, is passed over with a word") {
+TEST_CASE("The real library, truncated, is skipped with a reason") {
   const auto real = jit::NvrtcCompiler::open({});
   REQUIRE(real);
   const TempFolder folder;
   const fs::path library = folder.path() / "libnvrtc.so.13";
   fs::copy_file((*real)->location().path, library);
   fs::resize_file(library, fs::file_size(library) / 10);
-  for (const std::string& worker : workers) check_passed_over(library, "cut short", worker);
+  for (const std::string& worker : workers) check_passed_over(library, "truncated", worker);
 }
 
-TEST_CASE("Builtins that are cut short, or missing, are a reason to take the next NVRTC") {
+TEST_CASE("An NVRTC with truncated or missing builtins is skipped") {
   const TempFolder folder;
   const fs::path library = copy_of_fake(folder);
   const fs::path builtins = folder.path() / "libnvrtc-builtins.so.13.77";
   fs::resize_file(builtins, fs::file_size(builtins) / 2);
   const auto found = jit::NvrtcCompiler::open({folder.path().string(), CUBINET_FAKE_NVRTC});
   REQUIRE(found);
-  CHECK((*found)->location().refused.find(builtins.string() + ": cut short") != std::string::npos);
+  CHECK((*found)->location().refused.find(builtins.string() + ": truncated") != std::string::npos);
   fs::remove(builtins);
   check_passed_over(library, "lacks libnvrtc-builtins.so.13.77", jit::shipped_worker());
 }
 
-TEST_CASE("A library of another kind under NVRTC's name is passed over with a word") {
+TEST_CASE("Another library under NVRTC's name is skipped with a reason") {
   for (const std::string& worker : workers) {
     const TempFolder folder;
     const fs::path library = folder.path() / "libnvrtc.so";
     fs::copy_file(CUBINET_FAKE_NVRTC "/libnvrtc-builtins.so.13.77", library);
     check_passed_over(library, "has no nvrtcVersion", worker);
-    fs::remove(library);  // the loader has mapped that file
+    fs::remove(library);  // not overwritten: the loader has mapped that file
     std::ofstream(library) << "no library";
     check_passed_over(library, "not a shared library for this machine", worker);
   }
 }
 
-TEST_CASE("A library that crashes when it is opened is passed over with file and signal") {
+TEST_CASE("A library that crashes when it is opened is skipped, and the reason names file and signal") {
 #ifndef CUBINET_ADDRESS_SANITIZER
   check_passed_over(crashing_nvrtc(), "was ended by SIGBUS", jit::shipped_worker());
 #endif
 }
 
-TEST_CASE("Where no worker can be started this process compiles, and says why") {
+TEST_CASE("If no worker can be started, this process compiles, and the reason is reported") {
   const TempFolder folder;
   const std::string foreign = "/bin/true";
   for (const std::string& worker : {std::string(), folder.path().string() + "/absent", foreign}) {
@@ -103,7 +103,7 @@ TEST_CASE("Where no worker can be started this process compiles, and says why") 
   CHECK((*with_worker)->remark().empty());
 }
 
-TEST_CASE("In this process NVRTC's first compilation leaves the signal handlers as they were") {
+TEST_CASE("NVRTC's first compilation in this process does not change the signal handlers") {
   struct sigaction handler {
   }, after{};
   handler.sa_sigaction = [](int, siginfo_t*, void*) {};

@@ -24,7 +24,7 @@ jit::NvrtcCompiler& nvrtc() {
   return **compiler;
 }
 
-// A small family in the place of the real ones.
+// The templates of a small test family.
 std::vector<jit::TemplateFile> family(std::string_view text) {
   return {jit::make_template_file("parts/helper.cuh",
                                   "#pragma once\n__device__ inline int twice(int x) { return 2 * x; }\n"),
@@ -41,7 +41,7 @@ constexpr const char* kSmallFamily =
     "  out[threadIdx.x] = shared[63 - threadIdx.x];\n"
     "}\n";
 
-// Counts signals, as an engine's handler for them would take them.
+// Counts signals with a handler, as an engine may have one.
 class CountedSignals {
  public:
   CountedSignals() {
@@ -63,7 +63,7 @@ class CountedSignals {
   struct sigaction before_[2]{};
 };
 
-// A kernel of a family that these tests bring the template of.
+// A kernel of the test family.
 jit::KernelSpec small_spec(std::int64_t n) {
   static const jit::sm90::GroupedGemm family({.name = "small",
                                               .data_type = DataType::bf16,
@@ -81,8 +81,8 @@ TEST_CASE("NVRTC is found, with its version") {
   CHECK_FALSE(nvrtc().version().empty());
 }
 
-// To be run in a process of its own, as ctest does: NVRTC took signals over at a process's first compilation.
-TEST_CASE("A signal at any moment of the first compilation comes to the process's own handler") {
+// Needs a process of its own, which ctest provides: NVRTC replaces signal handlers at a process's first compilation.
+TEST_CASE("A signal during the first compilation reaches the process's own handler") {
   const CountedSignals counted;
   std::atomic<bool> over{false};
   int sent = 0;
@@ -102,7 +102,7 @@ TEST_CASE("A signal at any moment of the first compilation comes to the process'
   CHECK(sent > 100);
 }
 
-TEST_CASE("A kernel is compiled from headers in memory alone, and its resources are read") {
+TEST_CASE("A kernel is compiled from headers in memory, and its resources are read") {
   const auto kernel = nvrtc().compile(small_spec(8), family(kSmallFamily));
   REQUIRE(kernel);
   CHECK(kernel->cubin.substr(0, 4) == "\177ELF");
@@ -121,7 +121,7 @@ TEST_CASE("A source that does not compile is an error with the compiler's log") 
   CHECK(failed.error().detail.find("small.cuh(1): error") != std::string::npos);
 }
 
-TEST_CASE("An impossible configuration of a real family fails in the compiler, not later") {
+TEST_CASE("An impossible configuration of a shipped family fails to compile") {
   const jit::sm90::TileConfig config{.block_tokens = 7, .token_step = 3, .block_columns = 128, .stages = 1};
   const auto failed = nvrtc().compile(jit::sm90::spec_for({DataType::bf16, Layout::masked, 4096, 7168, 1}, config));
   REQUIRE_FALSE(failed);
@@ -129,14 +129,14 @@ TEST_CASE("An impossible configuration of a real family fails in the compiler, n
   CHECK(failed.error().detail.find("error") != std::string::npos);
 }
 
-TEST_CASE("What the compiler warns of is kept in the log") {
+TEST_CASE("The compiler's warnings are kept in the log") {
   const std::string text = std::string("#warning cubinet was here\n") + kSmallFamily;
   const auto kernel = nvrtc().compile(small_spec(8), family(text));
   REQUIRE(kernel);
   CHECK(kernel->log.find("cubinet was here") != std::string::npos);
 }
 
-TEST_CASE("An unknown architecture never reaches the compiler") {
+TEST_CASE("An unknown architecture is refused before compiling") {
   jit::KernelSpec spec = small_spec(8);
   spec.architecture = "sm_90";
   const auto failed = nvrtc().compile(spec, family(kSmallFamily));
@@ -144,11 +144,11 @@ TEST_CASE("An unknown architecture never reaches the compiler") {
   CHECK(failed.error().code == ErrorCode::unsupported);
 }
 
-TEST_CASE("Two threads get the bytes that one thread gets") {
+TEST_CASE("Two threads compile the same bytes as one thread") {
   constexpr int kKernels = 8;
   std::array<std::string, kKernels> alone;
   std::array<std::string, kKernels> together;
-  jit::NvrtcCompiler& compiler = nvrtc();  // asserts, which Catch2 allows on one thread only
+  jit::NvrtcCompiler& compiler = nvrtc();  // contains assertions, which Catch2 allows on one thread only
   const auto compile = [&compiler](int i) {
     const auto kernel = compiler.compile(small_spec(8 * (i + 1)), family(kSmallFamily));
     return kernel ? kernel->cubin : kernel.error().message;
@@ -166,7 +166,7 @@ TEST_CASE("Two threads get the bytes that one thread gets") {
   CHECK(alone[0] != alone[1]);
 }
 
-TEST_CASE("The current folder shapes no code: a header there with a template's name is not read") {
+TEST_CASE("A header in the current folder with a template's name is not read") {
   const std::filesystem::path before = std::filesystem::current_path();
   const auto here = nvrtc().compile(small_spec(8), family(kSmallFamily));
   const test::TempFolder elsewhere;
@@ -182,14 +182,14 @@ TEST_CASE("The current folder shapes no code: a header there with a template's n
   CHECK(here->cubin == there->cubin);
 }
 
-TEST_CASE("Without NVRTC in a folder the search goes on, and a folder that holds it comes first") {
+TEST_CASE("A folder without NVRTC is skipped, and the first folder with NVRTC is used") {
   const std::filesystem::path folder = std::filesystem::path(nvrtc().location().path).parent_path();
   const auto by_folder = jit::NvrtcCompiler::open({"/nowhere", folder.string()});
   REQUIRE(by_folder);
   CHECK(std::filesystem::path((*by_folder)->location().path).parent_path() == folder);
 }
 
-TEST_CASE("The PTX of a specialization can be had") {
+TEST_CASE("A specialization can be compiled to PTX") {
   const auto ptx = nvrtc().compile_to_ptx(jit::families().verification("sm_90a")->spec());
   REQUIRE(ptx);
   CHECK(ptx->find(".target sm_90a") != std::string::npos);

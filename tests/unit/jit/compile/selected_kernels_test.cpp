@@ -1,4 +1,4 @@
-// Every kernel that the selector can answer for some shapes of real models.
+// Compiles every kernel that can be selected for some shapes of real models.
 #include <set>
 
 #include "catch.hpp"
@@ -17,7 +17,7 @@ std::vector<jit::KernelSpec> selected_kernels() {
   const std::vector<Problem> problems = {
       {.layout = Layout::contiguous, .n = 4096, .k = 7168, .groups = 32},
       {.layout = Layout::masked, .n = 4096, .k = 7168, .groups = 32},
-      // N that is no multiple of the tile.
+      // N is not a multiple of the tile.
       {.layout = Layout::contiguous, .n = 2120, .k = 512, .groups = 8},
       {.layout = Layout::masked, .n = 704, .k = 192, .groups = 1},
       // A single block of K.
@@ -25,7 +25,7 @@ std::vector<jit::KernelSpec> selected_kernels() {
       {.layout = Layout::masked, .n = 704, .k = 64, .groups = 4},
       {DataType::fp8, Layout::contiguous, 4096, 7168, 32},
       {DataType::fp8, Layout::masked, 4096, 7168, 32},
-      // N whose tiles straddle a block of scales, or are no multiple of one, and a single block of K.
+      // Tiles that overlap two blocks of scales, N that is not a multiple of a block, and a single block of K.
       {DataType::fp8, Layout::contiguous, 2112, 512, 8},
       {DataType::fp8, Layout::masked, 576, 128, 4},
   };
@@ -57,13 +57,13 @@ TEST_CASE("Every selected kernel compiles without spills and without serialized 
     CHECK(kernel->resources.registers * jit::sm90::threads_per_cta(jit::sm90::config_of(specs[i])) <= 65536);
     CHECK(kernel->log.find("C75") == std::string::npos);
     CHECK(kernel->kernel_names == std::vector<std::string>{specs[i].family_name()});
-    // What a CTA may have on compute capability 9.0.
+    // The limit for a CTA on compute capability 9.0.
     CHECK(kernel->resources.static_smem_bytes + jit::sm90::dynamic_smem_bytes(jit::sm90::config_of(specs[i])) <=
           227 * 1024);
   }
 }
 
-TEST_CASE("The kernels that check others and those that quantize compile without spills") {
+TEST_CASE("The verification and quantization kernels compile without spills") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
   for (const auto& spec :
@@ -76,7 +76,7 @@ TEST_CASE("The kernels that check others and those that quantize compile without
   }
 }
 
-TEST_CASE("The quantization has the entry points that the host asks for") {
+TEST_CASE("The quantization template has the entry points that the host uses") {
   auto nvrtc = jit::NvrtcCompiler::open({});
   REQUIRE(nvrtc);
   const auto kernel = (*nvrtc)->compile(jit::families().quantization("sm_90a")->spec());

@@ -34,9 +34,9 @@ void check_compiles(jit::WorkerPool& pool) {
 
 }  // namespace
 
-// The sanitizers take these signals, and end the process with an exit code.
+// Sanitizers handle these signals and end the process with an exit code.
 #ifndef CUBINET_ADDRESS_SANITIZER
-TEST_CASE("A library that crashes while it compiles is an error with file and signal, and the next kernel compiles") {
+TEST_CASE("A crash during a compilation is an error with file and signal, and the next kernel compiles") {
   const auto pool = fake_pool();
   for (const auto& [words, signal] : {std::pair{"#segfault", "SIGSEGV"}, {"#abort", "SIGABRT"}}) {
     const auto crashed = run(*pool, words);
@@ -47,7 +47,7 @@ TEST_CASE("A library that crashes while it compiles is an error with file and si
   }
 }
 
-TEST_CASE("A library that crashes when it is opened is an error with file and signal, and the next one can be opened") {
+TEST_CASE("A crash while a library is opened is an error with file and signal, and the next one can be opened") {
   auto pool = jit::WorkerPool::start(jit::shipped_worker());
   REQUIRE(pool);
   const auto crashed = (*pool)->open(crashing_nvrtc());
@@ -59,7 +59,7 @@ TEST_CASE("A library that crashes when it is opened is an error with file and si
 }
 #endif
 
-TEST_CASE("A library that ends its process is an error with the exit code, and the next kernel compiles") {
+TEST_CASE("An exit during a compilation is an error with the exit code, and the next kernel compiles") {
   const auto pool = fake_pool();
   const auto ended = run(*pool, "#exit");
   REQUIRE_FALSE(ended);
@@ -67,7 +67,7 @@ TEST_CASE("A library that ends its process is an error with the exit code, and t
   check_compiles(*pool);
 }
 
-TEST_CASE("A library that aborts for want of memory is out_of_memory, and what it printed is in the detail") {
+TEST_CASE("An abort because of too little memory is out_of_memory, with the library's output in the detail") {
   const auto pool = fake_pool();
   const auto aborted = run(*pool, "#memory");
   REQUIRE_FALSE(aborted);
@@ -75,7 +75,7 @@ TEST_CASE("A library that aborts for want of memory is out_of_memory, and what i
   CHECK(aborted.error().detail.find("LLVM ERROR: out of memory") != std::string::npos);
 }
 
-TEST_CASE("A library that hangs is ended when its time is over, and the next kernel compiles") {
+TEST_CASE("A compilation that hangs is ended after the time limit, and the next kernel compiles") {
   const auto pool = fake_pool({.compile = std::chrono::milliseconds(1000)});
   const auto late = run(*pool, "#hang");
   REQUIRE_FALSE(late);
@@ -84,7 +84,7 @@ TEST_CASE("A library that hangs is ended when its time is over, and the next ker
   CHECK(children().size() == 1);
 }
 
-TEST_CASE("A library that hangs is ended although signals come all the time") {
+TEST_CASE("A compilation that hangs is ended even if signals interrupt the wait repeatedly") {
   struct sigaction interrupt {};
   struct sigaction before {};
   interrupt.sa_handler = [](int) {};
@@ -100,19 +100,19 @@ TEST_CASE("A library that hangs is ended although signals come all the time") {
   check_compiles(*pool);
 }
 
-TEST_CASE("What a library prints is in the log, and in the detail of an error") {
+TEST_CASE("A library's output is in the log, and in the detail of an error") {
   const auto pool = fake_pool();
   const auto printed = run(*pool, "#print");
   REQUIRE(printed);
   for (const char* words : {"LLVM says", "on both streams"}) CHECK(printed->log.find(words) != std::string::npos);
   const auto failed = run(*pool, "#print #error");
   REQUIRE_FALSE(failed);
-  CHECK(failed.error().code == ErrorCode::out_of_memory);  // as for every log that names no error
+  CHECK(failed.error().code == ErrorCode::out_of_memory);  // a log that names no error counts as out of memory
   CHECK(failed.error().detail.find("LLVM says") != std::string::npos);
   CHECK(run(*pool, "")->log.empty());
 }
 
-TEST_CASE("A library that installs signal handlers changes none of this process's") {
+TEST_CASE("Signal handlers that a library installs do not affect this process") {
   const auto pool = fake_pool();
   struct sigaction before {
   }, after{};
@@ -122,7 +122,7 @@ TEST_CASE("A library that installs signal handlers changes none of this process'
   CHECK(before.sa_handler == after.sa_handler);
 }
 
-TEST_CASE("A worker ignores the signals that end a process and has a stack for NVRTC, whatever this process's limits") {
+TEST_CASE("A worker ignores terminating signals and has a large enough stack, whatever the limits of this process") {
   rlimit before{};
   getrlimit(RLIMIT_STACK, &before);
   const rlimit small{std::size_t{1} << 20, before.rlim_max};
@@ -133,14 +133,14 @@ TEST_CASE("A worker ignores the signals that end a process and has a stack for N
   setrlimit(RLIMIT_STACK, &before);
 }
 
-TEST_CASE("A worker compiles each time, whatever a cache of the driver's holds") {
+TEST_CASE("A worker does not use the driver's compile cache") {
   const auto pool = fake_pool();
   const auto answer = run(*pool, "#driver cache");
   REQUIRE(answer);
   CHECK(answer->log == "off");
 }
 
-TEST_CASE("A worker that is killed in the middle of a compilation is an error, and the next kernel compiles") {
+TEST_CASE("Killing a worker during a compilation is an error, and the next kernel compiles") {
   const auto pool = fake_pool();
   const pid_t worker = std::stoi(run(*pool, "#process")->log);
   std::jthread killer([worker] {
@@ -154,7 +154,7 @@ TEST_CASE("A worker that is killed in the middle of a compilation is an error, a
   check_compiles(*pool);
 }
 
-TEST_CASE("A worker that was killed while it had nothing to do is not missed") {
+TEST_CASE("A worker that is killed while idle causes no error") {
   const auto pool = fake_pool();
   const pid_t worker = std::stoi(run(*pool, "#process")->log);
   REQUIRE(kill(worker, SIGKILL) == 0);
@@ -164,7 +164,7 @@ TEST_CASE("A worker that was killed while it had nothing to do is not missed") {
   CHECK(children().size() == 1);
 }
 
-TEST_CASE("Sixteen compilations on two threads take two workers") {
+TEST_CASE("Sixteen compilations on two threads use two workers") {
   const auto pool = fake_pool();
   std::array<std::string, 16> logs;
   util::parallel_for(logs.size(), 2, [&](std::size_t i) { logs[i] = run(*pool, "#process #sleep")->log; });
@@ -172,8 +172,7 @@ TEST_CASE("Sixteen compilations on two threads take two workers") {
   CHECK(children().size() == 2);
 }
 
-TEST_CASE(
-    "Workers end when nothing is to be compiled, and leave no zombie, and the next compilation starts one again") {
+TEST_CASE("Idle workers can be ended without zombies, and the next compilation starts a new one") {
   const auto pool = fake_pool();
   check_compiles(*pool);
   CHECK(children().size() == 1);
@@ -183,7 +182,7 @@ TEST_CASE(
   CHECK(children().size() == 1);
 }
 
-TEST_CASE("A worker that is at work when all are to end does so after its answer") {
+TEST_CASE("A busy worker ends after its answer when all workers are ended") {
   const auto pool = fake_pool();
   std::atomic<bool> compiled{false};
   std::jthread busy([&] { compiled = run(*pool, "#sleep").has_value(); });
@@ -195,12 +194,12 @@ TEST_CASE("A worker that is at work when all are to end does so after its answer
   CHECK(children().empty());
 }
 
-TEST_CASE("The memory of workers is told") {
+TEST_CASE("The memory of workers is reported") {
   const auto pool = fake_pool();
   CHECK(pool->peak_bytes() > 1 << 20);
 }
 
-TEST_CASE("A process that ignores the end of its children, or waits for all of them, compiles as any other") {
+TEST_CASE("Workers work in a process that ignores SIGCHLD or waits for all its children") {
   const auto before = signal(SIGCHLD, SIG_IGN);
   {
     const auto pool = fake_pool();
@@ -222,7 +221,7 @@ TEST_CASE("A process that ignores the end of its children, or waits for all of t
   CHECK(children().empty());
 }
 
-TEST_CASE("A child made by fork compiles with workers of its own, and its end leaves the parent's alone") {
+TEST_CASE("A child made by fork starts its own workers, and its end does not affect the parent's") {
   const auto pool = fake_pool();
   const std::string own = run(*pool, "#process")->log;
   const pid_t child = fork();
@@ -236,10 +235,10 @@ TEST_CASE("A child made by fork compiles with workers of its own, and its end le
   CHECK(run(*pool, "#process")->log == own);
 }
 
-TEST_CASE("The end of a worker is noticed though another process has its end of the socket") {
+TEST_CASE("The end of a worker is detected even if another process has its socket open") {
   const auto pool = fake_pool();
   const pid_t worker = std::stoi(run(*pool, "#process")->log);
-  // As a fork of another thread between socketpair() and posix_spawn() would have it.
+  // Another process would have this descriptor after a fork between socketpair() and posix_spawn().
   const int handle = static_cast<int>(syscall(SYS_pidfd_open, worker, 0));
   const int end = static_cast<int>(syscall(SYS_pidfd_getfd, handle, STDIN_FILENO, 0));
   if (end < 0) CUBINET_SKIP("no descriptor of another process can be had here");
@@ -250,7 +249,7 @@ TEST_CASE("The end of a worker is noticed though another process has its end of 
   close(handle);
 }
 
-TEST_CASE("A worker ends with the process that started it, also in the middle of a compilation") {
+TEST_CASE("A worker ends with the process that started it, even during a compilation") {
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   const pid_t parent = fork();
@@ -268,7 +267,7 @@ TEST_CASE("A worker ends with the process that started it, also in the middle of
   REQUIRE(kill(worker, 0) == 0);
   kill(parent, SIGKILL);
   waitpid(parent, nullptr, 0);
-  // Whoever adopts it may leave it a zombie.
+  // Its new parent may leave it a zombie.
   CHECK(comes_true([&] {
     const std::string stat = contents("/proc/" + std::to_string(worker) + "/stat");
     return stat.empty() || stat.find(" Z ") != std::string::npos;
@@ -277,7 +276,7 @@ TEST_CASE("A worker ends with the process that started it, also in the middle of
   close(ends[1]);
 }
 
-TEST_CASE("A program that is no worker, or not there, is an error that names it") {
+TEST_CASE("A program that is not a worker, or does not exist, is an error that names it") {
   for (const char* program : {"/bin/true", "/bin/cat", "/nowhere/worker", "/etc/passwd"}) {
     const auto pool = jit::WorkerPool::start(program, {.start = std::chrono::milliseconds(500)});
     REQUIRE_FALSE(pool);

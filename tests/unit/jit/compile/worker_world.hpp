@@ -1,4 +1,4 @@
-// Compilers that work in processes of their own, with a libnvrtc that misbehaves as it is told (fake_nvrtc.cpp).
+// Compile workers with a fake libnvrtc that fails on request (fake_nvrtc.cpp).
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ namespace cubinet::test {
 inline std::string fake_nvrtc() { return CUBINET_FAKE_NVRTC "/libnvrtc.so"; }
 inline std::string crashing_nvrtc() { return CUBINET_CRASHING_NVRTC "/libnvrtc.so"; }
 
-// With the fake library.
+// A pool that uses the fake library.
 inline std::unique_ptr<jit::WorkerPool> fake_pool(const jit::WorkerPatience& patience = {}) {
   auto pool = jit::WorkerPool::start(jit::shipped_worker(), patience);
   INFO((pool ? std::string() : pool.error().message));
@@ -31,13 +31,13 @@ inline std::unique_ptr<jit::WorkerPool> fake_pool(const jit::WorkerPatience& pat
   return std::move(*pool);
 }
 
-// What a program with these words comes to.
+// Compiles a program that contains these words.
 inline Expected<jit::NvrtcAnswer> run(jit::WorkerPool& pool, const std::string& words) {
   auto answer = pool.run({words, {}, {}}, jit::NvrtcOutput::cubin);
   return answer ? *std::move(answer) : fail(ErrorCode::io, "no worker could be started");
 }
 
-// The processes that this one has started and not waited for, zombies among them.
+// The child processes of this process, including zombies.
 inline std::vector<pid_t> children() {
   std::vector<pid_t> found;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -35,7 +35,7 @@ cache::Entry entry_of(int number, const std::string& compiler) {
   return entry;
 }
 
-// A root, and what warms it.
+// A root, and the compiler that warms it.
 struct Warmed {
   Report warm(const PlanRequest& request) {
     const Plan plan = warmup::make_plan(request).value();

@@ -68,7 +68,7 @@ TEST_CASE("A kernel that is present is a hit, in the first cabinet that has it")
   CHECK_FALSE(found.nearest);
 }
 
-// The record as earlier builds wrote it, whose keys depended on NVRTC's version.
+// The record of an earlier build, whose keys depended on NVRTC's version.
 std::string with_nvrtc(std::string record, const std::string& version) {
   return record.insert(record.find("\"options\":"), "\"nvrtc\":\"" + version + "\",");
 }

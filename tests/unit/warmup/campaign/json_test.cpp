@@ -1,4 +1,4 @@
-// The objects that a plan and a campaign are written as.
+// Tests of the JSON of plans and campaigns.
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"

@@ -10,7 +10,7 @@ using namespace cubinet;
 
 namespace {
 
-// With a node for the devices of `folder`.
+// identity_from_module() with a device node for `folder`.
 auto identity_from_module(const std::filesystem::path& folder) {
   return warmup::identity_from_module(folder, folder / "version");
 }
@@ -28,7 +28,7 @@ void add_gpu(const std::filesystem::path& folder, const std::string& name, const
 constexpr const char* kVersion =
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\nGCC version:  gcc 12.2.0\n";
 
-// The limit for a kernel module with that version, or for none, if libcuda reports CUDA 12.4.
+// driver_limit() for a kernel module of this version (null: none), if libcuda reports CUDA 12.4.
 int limit(const char* module, int* asked) {
   const auto read = module != nullptr ? std::optional(warmup::Executed{"NVIDIA H200", module}) : std::nullopt;
   return warmup::driver_limit(read, [&] {

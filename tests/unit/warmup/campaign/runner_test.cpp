@@ -33,12 +33,12 @@ namespace fs = std::filesystem;
 
 constexpr auto patience = 20s;
 
-// A compiler of the test's making: thread-safe, counts what it is asked, and does to single kernels what the test says.
+// A fake compiler: thread-safe, counts calls, and fails for the kernels that the test names.
 class FakeCompiler : public jit::Compiler {
  public:
-  std::set<jit::KernelSpec> broken;    // answered with a log
-  std::set<jit::KernelSpec> throwing;  // answered with an exception
-  int wait_for = 0;                    // each compilation lasts until so many have been in work at once
+  std::set<jit::KernelSpec> broken;    // fail with a log
+  std::set<jit::KernelSpec> throwing;  // fail with an exception
+  int wait_for = 0;                    // each compilation lasts until this many have run at once
   std::function<void()> on_compile;
 
   [[nodiscard]] std::string version() const override { return "13.0"; }

@@ -1,4 +1,4 @@
-// Which execution a budget pays for.
+// Tests of the largest execution within a budget.
 #include "warmup/execution/execution_size.hpp"
 
 #include <random>
@@ -27,7 +27,7 @@ warmup::Plan planned(const Problem& problem, std::int64_t largest_m) {
   return *plan;
 }
 
-// The GEMM kernels of a problem, with their use.
+// Calls `body` for each GEMM kernel of a problem with its use.
 template <class Body>
 void for_each_kernel(const Problem& problem, std::int64_t largest_m, const Body& body) {
   for (const PlannedKernel& kernel : planned(problem, largest_m).kernels) {
@@ -44,7 +44,7 @@ bool selects(const ExecutionSize& size, std::int64_t m, const std::string& confi
   return jit::families().select(size.problem, m).config == config;
 }
 
-// The largest M of [1, last] that selects the configuration and fits, by asking for each; 0 where there is none.
+// The largest M of [1, last] that selects the configuration and fits, found by trying each M; 0 if there is none.
 std::int64_t largest_by_asking(Problem problem, std::int64_t groups, std::int64_t last, const std::string& config,
                                std::int64_t available) {
   problem.groups = static_cast<std::int32_t>(groups);
@@ -62,7 +62,7 @@ const std::vector<Problem> four_families{{DataType::bf16, Layout::contiguous, 71
 
 }  // namespace
 
-TEST_CASE("Every kernel of a large layer fits into 64 MiB beside its code") {
+TEST_CASE("Every kernel of a large layer and its operands fit into 64 MiB") {
   for (const Problem& problem : four_families) {
     for_each_kernel(problem, 16384, [&](const PlannedUse& use, const std::string& config) {
       const auto size = choose_size(use, config, 58 * kMib);
@@ -75,7 +75,7 @@ TEST_CASE("Every kernel of a large layer fits into 64 MiB beside its code") {
   }
 }
 
-TEST_CASE("With room for all, the problem's own groups and its largest M are executed") {
+TEST_CASE("With enough memory the problem's own groups and its largest M are executed") {
   for (const Problem& problem : four_families) {
     for_each_kernel(problem, 131072, [&](const PlannedUse& use, const std::string& config) {
       const auto size = choose_size(use, config, std::int64_t{1} << 40);
@@ -89,7 +89,7 @@ TEST_CASE("With room for all, the problem's own groups and its largest M are exe
   }
 }
 
-TEST_CASE("The size is what asking for every M and every number of groups finds, in the order of preference") {
+TEST_CASE("choose_size finds the same size as an exhaustive search over M and groups") {
   std::mt19937_64 engine(23);
   constexpr std::int64_t last = 12000;
   for (int i = 0; i < 60; ++i) {
@@ -123,7 +123,7 @@ TEST_CASE("The size is what asking for every M and every number of groups finds,
   }
 }
 
-TEST_CASE("A kernel for many rows is forced to few where the M that selects it does not fit") {
+TEST_CASE("If no M that selects a kernel fits, the kernel is forced on a smaller M") {
   const Problem problem{DataType::bf16, Layout::contiguous, 7168, 4096, 32};
   const std::string config = jit::families().select(problem, 131072).config;
   const auto size = choose_size({problem, {{65537, 131072}}}, config, 60 * kMib);
@@ -134,7 +134,7 @@ TEST_CASE("A kernel for many rows is forced to few where the M that selects it d
   CHECK_FALSE(fits(size->problem, size->rows + 1, 60 * kMib));
 }
 
-TEST_CASE("In the masked layout a kernel is selected by the hint, whatever capacity fits") {
+TEST_CASE("In the masked layout expected_m selects the kernel, whatever capacity fits") {
   const Problem problem{DataType::bf16, Layout::masked, 7168, 4096, 32};
   const std::string config = jit::families().select(problem, 16384).config;
   const auto size = choose_size({problem, {{2049, 16384}}}, config, 60 * kMib);
@@ -144,7 +144,7 @@ TEST_CASE("In the masked layout a kernel is selected by the hint, whatever capac
   CHECK(size->m == 2049);
 }
 
-TEST_CASE("A kernel is executed from the smallest budget on that is named, and not below it") {
+TEST_CASE("A kernel is executed with smallest_charge() or more, and not with less") {
   for (const Problem& problem : four_families) {
     const std::int64_t smallest = smallest_charge(problem);
     for_each_kernel(problem, 131072, [&](const PlannedUse& use, const std::string& config) {

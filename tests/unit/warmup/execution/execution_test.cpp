@@ -1,4 +1,4 @@
-// Executing plans on a fake GPU.
+// Tests of executing plans on a fake GPU.
 #include "warmup/execution/execution.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using warmup::ExecutionOutcome;
 using warmup::ExecutionReport;
 using warmup::Plan;
 
-// Every family; some M of each selects each of its kernels up to `largest_m`.
+// A plan of all families with every kernel that is selected up to `largest_m`.
 Plan plan_of(std::int64_t n, std::int64_t k, std::int32_t groups, std::int64_t largest_m) {
   warmup::PlanRequest request;
   for (const DataType type : {DataType::bf16, DataType::fp8}) {
@@ -39,7 +39,7 @@ Plan plan_of(std::int64_t n, std::int64_t k, std::int32_t groups, std::int64_t l
 
 Plan small_plan() { return plan_of(256, 256, 4, 4096); }
 
-// A fresh fake GPU and a run on it.
+// A new fake GPU and an execution on it.
 struct Bench {
   std::shared_ptr<const jit::DeviceContext> device = test::make_fake_gpu();
   test::FakeCompiler compiler;
@@ -81,7 +81,7 @@ TEST_CASE("64 MiB are enough to execute every kernel of a layer with 32 groups, 
   check_nothing_left();
 }
 
-TEST_CASE("Whatever the budget, it is kept, and each kernel is executed or named with what it needs") {
+TEST_CASE("No execution exceeds its budget, and each kernel is executed or listed with the memory it needs") {
   const Plan plan = plan_of(1024, 1024, 8, 16384);
   std::int64_t executed = 0;
   for (std::int64_t budget = 0; budget <= 40 * mib; budget += mib + 12345) {
@@ -102,7 +102,7 @@ TEST_CASE("Whatever the budget, it is kept, and each kernel is executed or named
   CHECK(executed == static_cast<std::int64_t>(plan.kernels.size()));
 }
 
-TEST_CASE("Where nothing fits, nothing is loaded, launched or compiled") {
+TEST_CASE("If no kernel fits, nothing is loaded, launched or compiled") {
   Bench bench;
   const Plan plan = plan_of(7168, 4096, 32, 16384);
   const ExecutionReport report = bench.execute(plan, mib);
@@ -116,7 +116,7 @@ TEST_CASE("Where nothing fits, nothing is loaded, launched or compiled") {
   CHECK(bench.compiler.calls == 0);
 }
 
-TEST_CASE("Without a budget half of what is free is taken at most, and what is free bounds any budget") {
+TEST_CASE("The default budget is half of the free memory, and no budget exceeds the free memory") {
   Bench bench;
   fake_gpu().total_bytes = std::size_t{100} << 20;
   ExecutionOptions options;
@@ -134,7 +134,7 @@ TEST_CASE("Without a budget half of what is free is taken at most, and what is f
   CHECK(large.not_executed.front().reason.find("MiB are free") != std::string::npos);
 }
 
-TEST_CASE("Every kernel is launched by the configuration of its plan, and one module of a GEMM is loaded at a time") {
+TEST_CASE("Every kernel is launched with its planned configuration, and one GEMM module is loaded at a time") {
   Bench bench;
   const Plan plan = small_plan();
   int most = 0;
@@ -149,7 +149,7 @@ TEST_CASE("Every kernel is launched by the configuration of its plan, and one mo
   const ExecutionReport report = bench.execute(plan, 1000 * mib);
   CHECK(report.executed == static_cast<std::int64_t>(plan.kernels.size()));
   CHECK(seen.size() == plan.kernels.size());
-  CHECK(most == 1);  // between kernels: the one that checks
+  CHECK(most == 1);  // only the verification module stays loaded between kernels
   CHECK(report.launches ==
         test::launches_of("_grouped_") + test::launches_of("fp8_quantize") + test::launches_of("fp8_transpose"));
   for (const auto& kernel : plan.kernels) {
@@ -162,7 +162,7 @@ TEST_CASE("Every kernel is launched by the configuration of its plan, and one mo
   }
 }
 
-TEST_CASE("A kernel with a wrong result fails by name, and the others go on") {
+TEST_CASE("A kernel with a wrong result is reported by name, and the others are executed") {
   for (const char* wrong :
        {"bf16_grouped_masked", "fp8_grouped_contiguous", "fp8_quantize_rows", "fp8_quantize_weights"}) {
     Bench bench;
@@ -182,7 +182,7 @@ TEST_CASE("A kernel with a wrong result fails by name, and the others go on") {
   }
 }
 
-TEST_CASE("A transposition that does nothing fails the quantization") {
+TEST_CASE("A transposition that does nothing is reported as a failure of the quantization") {
   Bench bench;
   fake_gpu().wrong = "fp8_transpose_scales";
   const ExecutionReport report = bench.execute(small_plan(), 1000 * mib);
@@ -190,7 +190,7 @@ TEST_CASE("A transposition that does nothing fails the quantization") {
   CHECK(report.failed.front().reason.find("transposed scales") != std::string::npos);
 }
 
-TEST_CASE("After a hang nothing is launched, and nothing is given back that would wait for it") {
+TEST_CASE("After a hang nothing is launched, and memory that the hanging kernel may use is not freed") {
   Bench bench;
   fake_gpu().hangs = true;
   const Plan plan = small_plan();
@@ -207,7 +207,7 @@ TEST_CASE("After a hang nothing is launched, and nothing is given back that woul
   CHECK(fake_device().retained == 1);
 }
 
-TEST_CASE("A device that hangs before anything is loaded is left alone, and what it may use is kept") {
+TEST_CASE("After a hang before the first load nothing is launched, and memory in use is not freed") {
   Bench bench;
   fake_gpu().stalls = true;
   const Plan plan = small_plan();
@@ -224,7 +224,7 @@ TEST_CASE("A device that hangs before anything is loaded is left alone, and what
   CHECK(fake_device().retained == 1);
 }
 
-TEST_CASE("After an error that stays with the device nothing is launched, and memory is given back") {
+TEST_CASE("After an error that stays with the context nothing is launched, and memory is freed") {
   Bench bench;
   fake_gpu().faults = CUDA_ERROR_ILLEGAL_ADDRESS;
   const Plan plan = small_plan();
@@ -236,7 +236,7 @@ TEST_CASE("After an error that stays with the device nothing is launched, and me
   check_nothing_left();
 }
 
-TEST_CASE("An execution that is stopped begins no further kernel and says so of each") {
+TEST_CASE("A stopped execution starts no further kernel and lists the remaining ones") {
   Bench bench;
   const Plan plan = small_plan();
   bench.progress = [&](const warmup::ExecutionStep&) { bench.stop = true; };
@@ -248,7 +248,7 @@ TEST_CASE("An execution that is stopped begins no further kernel and says so of 
   check_nothing_left();
 }
 
-TEST_CASE("Kernels that cannot be had or that the device does not run are not executed, with the reason") {
+TEST_CASE("Kernels that are missing or do not run on the device are listed as not executed, with the reason") {
   {
     Bench bench;
     bench.compiler.fails = true;
@@ -266,7 +266,7 @@ TEST_CASE("Kernels that cannot be had or that the device does not run are not ex
   CHECK(fake_device().loaded.empty());
 }
 
-TEST_CASE("Without a device every kernel is named with the reason") {
+TEST_CASE("Without a device every kernel is listed with the reason") {
   const Plan plan = small_plan();
   const ExecutionReport report = warmup::execute_nothing(plan, "no driver");
   CHECK(report.executed == 0);
@@ -275,7 +275,7 @@ TEST_CASE("Without a device every kernel is named with the reason") {
   for (const auto& note : report.not_executed) CHECK(note.reason == "no driver");
 }
 
-TEST_CASE("A kernel that takes N and K at run time is executed with those of a use") {
+TEST_CASE("A generic kernel is executed with N and K of one of its uses") {
   Bench bench;
   Plan plan = small_plan();
   plan.kernels.resize(1);

@@ -1,4 +1,4 @@
-// The executors, on a fake GPU whose kernels agree with the reference unless a test says otherwise.
+// Tests of executors on a fake GPU whose kernels agree with the reference unless a test changes that.
 #include "warmup/execution/executor.hpp"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ constexpr Shape small{200, 256, 3, 300};
 
 }  // namespace
 
-TEST_CASE("An executor allocates the bytes of its layout, whatever its sizes") {
+TEST_CASE("An executor allocates exactly the bytes of its layout") {
   std::mt19937_64 engine(5);
   for (int i = 0; i < 100; ++i) {
     const Shape shape{static_cast<std::int64_t>(8 * (engine() % 2000 + 1)),
@@ -87,7 +87,7 @@ TEST_CASE("An executor allocates the bytes of its layout, whatever its sizes") {
   }
 }
 
-TEST_CASE("An executor allocates nothing more while it executes") {
+TEST_CASE("An execution allocates no memory") {
   for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     for (const std::int64_t m : {1, 64, 300}) {
       const auto verdict = fixture.execute(executor, m);
@@ -112,7 +112,7 @@ TEST_CASE("An execution launches its kernel once, after the transposition of FP8
   });
 }
 
-TEST_CASE("In the masked layout m hints and may exceed the capacity, which in the contiguous one it may not") {
+TEST_CASE("m may exceed the capacity in the masked layout, where it is a hint, but not in the contiguous one") {
   for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     const bool masked = executor.problem().layout == Layout::masked;
     const auto verdict = fixture.execute(executor, 4096);
@@ -122,7 +122,7 @@ TEST_CASE("In the masked layout m hints and may exceed the capacity, which in th
   });
 }
 
-TEST_CASE("Every execution has operands of its own, and compares rows of them") {
+TEST_CASE("Each execution draws new operands and compares rows of them") {
   for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     const auto one = fixture.execute(executor, 300);
     const auto other = fixture.execute(executor, 300);
@@ -138,7 +138,7 @@ TEST_CASE("Every execution has operands of its own, and compares rows of them") 
   });
 }
 
-TEST_CASE("A product that differs from the reference, and a write where no row is valid, are complained of") {
+TEST_CASE("A verdict reports a product that differs from the reference, and a write to an invalid row") {
   for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     fake_gpu().wrong = jit::operation_name(executor.problem());
     const auto differs = fixture.execute(executor, 300);
@@ -152,18 +152,18 @@ TEST_CASE("A product that differs from the reference, and a write where no row i
   });
 }
 
-TEST_CASE("A kernel that does not end is an error after the deadline, not a wait") {
+TEST_CASE("A kernel that does not finish is an error after the deadline") {
   for_each_family(small, [](Fixture& fixture, warmup::GroupedExecutor& executor) {
     fake_gpu().hangs = true;
     const auto verdict = fixture.execute(executor, 1);
     REQUIRE_FALSE(verdict);
     CHECK(verdict.error().message.find("did not end within 50 ms") != std::string::npos);
     CHECK(fixture.watch.hung());
-    fake_gpu().hangs = false;  // so that the test can give back what it holds
+    fake_gpu().hangs = false;  // so that the test can free its memory
   });
 }
 
-TEST_CASE("An executor that no memory is left for is an error, and so is one that no kernel can serve") {
+TEST_CASE("Opening an executor fails without enough memory, and for a problem that no kernel supports") {
   Fixture fixture;
   fake_gpu().total_bytes = std::size_t{8} << 20;
   const auto error_of = [&](DataType type, std::int64_t n, std::int64_t k, std::int64_t largest_m) {

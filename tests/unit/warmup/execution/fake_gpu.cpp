@@ -51,7 +51,7 @@ T parameter(void** parameters, std::size_t index) {
   return value;
 }
 
-// Agreement of every row that is listed, or with `wrong` the lack of it.
+// Reports that every listed row agrees with the reference, or with `wrong` that it does not.
 void check_product(void** parameters, bool fp8, unsigned tiles, bool wrong) {
   const std::size_t first = fp8 ? 6 : 4;
   const auto* tile = at<warmup::RowTile>(parameter<std::uint64_t>(parameters, first));
@@ -72,7 +72,7 @@ std::vector<T> copy_of(std::uint64_t address, std::int64_t count) {
   return {first, first + count};
 }
 
-// As fp8_quantize_rows and fp8_quantize_weights, for row-major scales.
+// Does the same as fp8_quantize_rows and fp8_quantize_weights, for row-major scales.
 void quantize(const std::vector<std::uint64_t>& words, bool rows) {
   const auto sizes = [&](std::size_t i) { return static_cast<std::int64_t>(words[i]); };
   const warmup::HostQuantized host =
@@ -118,7 +118,7 @@ CUresult launch_gemm(const CUlaunchConfig* launch, CUfunction function, void** p
   return note_gemm(launch, function, parameters, extra);
 }
 
-// Room that costs nothing until it is written.
+// Reserves address space; pages are allocated when they are written.
 CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
   note_context();
   if (state() != CUDA_SUCCESS) return state();

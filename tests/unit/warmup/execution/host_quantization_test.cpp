@@ -1,4 +1,4 @@
-// The arithmetic that judges the kernels that quantize.
+// Tests of the host quantization, which is the reference for the quantization kernels.
 #include "warmup/execution/host_quantization.hpp"
 
 #include <bit>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace cubinet::warmup;
 
-// What an e4m3fn code stands for, by the format's definition.
+// The value of an e4m3fn code, by the format's definition.
 double value_of(unsigned code) {
   const double sign = (code & 0x80u) != 0 ? -1 : 1;
   const int exponent = static_cast<int>(code >> 3 & 0xfu);
@@ -22,7 +22,7 @@ std::uint16_t bf16_bits(float value) { return static_cast<std::uint16_t>(bits_of
 
 }  // namespace
 
-TEST_CASE("Every finite e4m3 number is its own code, and what lies between goes to the nearer, ties to even") {
+TEST_CASE("Finite e4m3 values are encoded exactly, and others are rounded to nearest, ties to even") {
   for (unsigned code = 0; code < 0x7e; ++code) {
     const double low = value_of(code), high = value_of(code + 1);
     CHECK(e4m3_of(static_cast<float>(low)) == code);
@@ -47,7 +47,7 @@ TEST_CASE("A row of 128 columns is scaled so that its largest magnitude is 448")
   CHECK(result.q[128] == 0x7e);
 }
 
-TEST_CASE("Weights are scaled by blocks of 128 rows, the last of which may have fewer") {
+TEST_CASE("Weights are scaled by blocks of 128 rows, and the last block may have fewer") {
   std::vector<std::uint16_t> w(130 * 128, bf16_bits(1.0f));
   w[129 * 128] = bf16_bits(2.0f);
   const HostQuantized result = quantize_weights_on_host(w, 1, 130, 128);
@@ -57,7 +57,7 @@ TEST_CASE("Weights are scaled by blocks of 128 rows, the last of which may have 
   CHECK(result.q[129 * 128] == 0x7e);
 }
 
-TEST_CASE("Zeros stay zeros with a scale of their own") {
+TEST_CASE("Zeros are quantized to zeros, with a positive scale") {
   const HostQuantized result = quantize_rows_on_host(std::vector<std::uint16_t>(128, 0), 1, 128);
   CHECK(result.scales[0] > 0);
   CHECK(result.q == std::vector<std::uint8_t>(128, 0));

@@ -1,4 +1,4 @@
-// A family that is registered by tests alone, from its plan through NVRTC and the cabinet to a launch.
+// Tests of a family that only tests register, from its plan through NVRTC and the cabinet to a launch.
 #include "support/naive_family.hpp"
 
 #include <cstring>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr Problem kProblem{DataType::bf16, Layout::masked, 40, 24, 3};
 
-// The latest launch, as the driver saw it.
+// The arguments of the latest launch.
 struct Launch {
   unsigned ctas = 0;
   unsigned threads = 0;
@@ -28,7 +28,7 @@ struct Launch {
 };
 Launch latest;
 
-// A fake device whose driver keeps the launch.
+// A fake device whose driver records the launch.
 std::shared_ptr<const jit::DeviceContext> recording_device() {
   auto driver = std::make_shared<jit::Driver>(*test::make_fake_driver());
   driver->cuLaunchKernel = [](CUfunction, unsigned ctas, unsigned, unsigned, unsigned threads, unsigned, unsigned,
@@ -55,7 +55,7 @@ MaskedArguments some_arguments() {
 
 }  // namespace
 
-TEST_CASE("A family of the tests alone goes from a plan through the cabinet to a launch") {
+TEST_CASE("A family that only the tests define works from a plan through the cabinet to a launch") {
   const auto& families = test::naive_registry();
   warmup::PlanRequest request;
   request.problems = {{kProblem, {1, 4096}}};
@@ -84,7 +84,7 @@ TEST_CASE("A family of the tests alone goes from a plan through the cabinet to a
   jit::EngineParts parts;
   parts.device = recording_device();
   parts.cabinet = std::move(*cabinet);
-  parts.miss = MissPolicy::error;  // so it is the cabinet that has the kernel
+  parts.miss = MissPolicy::error;  // shows that the kernel comes from the cabinet
   parts.families = &families;
   jit::Engine engine(std::move(parts));
   const auto gemm = engine.prepare(kProblem, {1, 4096}, nullptr);
@@ -99,7 +99,7 @@ TEST_CASE("A family of the tests alone goes from a plan through the cabinet to a
   CHECK(latest.ctas == 16);
 }
 
-TEST_CASE("A problem for which a registry has no family is refused by its operation and architecture") {
+TEST_CASE("A problem without a family in the registry is refused with its operation and architecture") {
   const Problem contiguous{DataType::bf16, Layout::contiguous, 40, 24, 3};
   const auto refused = test::naive_registry().can_run(contiguous);
   REQUIRE_FALSE(refused);

@@ -43,7 +43,7 @@ TEST_CASE("an FP8 plan counts one byte per operand element, and the scales") {
   CHECK(test::least_bytes_moved(plan) == 3 * 136 * 256 + 3 * 256 + 2 * 3 * 136 + 4 * (3 * 2 * 2 + 3 * 2));
 }
 
-TEST_CASE("exactly the heads of a masked plan's groups are valid") {
+TEST_CASE("exactly the first rows of each group of a masked plan are valid") {
   const auto plan = masked_plan(kMasked, {2, 0, 1}, 2);
   CHECK(plan.rows == 6);
   CHECK(plan.valid == std::vector<std::uint8_t>{1, 1, 0, 0, 1, 0});
@@ -79,7 +79,7 @@ TEST_CASE("a sample keeps the first and the last row of every group") {
   CHECK(tiles.rows == std::vector<std::int32_t>{0, 16, 32, 48, 64, 130, 132});
 }
 
-TEST_CASE("Random m_indices are sound, ascend, contain a valid row in every plan, and padding in most") {
+TEST_CASE("Random m_indices are valid and ascending, with a valid row in every plan and padding in most") {
   int padded = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     for (const std::int64_t rows : {1, 127, 128, 129, 1000, 4096}) {
@@ -96,7 +96,7 @@ TEST_CASE("Random m_indices are sound, ascend, contain a valid row in every plan
   CHECK(padded > 250);
 }
 
-TEST_CASE("Random masked_m lie within the capacity, and one group is full") {
+TEST_CASE("Random masked_m are within the capacity, and one group is full") {
   std::set<std::int64_t> seen;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     for (const std::int64_t capacity : {1, 7, 300}) {
@@ -110,7 +110,7 @@ TEST_CASE("Random masked_m lie within the capacity, and one group is full") {
   CHECK(seen.size() == 8);
 }
 
-TEST_CASE("Another seed gives other rows, the same seed the same ones") {
+TEST_CASE("Equal seeds give equal rows, and different seeds different rows") {
   const auto m_indices = [](std::uint64_t seed) {
     return random_contiguous_plan(kRandomContiguous, 1000, seed).grouping;
   };

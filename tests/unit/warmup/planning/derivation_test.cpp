@@ -29,7 +29,7 @@ TEST_CASE("Each number of a plan is derived from the keys and options that lead 
                                  {"GEMM2 K", 1024, "moe_intermediate_size 2048 / 2"}}));
 }
 
-TEST_CASE("Redundant, fused, unevenly dealt and padded numbers say so") {
+TEST_CASE("A derivation names redundant and fused experts, an uneven distribution and padding") {
   const auto lines = derived(deepseek, {.expert = 7, .redundant = 2, .fused_shared = 1, .padded_hidden = 8192});
   REQUIRE(lines.size() == 6);
   CHECK((lines[0] ==
@@ -39,7 +39,7 @@ TEST_CASE("Redundant, fused, unevenly dealt and padded numbers say so") {
          Derivation{"groups", 37, "(n_routed_experts 256 + redundant 2) / ep 7, rounded down + fused shared 1"}));
 }
 
-TEST_CASE("Layers that differ are derived each, and a missing gate is said") {
+TEST_CASE("The sizes of each different layer are derived separately, and a missing gate is named") {
   const auto lines = derived(R"({"hidden_size": 512, "num_experts": 8, "moe_intermediate_size": [256, 128],
                                  "mlp_hidden_act": "relu2"})",
                              {});
@@ -48,7 +48,7 @@ TEST_CASE("Layers that differ are derived each, and a missing gate is said") {
   CHECK((lines[5] == Derivation{"GEMM1 N", 128, "moe_intermediate_size[1] 128 / 1, no gate: mlp_hidden_act relu2"}));
 }
 
-TEST_CASE("A derivation is written in lines whose signs stand one below the other, and as JSON") {
+TEST_CASE("A derivation is written as lines with aligned equals signs, and as JSON") {
   const std::vector<Derivation> lines{{"groups", 32, "num_experts 256 / ep 8"}, {"GEMM1 K", 7168, "hidden_size"}};
   CHECK(warmup::derivation_text(lines) ==
         "groups 32    = num_experts 256 / ep 8\n"

@@ -1,4 +1,4 @@
-// From a model's shape to the problems of a rank.
+// Tests of the problems of a rank that follow from a model's shape.
 #include <algorithm>
 
 #include "catch.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("A model's GEMMs appear once per type of operands") {
   }
 }
 
-TEST_CASE("Numbers of ranks that a model cannot be divided over are refused with both numbers") {
+TEST_CASE("A number of ranks that does not divide the model is refused with both numbers") {
   const MoeShape shape = shape_of(4096, 14336, 8);
   const auto message = [&](warmup::Parallelism parallelism) {
     const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
@@ -70,7 +70,7 @@ TEST_CASE("Experts that do not divide evenly are planned for the ranks with the 
   CHECK(*problems == expected);
 }
 
-TEST_CASE("Redundant experts are dealt with the others, and each rank has fused shared ones besides") {
+TEST_CASE("Redundant experts are distributed with the others, and each rank also has the fused shared experts") {
   const MoeShape shape = shape_of(7168, 2048, 256);
   const auto groups = [&](const warmup::Parallelism& parallelism) {
     const auto problems = warmup::problems_of(shape, parallelism, {Layout::masked});
@@ -87,7 +87,7 @@ TEST_CASE("Redundant experts are dealt with the others, and each rank has fused 
   CHECK(groups({.expert = 32, .redundant = 32, .fused_shared = 1}) == std::vector{10});
 }
 
-TEST_CASE("A hidden size that the engine pads is K of the first GEMM and N of the second") {
+TEST_CASE("The padded hidden size is K of the first GEMM and N of the second") {
   const auto problems =
       warmup::problems_of(shape_of(2880, 2880, 128), {.expert = 8, .padded_hidden = 3072}, {Layout::masked});
   REQUIRE(problems);
@@ -96,7 +96,7 @@ TEST_CASE("A hidden size that the engine pads is K of the first GEMM and N of th
   CHECK(*problems == expected);
 }
 
-TEST_CASE("A width that the ranks split too finely for N or K is refused with the width, the ranks and the result") {
+TEST_CASE("An expert width that gives an invalid N or K per rank is refused with width, ranks and result") {
   const auto message = [](std::int64_t width, std::int64_t ranks) {
     const auto problems = warmup::problems_of(shape_of(2048, width, 8), {1, ranks}, {Layout::masked});
     REQUIRE_FALSE(problems);
@@ -111,7 +111,7 @@ TEST_CASE("A width that the ranks split too finely for N or K is refused with th
   CHECK(warmup::problems_of(shape_of(2048, 512, 8), {1, 8}, {Layout::masked}));
 }
 
-TEST_CASE("A width that FP8 kernels do not take is refused with the width that it can be padded to") {
+TEST_CASE("An expert width that FP8 kernels do not support is refused with the width to pad it to") {
   const auto message = [](std::int64_t width, std::int64_t ranks, const std::vector<DataType>& types) {
     const auto problems = warmup::problems_of(shape_of(2048, width, 8), {1, ranks}, {Layout::masked}, types);
     REQUIRE_FALSE(problems);
@@ -119,18 +119,18 @@ TEST_CASE("A width that FP8 kernels do not take is refused with the width that i
     return problems.error().message;
   };
   CHECK(message(1536, 8, {DataType::fp8}) ==
-        "expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: K=192; padding the expert "
-        "width to 256 per rank mends it");
+        "expert width 1536 over --tp 8 gives K = 192: K must be a multiple of 128 for FP8: K=192; pad the expert width "
+        "to 256 per rank");
   CHECK(message(1536, 8, {DataType::bf16, DataType::fp8}) == message(1536, 8, {DataType::fp8}));
   CHECK(message(704, 1, {DataType::fp8}).find("to 768 per rank") != std::string::npos);
   CHECK(message(2, 1, {DataType::fp8}).find("to 128 per rank") != std::string::npos);
   CHECK(message(100, 1, {DataType::bf16}).find("to 128 per rank") != std::string::npos);
   // Twice the next multiple would be an N beyond the limit.
-  CHECK(message((std::int64_t{1} << 30) - 64, 1, {DataType::fp8}).find("padding") == std::string::npos);
+  CHECK(message((std::int64_t{1} << 30) - 64, 1, {DataType::fp8}).find("; pad") == std::string::npos);
   CHECK(warmup::problems_of(shape_of(2048, 1536, 8), {1, 8}, {Layout::masked}, {DataType::bf16}));
 }
 
-TEST_CASE("A width that is padded as the refusal says is taken") {
+TEST_CASE("The padded width that a refusal names is accepted") {
   for (const DataType type : {DataType::bf16, DataType::fp8}) {
     for (std::int64_t width = 1; width <= 1024; ++width) {
       const auto padded = warmup::padded_size(type, width);
@@ -143,9 +143,9 @@ TEST_CASE("A width that is padded as the refusal says is taken") {
   CHECK_FALSE(warmup::padded_size(DataType::fp8, std::int64_t{1} << 31));
 }
 
-TEST_CASE("A width that is too large is not said to be mended by padding") {
+TEST_CASE("The refusal of a width that is too large does not advise padding") {
   const auto problems =
       warmup::problems_of(shape_of(2048, std::int64_t{1} << 30, 8), {1, 1}, {Layout::masked}, {DataType::fp8});
   REQUIRE_FALSE(problems);
-  CHECK(problems.error().message.find("padding") == std::string::npos);
+  CHECK(problems.error().message.find("; pad") == std::string::npos);
 }

@@ -1,4 +1,4 @@
-// The type that a config.json implies.
+// Tests of the data type that follows from a config.json.
 #include <fstream>
 
 #include "catch.hpp"
@@ -16,7 +16,7 @@ const std::string fp8 = R"({"quant_method": "fp8", "weight_block_size": [128, 12
 const std::vector<DataType> only_fp8{DataType::fp8};
 const std::vector<DataType> only_bf16{DataType::bf16};
 
-// Of a model with these keys besides.
+// The weights of a model with these additional keys.
 ExpertWeights weights_of(const std::string& more) {
   const auto shape = warmup::parse_model({"{" + small_experts + (more.empty() ? "" : ", ") + more + "}", "m.json"});
   INFO((shape ? std::string() : shape.error().message));
@@ -34,7 +34,7 @@ std::string compressed(const std::string& weights, const std::string& more = "")
 
 const std::string blocks = R"({"num_bits": 8, "type": "float", "strategy": "block", "block_structure": [128, 128]})";
 
-// FP8, but these modules.
+// FP8 without these modules.
 std::string without(const std::string& key, const std::string& modules) {
   return R"({"quant_method": "fp8", "weight_block_size": [128, 128], ")" + key + "\": " + modules + "}";
 }
@@ -46,7 +46,7 @@ void check_served(const ExpertWeights& weights) {
   CHECK(weights.served);
 }
 
-// BF16 is planned, and what is stored is said.
+// Checks that BF16 is planned and that the stored type is `stored`.
 void check_unserved(const ExpertWeights& weights, const std::string& stored) {
   INFO(weights.reason);
   CHECK((weights.types == only_bf16));
@@ -63,7 +63,7 @@ void check_plain(const ExpertWeights& weights) {
 
 }  // namespace
 
-TEST_CASE("FP8 in blocks of 128 x 128 is known in the vocabulary of each quantizer") {
+TEST_CASE("FP8 in blocks of 128 x 128 is recognized in the format of each quantizer") {
   check_served(quantized(fp8));
   CHECK(quantized(fp8).reason == "quantization_config.quant_method fp8, weight_block_size [128,128]");
   check_served(quantized(compressed(blocks)));
@@ -72,7 +72,7 @@ TEST_CASE("FP8 in blocks of 128 x 128 is known in the vocabulary of each quantiz
   check_served(weights_of(R"("compression_config": )" + compressed(blocks)));
 }
 
-TEST_CASE("A type that no kernel takes is named, and BF16 is planned") {
+TEST_CASE("A type that no kernel supports is named, and BF16 is planned") {
   check_unserved(quantized(R"({"quant_method": "fp8"})"), "FP8 with a scale per tensor");
   check_unserved(quantized(R"({"quant_method": "fp8", "weight_block_size": null})"), "FP8 with a scale per tensor");
   check_unserved(quantized(R"({"quant_method": "fp8", "weight_block_size": [64, 128]})"), "FP8 in blocks of [64,128]");
@@ -108,7 +108,7 @@ TEST_CASE("Groups of compressed-tensors are read by bits, type and strategy") {
   check_unserved(quantized(R"({"quant_method": "compressed-tensors"})"), "compressed-tensors");
 }
 
-TEST_CASE("Of several groups that for experts counts, and different ones for all layers are not guessed") {
+TEST_CASE("The group that targets the experts is used, and different groups for all layers are not resolved") {
   const auto groups = [](const char* target) {
     return R"({"quant_method": "compressed-tensors", "config_groups": {
                "group_0": {"targets": ["re:.*proj.*"], "weights": {"num_bits": 8, "type": "float",
@@ -120,7 +120,7 @@ TEST_CASE("Of several groups that for experts counts, and different ones for all
   check_unserved(quantized(groups("Linear")), "several types");
 }
 
-TEST_CASE("The experts' own type counts before the model's") {
+TEST_CASE("The experts' own type takes precedence over the model's") {
   check_unserved(weights_of(R"("expert_dtype": "fp4", "quantization_config": )" + fp8), "FP4");
   check_served(weights_of(R"("expert_dtype": "fp8", "quantization_config": )" + fp8));
   check_plain(weights_of(R"("expert_dtype": "bf16", "quantization_config": )" + fp8));
@@ -131,7 +131,7 @@ TEST_CASE("The experts' own type counts before the model's") {
                  "NVFP4");
 }
 
-TEST_CASE("A mixed model is read by what it says of its experts' layers") {
+TEST_CASE("The type of a model with mixed precision is that of its experts' layers") {
   const auto mixed = [](const char* algorithm) {
     return R"({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
                "model.layers.0.self_attn.q_proj": {"quant_algo": "FP8"},
@@ -144,7 +144,7 @@ TEST_CASE("A mixed model is read by what it says of its experts' layers") {
   check_unserved(quantized(mixed("FP8")), "mixed types");
 }
 
-TEST_CASE("Experts that are not converted are BF16, in all layers or in some") {
+TEST_CASE("Experts that are excluded from quantization are BF16, in all layers or in some") {
   check_plain(quantized(without("modules_to_not_convert", R"(["lm_head", "mlp.experts"])")));
   check_plain(quantized(without("ignored_layers", R"(["re:.*mlp\\.experts.*"])")));
   check_plain(quantized(compressed(blocks, R"(, "ignore": ["re:.*experts.*"])")));
@@ -155,24 +155,24 @@ TEST_CASE("Experts that are not converted are BF16, in all layers or in some") {
   CHECK_THAT(some.reason, Contains("BF16 in some layers: quantization_config.modules_to_not_convert"));
 }
 
-TEST_CASE("A quantization of the KV cache alone says nothing of experts") {
+TEST_CASE("A quantization of the KV cache alone does not apply to the experts") {
   check_plain(quantized(R"({"quant_method": "modelopt", "quant_algo": null, "kv_cache_quant_algo": "FP8"})"));
   check_plain(quantized(R"({"quant_algo": null, "kv_cache_quant_algo": "FP8"})"));
   check_unserved(quantized(R"({"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"})"), "NVFP4");
 }
 
-TEST_CASE("A group for attention says nothing of experts") {
+TEST_CASE("A quantization group for attention does not apply to the experts") {
   check_served(quantized(R"({"quant_method": "compressed-tensors", "config_groups": {
       "attention": {"targets": ["re:.*self_attn.*"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
       "mlp": {"targets": ["re:.*mlp.*_proj"], "weights": )" +
                          blocks + "}}}"));
 }
 
-TEST_CASE("Experts in FP8 without a word on their scales are not taken for BF16 in silence") {
-  check_unserved(weights_of(R"("expert_dtype": "fp8")"), "fp8 with scales of which nothing is said");
+TEST_CASE("Experts in FP8 with an unknown kind of scales are planned in BF16, and the type is named") {
+  check_unserved(weights_of(R"("expert_dtype": "fp8")"), "fp8 with unknown scales");
 }
 
-TEST_CASE("A pattern for all but the experts leaves none of them out") {
+TEST_CASE("An exclusion pattern for everything but the experts does not exclude experts") {
   CHECK(quantized(compressed(R"({"num_bits": 4, "type": "float", "strategy": "group"})",
                              R"(, "format": "mxfp4-pack-quantized", "ignore": ["re:^(?!.*experts).*$"])"))
             .stored == "MXFP4");
@@ -180,7 +180,7 @@ TEST_CASE("A pattern for all but the experts leaves none of them out") {
   check_plain(quantized(without("ignored_layers", R"(["re:.*(?!gate).*experts.*"])")));
 }
 
-TEST_CASE("A whole layer or MLP that is left as it was has its experts in BF16, too") {
+TEST_CASE("Experts of a layer or MLP that is excluded from quantization are BF16") {
   const auto without_module = [](const std::string& module) { return without("ignore", "[\"" + module + "\"]"); };
   for (const char* module :
        {"model.layers.61", "model.layers.61*", "model.layers.61.", "re:^model\\\\.layers\\\\.61\\\\..*$",
@@ -208,7 +208,7 @@ TEST_CASE("A model without quantization is BF16") {
   check_plain(weights_of(R"("quantization_config": {}, "dtype": "bfloat16")"));
 }
 
-TEST_CASE("quantization_config is read beside the experts and at the top level, which must not disagree") {
+TEST_CASE("quantization_config is read next to the experts and at the top level, and a conflict is refused") {
   const auto model = [](const std::string& top, const std::string& nested) {
     const auto field = [](const std::string& value) {
       return value.empty() ? std::string() : R"("quantization_config": )" + value + ", ";
@@ -228,7 +228,7 @@ TEST_CASE("quantization_config is read beside the experts and at the top level, 
         "m.json: text_config.quantization_config is FP8 in blocks of 128 x 128 but quantization_config is INT4 (AWQ)");
 }
 
-TEST_CASE("A quantization in hf_quant_config.json counts where config.json says nothing of one") {
+TEST_CASE("The quantization in hf_quant_config.json is used if config.json has none") {
   const test::TempFolder folder;
   const auto write = [&](const char* name, const std::string& text) { std::ofstream(folder / name) << text; };
   const auto read = [&](const std::filesystem::path& path) {

@@ -1,4 +1,4 @@
-// Models as parse_model() reads them, for tests of what is made of them.
+// Models as parse_model() returns them, for tests.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ inline warmup::MoeShape fp8_shape_of(std::int64_t hidden, std::int64_t width, st
   return shape;
 }
 
-// The same with what engines decide by.
+// The same with the facts that engines use.
 inline warmup::MoeShape with_traits(warmup::MoeShape shape, const char* architecture, std::int64_t experts_per_token,
                                     std::int64_t shared_experts, std::int64_t shared_width) {
   shape.architecture = architecture;

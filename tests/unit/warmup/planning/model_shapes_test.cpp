@@ -1,4 +1,4 @@
-// The shapes that a config.json implies.
+// Tests of the shapes that follow from a config.json.
 #include "catch.hpp"
 #include "model_shape.hpp"
 #include "reported_models.hpp"
@@ -13,7 +13,7 @@ using warmup::MoeShape;
 
 using Sizes = std::pair<std::int64_t, std::int64_t>;
 
-// N and K of the two GEMMs of each distinct layer on one rank of all.
+// N and K of both GEMMs of each distinct layer, with a single rank.
 std::vector<Sizes> sizes_of(const std::string& text) {
   const auto problems = warmup::problems_of(parsed(text), {}, {Layout::masked});
   INFO((problems ? std::string() : problems.error().message));
@@ -25,7 +25,7 @@ std::vector<Sizes> sizes_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("Models that were reported to be planned wrong have the problems that engines launch") {
+TEST_CASE("Models that were reported as planned wrong have the problems that engines launch") {
   for (const test::ReportedModel& model : test::reported_models()) {
     INFO(model.name);
     const MoeShape shape = parsed(model.text);
@@ -41,7 +41,7 @@ TEST_CASE("Models that were reported to be planned wrong have the problems that 
   }
 }
 
-TEST_CASE("Layers that differ in width or in their number of experts are planned each, and equal ones once") {
+TEST_CASE("Layers that differ in width or number of experts are planned separately, and equal ones once") {
   CHECK(sizes_of(R"({"hidden_size": 2560, "moe_num_experts": [64, 64], "moe_intermediate_size": [1536, 512]})") ==
         std::vector<Sizes>{{3072, 2560}, {2560, 1536}, {1024, 2560}, {2560, 512}});
   CHECK(sizes_of(R"({"hidden_size": 512, "num_experts": 8, "moe_intermediate_size": [0, 256, 128, 256]})") ==
@@ -52,7 +52,7 @@ TEST_CASE("Layers that differ in width or in their number of experts are planned
   CHECK(shape.layers[1].width == warmup::KeyedNumber{256, "moe_intermediate_size"});
 }
 
-TEST_CASE("Lists that do not fit each other, or have no layer with experts, are refused with both keys") {
+TEST_CASE("Lists of different lengths, or without a layer that has experts, are refused with both keys") {
   CHECK(message_of(R"({"hidden_size": 64, "num_experts": [8, 8], "moe_intermediate_size": [64, 64, 64]})") ==
         "m.json: num_experts has 2 values but moe_intermediate_size has 3");
   CHECK(message_of(R"({"hidden_size": 64, "num_experts": [8, 0], "moe_intermediate_size": [0, 64]})") ==
@@ -66,7 +66,7 @@ TEST_CASE("Lists that do not fit each other, or have no layer with experts, are 
   }
 }
 
-TEST_CASE("The experts' width is intermediate_size in models that are known for it") {
+TEST_CASE("The experts' width is intermediate_size for the model types that define it so") {
   for (const char* type : {"olmoe", "jamba", "hunyuan_v1_moe", "cohere2_moe", "flex_olmo"}) {
     INFO(type);
     CHECK(parsed(std::string(R"({"model_type": ")") + type +
@@ -82,7 +82,7 @@ TEST_CASE("The experts' width is intermediate_size in models that are known for 
             .find("moe_intermediate_size is missing") != std::string::npos);
 }
 
-TEST_CASE("DBRX's keys within ffn_config, LongCat's and Muse Spark's are read") {
+TEST_CASE("The keys of DBRX (within ffn_config), LongCat and Muse Spark are read") {
   CHECK(sizes_of(R"({"model_type": "dbrx", "d_model": 6144,
                      "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}})") ==
         std::vector<Sizes>{{21504, 6144}, {6144, 10752}});
@@ -94,13 +94,13 @@ TEST_CASE("DBRX's keys within ffn_config, LongCat's and Muse Spark's are read") 
         std::vector<Sizes>{{8192, 4096}, {4096, 4096}});
 }
 
-TEST_CASE("Llama 4 has the experts' width in intermediate_size, beside that of dense MLPs") {
+TEST_CASE("Llama 4's experts' width is intermediate_size, not intermediate_size_mlp") {
   CHECK(sizes_of(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text", "hidden_size": 5120,
                      "intermediate_size": 8192, "intermediate_size_mlp": 16384, "num_local_experts": 128,
                      "interleave_moe_layer_step": 2}})") == std::vector<Sizes>{{16384, 5120}, {5120, 8192}});
 }
 
-TEST_CASE("The language model is found under each name that models have for it") {
+TEST_CASE("The language model is found under each of its known keys") {
   for (const char* name : {"text_config", "llm_config", "language_config"}) {
     INFO(name);
     const MoeShape shape = parsed(std::string("{\"vision_config\": {\"hidden_size\": 8}, \"") + name +
@@ -109,12 +109,12 @@ TEST_CASE("The language model is found under each name that models have for it")
   }
 }
 
-TEST_CASE("A model whose experts stand in a tower alone that is no known language model is refused by its name") {
+TEST_CASE("A model with experts only under an unknown key is refused, and the key is named") {
   CHECK(message_of(R"({"backbone_config": {"hidden_size": 64, "num_experts": 8, "moe_intermediate_size": 128}})")
-            .find("backbone_config has experts, but is no place known for that") != std::string::npos);
+            .find("backbone_config has experts, but is not a known place for them") != std::string::npos);
 }
 
-TEST_CASE("Infinity and NaN are read as Python's json writes them, outside of texts alone") {
+TEST_CASE("Infinity and NaN are read as Python's json module writes them, and inside strings they are text") {
   const std::string model = R"("num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64)";
   for (const char* more : {R"("x": Infinity)", R"("x": -Infinity)", R"("x": NaN)", R"("x": [NaN,Infinity, -Infinity ])",
                            R"("NaN": "Infinity \" NaN", "-Infinity": "\\")"}) {
@@ -127,7 +127,7 @@ TEST_CASE("Infinity and NaN are read as Python's json writes them, outside of te
         "m.json: hidden_size is missing");
 }
 
-TEST_CASE("Words that are nearly Python's are no JSON, and errors behind those that are name their place") {
+TEST_CASE("Words similar to Python's are refused, and errors after valid ones have the right position") {
   for (const char* word : {"Infinit", "Infinity2", "nan", "+Infinity", "NaNs", "- Infinity", "_NaN"}) {
     INFO(word);
     CHECK(message_of(std::string(R"({"x": )") + word + "}").find("m.json:1:") == 0);

@@ -24,10 +24,10 @@ const fs::path models = fs::path(CUBINET_SOURCE_DIR) / "examples" / "models";
 
 struct Expectation {
   std::int64_t hidden_size, expert_width, experts;
-  DataType type;  // of the plan that the model gets when none is asked for
+  DataType type;  // the type that is planned without --dtype
 };
 
-// As the models' cards give them.
+// From the models' cards.
 const std::map<std::string, Expectation> expectations{
     {"deepseek-v3", {7168, 2048, 256, DataType::fp8}},        {"glm-4.5", {5120, 1536, 160, DataType::bf16}},
     {"gpt-oss-120b", {2880, 2880, 128, DataType::bf16}},      {"kimi-k2", {7168, 2048, 384, DataType::fp8}},
@@ -38,7 +38,7 @@ const std::map<std::string, Expectation> expectations{
 
 }  // namespace
 
-TEST_CASE("A field that is nested a million deep is refused in a few words") {
+TEST_CASE("A field that is nested a million deep is refused with a short message") {
   const std::size_t depth = 1'000'000;
   const std::string value = std::string(depth, '[') + std::string(depth, ']');
   const std::string start = R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": )";
@@ -98,7 +98,7 @@ TEST_CASE("Broken JSON is reported with file, line, column and what was expected
   CHECK_THAT(message_of("[1, 2]"), StartsWith("m.json: expected a JSON object, found array"));
 }
 
-TEST_CASE("A number that nothing holds is reported with its place, in words of this library") {
+TEST_CASE("A number out of range is reported with its position and without the JSON library's text") {
   CHECK(message_of("{\n  \"hidden_size\": 1e400}") == "m.json:2:18: the number 1e400 is out of range");
   CHECK(message_of("{\"other\": [-1e400]}") == "m.json:1:12: the number -1e400 is out of range");
   const std::string long_number = message_of("{\"a\": 1" + std::string(100'000, '0') + "}");
@@ -106,11 +106,11 @@ TEST_CASE("A number that nothing holds is reported with its place, in words of t
   CHECK_THAT(long_number, StartsWith("m.json:1:7: the number 1000"));
 }
 
-TEST_CASE("What was read last is shown in a few words, however long it is") {
+TEST_CASE("A long last token is shortened in the error") {
   CHECK(message_of("{\"a\": \"" + std::string(100'000, 'x')).size() < 300);
 }
 
-TEST_CASE("Anything but blanks after the JSON value is refused with its place") {
+TEST_CASE("Anything but white space after the JSON value is refused with its position") {
   const std::string model = R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64})";
   CHECK(parsed(model + " \n\t\r\n").layers.front().experts.value == 8);
   for (const std::string& after : {std::string("{}"), std::string("x"), std::string("}"), std::string(1, '\0'),
@@ -124,7 +124,7 @@ TEST_CASE("Anything but blanks after the JSON value is refused with its place") 
   CHECK_THAT(message_of(std::string("{\"a\": 1,\0}", 10)), StartsWith("m.json:1:9: not JSON: "));
 }
 
-TEST_CASE("A field that is given twice is refused by name, whatever its values") {
+TEST_CASE("A duplicate field is refused by name, even if both values are equal") {
   const auto with = [](const std::string& more) {
     return R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64, )" + more + "}";
   };
@@ -142,7 +142,7 @@ TEST_CASE("A field that is given twice is refused by name, whatever its values")
         "m.json: quantization_config.weight_block_size is given twice");
 }
 
-TEST_CASE("A key may appear again where it is no field of the language model") {
+TEST_CASE("A duplicate key that is not a field of the language model is accepted") {
   const std::string model = R"("num_experts": 8, "moe_intermediate_size": 64, "hidden_size": 64)";
   for (const char* more : {R"("other": 1, "other": 2)", R"("vision_config": {"hidden_size": 1, "hidden_size": 2})",
                            R"("list": [{"hidden_size": 1}, {"hidden_size": 2}])",
@@ -154,7 +154,7 @@ TEST_CASE("A key may appear again where it is no field of the language model") {
   }
 }
 
-TEST_CASE("Deeply nested JSON is an error or a model, never a crash") {
+TEST_CASE("Deeply nested JSON is parsed or refused without a crash") {
   const std::string deep = "{\"a\": " + std::string(200'000, '[') + std::string(200'000, ']') + "}";
   CHECK(message_of(deep).find("has no experts") != std::string::npos);
   CHECK(message_of(std::string(200'000, '[')).find("not JSON") != std::string::npos);
@@ -179,7 +179,7 @@ TEST_CASE("A field of the wrong type or out of range is named with its value") {
              StartsWith("m.json: neither moe_intermediate_size nor intermediate_size is there"));
 }
 
-TEST_CASE("Two fields that disagree about the experts are an error, two that agree are not") {
+TEST_CASE("Two different numbers of experts are an error, and two equal ones are not") {
   const auto with = [](int second) {
     return R"({"hidden_size": 64, "moe_intermediate_size": 64, "n_routed_experts": 8, "num_local_experts": )" +
            std::to_string(second) + "}";
@@ -188,7 +188,7 @@ TEST_CASE("Two fields that disagree about the experts are an error, two that agr
   CHECK(parsed(with(8)).layers.front().experts.value == 8);
 }
 
-TEST_CASE("Models that give n_routed_experts or num_experts must give their experts' width too") {
+TEST_CASE("A model with n_routed_experts or num_experts must have moe_intermediate_size") {
   for (const char* experts :
        {R"("num_experts": 8)", R"("n_routed_experts": 8)", R"("num_local_experts": 8, "num_experts": 8)"}) {
     for (const char* width : {"", R"(, "moe_intermediate_size": null)"}) {
@@ -206,7 +206,7 @@ TEST_CASE("Models that give n_routed_experts or num_experts must give their expe
             .width.value == 256);
 }
 
-TEST_CASE("The width of dense layers is not taken for the width of the experts") {
+TEST_CASE("The width of dense layers is not used as the width of the experts") {
   for (const char* sign : {R"("first_k_dense_replace": 3)", R"("mlp_only_layers": [0, 1])",
                            R"("decoder_sparse_step": 2)", R"("moe_layer_freq": 2)", R"("moe_layer_freq": [0, 1, 1])",
                            R"("first_k_dense_replace": "3")", R"("first_k_dense_replace": 1.5)",
@@ -224,7 +224,7 @@ TEST_CASE("The width of dense layers is not taken for the width of the experts")
             .width.value == 256);
 }
 
-TEST_CASE("A nested text_config is read, and the top level too where it names the experts") {
+TEST_CASE("A nested text_config is read, and so is the top level if it has the experts") {
   const std::string nested = R"({"num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32})";
   CHECK(parsed(R"({"hidden_size": 1, "vision_config": {"hidden_size": 2}, "text_config": )" + nested + "}")
             .layers.front()
@@ -235,7 +235,7 @@ TEST_CASE("A nested text_config is read, and the top level too where it names th
             .hidden.value == 128);
 }
 
-TEST_CASE("A top level that names experts and a text_config that disagrees with it are refused with both fields") {
+TEST_CASE("Different experts in the top level and in text_config are refused with both fields") {
   const auto with = [](const std::string& top) {
     return "{" + top + R"(, "text_config": {"num_experts": 8, "hidden_size": 64, "moe_intermediate_size": 32}})";
   };
@@ -251,8 +251,7 @@ TEST_CASE("A top level that names experts and a text_config that disagrees with 
       32);
 }
 
-TEST_CASE(
-    "A quantization_config, a text_config or a quant_method of another type is refused by name, never passed over") {
+TEST_CASE("A quantization_config, text_config or quant_method of the wrong type is refused by name") {
   const std::string rest = R"("num_experts": 8, "moe_intermediate_size": 128, "hidden_size": 128)";
   for (const char* value : {R"("fp8")", R"("")", "8", "0", "1.5", "true", "false", "[]", R"(["fp8"])"}) {
     INFO(value);

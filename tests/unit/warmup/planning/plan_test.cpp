@@ -38,10 +38,10 @@ Problem problem_of(Layout layout, std::int64_t n, std::int64_t k, std::int32_t g
   return {DataType::bf16, layout, n, k, groups};
 }
 
-// One line per stretch of M: which kernel, for which groups, from where to where.
+// One element per range of M: the kernel, the number of groups, the first and the last M.
 using Uses = std::set<std::tuple<jit::KernelSpec, std::int32_t, std::int64_t, std::int64_t>>;
 
-// By asking the selector for every single M.
+// The same by a selection for every single M.
 Uses walked(const PlanRequest& request) {
   Uses uses;
   for (const auto& [problem, range] : request.problems) {
@@ -99,7 +99,7 @@ TEST_CASE("The plan of every example model holds exactly the kernels that some M
   }
 }
 
-TEST_CASE("The plan of odd shapes and ranges is exact too") {
+TEST_CASE("The plan of unusual shapes and ranges holds exactly the kernels that some M selects") {
   const std::vector<Problem> problems{
       problem_of(Layout::contiguous, 8, 64, 1),      problem_of(Layout::masked, 8, 64, 1),
       problem_of(Layout::contiguous, 2112, 7168, 1), problem_of(Layout::masked, 704, 192, 3),
@@ -128,7 +128,7 @@ TEST_CASE("Ranges of M are ascending, disjoint and not adjacent") {
   }
 }
 
-TEST_CASE("Problems that differ in groups alone share every kernel that both select") {
+TEST_CASE("Problems that differ only in groups share every kernel that both select") {
   for (const std::string& model : warmup::example_models()) {
     std::vector<Problem> both = warmup::example_problems(model, 8);
     const std::vector<Problem> wider = warmup::example_problems(model, 16);
@@ -146,7 +146,7 @@ TEST_CASE("Problems that differ in groups alone share every kernel that both sel
   }
 }
 
-TEST_CASE("The number of groups is no part of a kernel's key") {
+TEST_CASE("The number of groups is not part of a kernel's key") {
   const auto key = [&](std::int32_t groups) {
     return jit::key_of(jit::families().select(problem_of(Layout::masked, 4096, 7168, groups), 64));
   };
@@ -169,7 +169,7 @@ TEST_CASE("The order of the kernels depends on the set of problems, not on their
                        [&](const auto& a, const auto& b) { return family_and_shape(a) < family_and_shape(b); }));
 }
 
-TEST_CASE("A problem that is named twice counts once") {
+TEST_CASE("A problem that is given twice is planned once") {
   const Problem problem = problem_of(Layout::masked, 4096, 7168, 32);
   const Plan once = planned({{{problem, usual_range}}, {}});
   const Plan twice = planned({over_range({problem, problem}, usual_range), {}});
@@ -178,7 +178,7 @@ TEST_CASE("A problem that is named twice counts once") {
   for (const auto& kernel : twice.kernels) CHECK(kernel.uses.size() == 1);
 }
 
-TEST_CASE("Each problem has the kernels of its own range of M, and one that is named twice those of both") {
+TEST_CASE("Each problem has the kernels of its own range of M, or of all its ranges if given several times") {
   const Problem masked = problem_of(Layout::masked, 4096, 7168, 32);
   const Problem contiguous = problem_of(Layout::contiguous, 4096, 7168, 32);
   check_exact({{{masked, {1, 64}}, {contiguous, {128, 65536}}}, {}});
@@ -188,7 +188,7 @@ TEST_CASE("Each problem has the kernels of its own range of M, and one that is n
   CHECK((uses({{masked, {301, 5000}}, {masked, {1, 300}}}) == uses({{masked, {1, 5000}}})));
 }
 
-TEST_CASE("Ranges of one problem that overlap or touch become one, and others stay") {
+TEST_CASE("Overlapping or adjacent ranges of one problem are merged, and others are kept") {
   const Problem a = problem_of(Layout::masked, 4096, 7168, 32);
   const Problem b = problem_of(Layout::contiguous, 4096, 7168, 32);
   const std::vector<ProblemRange> given{{a, {10, 20}}, {b, {5, 6}}, {a, {1, 3}}, {a, {15, 16}}, {a, {4, 8}}};
@@ -196,14 +196,14 @@ TEST_CASE("Ranges of one problem that overlap or touch become one, and others st
   CHECK((warmup::whole_range(given) == MRange{1, 20}));
 }
 
-TEST_CASE("A plan up to the largest M is made, and stays a few dozen kernels") {
+TEST_CASE("A plan up to the largest M has only a few dozen kernels") {
   const auto problems = warmup::example_problems("deepseek-v3", 8);
   const Plan plan = planned({over_range(problems, {1, largest_m()}), {}});
   CHECK(plan.kernels.size() >= 4);
   CHECK(plan.kernels.size() <= 100);
 }
 
-TEST_CASE("Above the first M of the last configuration a larger range of M costs no kernel") {
+TEST_CASE("A range of M that grows beyond the first M of the last configuration adds no kernel") {
   for (const std::string& model : warmup::example_models()) {
     for (const Problem& problem : warmup::example_problems(model, 8)) {
       const auto rungs = jit::families().selections(problem, {1, largest_m()});
@@ -224,7 +224,7 @@ TEST_CASE("A range that is empty, not positive or too large is refused with its 
   CHECK(refusal({over_range(problems, {1, largest_m() + 1}), {}}).find("M from 1 to ") != std::string::npos);
 }
 
-TEST_CASE("What cannot run is refused before anything is planned, by its rule") {
+TEST_CASE("A problem that no kernel supports is refused before planning, with the broken rule") {
   const std::string k = refusal({{{problem_of(Layout::masked, 4096, 100, 32), usual_range}}, {}});
   CHECK(k.find("K=100") != std::string::npos);
   CHECK(k.find("64") != std::string::npos);
@@ -234,7 +234,7 @@ TEST_CASE("What cannot run is refused before anything is planned, by its rule") 
   CHECK_FALSE(make_plan({{{problem_of(Layout::masked, 4096, 128, 1), usual_range}}, {"sm_90a", 0}}));
 }
 
-TEST_CASE("An unknown architecture is refused by name, and sm_90 is one") {
+TEST_CASE("An unknown architecture, such as sm_90, is refused by name") {
   const std::vector<Problem> problems{problem_of(Layout::masked, 4096, 7168, 32)};
   for (const char* architecture : {"sm_90", "sm_100a", "hopper", ""}) {
     INFO(architecture);
@@ -244,7 +244,7 @@ TEST_CASE("An unknown architecture is refused by name, and sm_90 is one") {
   }
 }
 
-TEST_CASE("A plan holds the kernels that quantize once where it has an FP8 problem, and not where it has none") {
+TEST_CASE("A plan with FP8 problems holds the quantization kernels once, and a plan without holds none") {
   const Problem bf16 = problem_of(Layout::masked, 1024, 512, 4);
   const Problem contiguous{DataType::fp8, Layout::contiguous, 1024, 512, 4};
   const Problem masked{DataType::fp8, Layout::masked, 576, 256, 8};
@@ -265,7 +265,7 @@ TEST_CASE("A plan holds the kernels that quantize once where it has an FP8 probl
   for (const auto& use : found.front().uses) CHECK(use.m_ranges == std::vector<MRange>{range});
 }
 
-TEST_CASE("Besides the kernels that quantize, a plan of FP8 problems is exact") {
+TEST_CASE("Apart from quantization a plan of FP8 problems holds exactly the kernels that some M selects") {
   const std::vector<Problem> problems{{DataType::fp8, Layout::contiguous, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 4096, 7168, 32},
                                       {DataType::fp8, Layout::masked, 2112, 128, 3}};

@@ -1,4 +1,4 @@
-// What engines asked for: from records and files to problems, and back.
+// Tests of reading and writing recorded problems.
 #include "warmup/planning/recorded_problems.hpp"
 
 #include <string>
@@ -22,7 +22,7 @@ cache::RecordedProblem record_of(const Problem& problem, MRange range) {
   return {jit::to_json({problem, "sm_90a"}), range.first, range.last, 0};
 }
 
-// A cabinet that was asked for two problems.
+// A cabinet with two recorded problems.
 struct Recorded {
   Recorded() : cabinet(cache::Cabinet::open(folder / "root", true).value()) {
     REQUIRE(cabinet.record_problems({record_of(kMasked, {1, 4096}), record_of(kContiguous, {7, 100'000})}));
@@ -36,7 +36,7 @@ const std::string sound_element =
 
 std::string list_of(const std::string& elements) { return R"({"version":1,"problems":[)" + elements + "]}"; }
 
-// `text` with `part` in the place of `former`.
+// `text` with `former` replaced by `part`.
 std::string with(std::string text, const std::string& former, const std::string& part) {
   const auto at = text.find(former);
   REQUIRE(at != std::string::npos);
@@ -61,7 +61,7 @@ void check_refused(const std::string& text, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("recorded problems come sorted, each with its M, from the cabinet, its folder and its export alike") {
+TEST_CASE("recorded problems from a cabinet, its folder or its export are the same, sorted, with their range of M") {
   const Recorded recorded;
   const auto listed = warmup::recorded_in(cache::Maintenance(recorded.cabinet));
   REQUIRE(listed);
@@ -79,7 +79,7 @@ TEST_CASE("recorded problems come sorted, each with its M, from the cabinet, its
   }
 }
 
-TEST_CASE("a record that this build cannot plan for is skipped with the reason, and the others are taken") {
+TEST_CASE("a record that this build cannot plan for is skipped with the reason, and the others are used") {
   Recorded recorded;
   Problem odd = kMasked;
   SECTION("a K that kernels do not take") {
@@ -101,20 +101,20 @@ TEST_CASE("a record that this build cannot plan for is skipped with the reason, 
   CHECK_FALSE(listed->skipped.front().reason.empty());
 }
 
-TEST_CASE("where nothing is recorded there is nothing to plan for, and the place is named") {
+TEST_CASE("an empty list of recorded problems is an error that names the place") {
   const auto none = warmup::problems_of({}, "/opt/kernels");
   REQUIRE_FALSE(none);
   CHECK(none.error().code == ErrorCode::not_found);
   CHECK(none.error().message.find("no problem is recorded in /opt/kernels") != std::string::npos);
 }
 
-TEST_CASE("where no record can be used that is said, and not that there is none") {
+TEST_CASE("if no record can be used, the error says so and gives one reason") {
   const auto none = warmup::problems_of({{}, {{"00", "00 is damaged"}, {"11", "11 is a link"}}}, "/opt/kernels");
   REQUIRE_FALSE(none);
   CHECK(none.error().message == "no record in /opt/kernels can be used, for one: 00 is damaged");
 }
 
-TEST_CASE("a file is taken whole or refused with the element that is wrong") {
+TEST_CASE("a file is read completely, or refused with the index of the invalid element") {
   const test::TempFolder folder;
   REQUIRE(read_text(folder, list_of(sound_element)));
   CHECK(read_text(folder, list_of(""))->problems.empty());
@@ -123,9 +123,9 @@ TEST_CASE("a file is taken whole or refused with the element that is wrong") {
 
   check_refused("", "not JSON");
   check_refused("[]", "expected a JSON object");
-  check_refused("{}", "is no list of problems");
-  check_refused(R"({"problems":[]})", "is no list of problems");
-  check_refused(R"({"version":1,"problems":{}})", "is no list of problems");
+  check_refused("{}", "is not a list of problems");
+  check_refused(R"({"problems":[]})", "is not a list of problems");
+  check_refused(R"({"version":1,"problems":{}})", "is not a list of problems");
   check_refused(R"({"version":2,"problems":[]})", "is of version 2");
   check_refused(list_of("7"), "problems[0]: expected an object, found number");
   check_refused(list_of(sound_element + "," + with(sound_element, "fp8", "fp4")),
@@ -142,14 +142,14 @@ TEST_CASE("a file is taken whole or refused with the element that is wrong") {
   check_refused(list_of(with(sound_element, R"("sm_90a")", "90")), "arch is not a text");
 }
 
-TEST_CASE("a file without an end, or with more problems than a root records, is refused before it is taken in") {
+TEST_CASE("a file that is too large, or has more problems than a root records, is refused") {
   check_refused(std::string(warmup::max_recorded_file_bytes + 1, ' '), "more than the");
   std::string elements = sound_element;
   for (std::size_t i = 0; i < cache::max_recorded_problems; ++i) elements += "," + sound_element;
   check_refused(list_of(elements), "holds 4097 problems, more than 4096");
 }
 
-TEST_CASE("a place where nothing is is named") {
+TEST_CASE("a path that does not exist is named in the error") {
   const test::TempFolder folder;
   const auto read = warmup::read_recorded((folder / "nothing").string());
   REQUIRE_FALSE(read);

@@ -1,4 +1,5 @@
-// Parts of public models' config.json that are easily planned wrong, with what engines launch on one of 8 ranks.
+// Parts of public models' config.json that are easily planned wrong, with the GEMMs that engines launch on one of 8
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct ReportedModel {
   std::vector<std::int32_t> groups;  // of the ranks with the most experts, and of those with the fewest
   std::pair<std::int64_t, std::int64_t> gemm1, gemm2;  // N and K
   DataType type;
-  const char* note;  // part of the only one; empty: there is none
+  const char* note;  // part of the only note; empty if there is none
 };
 
 inline const std::vector<ReportedModel>& reported_models() {
@@ -54,7 +55,7 @@ inline const std::vector<ReportedModel>& reported_models() {
        {4096, 4096},
        {4096, 2048},
        DataType::bf16,
-       "stored as FP4 (expert_dtype fp4), which no kernel here takes; planning bf16 kernels of their shapes"},
+       "stored as FP4 (expert_dtype fp4), which no kernel supports; planning bf16 kernels of their shapes"},
       {"laguna-s-2.1-fp8",
        R"({"model_type": "laguna", "hidden_size": 3072, "intermediate_size": 12288, "moe_intermediate_size": 1024,
            "num_experts": 256, "mlp_only_layers": [0],

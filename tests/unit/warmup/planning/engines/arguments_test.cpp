@@ -1,4 +1,4 @@
-// How an engine's options are read.
+// Tests of parsing an engine's options.
 #include "warmup/planning/engines/arguments.hpp"
 #include "catch.hpp"
 
@@ -33,7 +33,7 @@ std::string refusal(const FlagTable& table, const std::vector<std::string>& word
 
 }  // namespace
 
-TEST_CASE("A value stands in the next word or behind an equals sign") {
+TEST_CASE("An option's value is the next word or follows an equals sign") {
   CHECK(*parse(exact(), {"--tp-size", "8"}).text("tp-size") == "8");
   CHECK(*parse(exact(), {"--tp-size=8"}).text("tp-size") == "8");
   CHECK(*parse(exact(), {"--tp-size=a=b"}).text("tp-size") == "a=b");
@@ -41,25 +41,25 @@ TEST_CASE("A value stands in the next word or behind an equals sign") {
   CHECK(*parse(exact(), {"--ep-algorithm", "-1"}).text("ep-algorithm") == "-1");
 }
 
-TEST_CASE("An option is known by each of its names, and by a prefix that it alone has") {
+TEST_CASE("An option is recognized by each of its names and by any unique prefix") {
   for (const char* name : {"--tp-size", "--tensor-parallel-size", "--tp", "--tensor"}) {
     CHECK(*parse(exact(), {name, "8"}).text("tp-size") == "8");
   }
-  CHECK(*parse(exact(), {"--ep", "8"}).text("ep-size") == "8");  // a name of its own, though others begin so
+  CHECK(*parse(exact(), {"--ep", "8"}).text("ep-size") == "8");  // a complete name, although other names begin with it
   CHECK(parse(exact(), {"--tp", "8"}).written("tp-size") == "--tp");
 }
 
-TEST_CASE("A prefix of several options is refused with their names") {
+TEST_CASE("An ambiguous prefix is refused with the names of the options that it matches") {
   CHECK(refusal(exact(), {"--e", "8"}) ==
         "--e is short for --enable-eplb and --enable-tf32 and --ep-algorithm and --ep-size");
 }
 
-TEST_CASE("Underscores stand for dashes only where the engine takes them") {
+TEST_CASE("Underscores in place of dashes are accepted only for engines that accept them") {
   CHECK(*parse(flexible(), {"--tensor_parallel_size", "8"}).text("tensor-parallel-size") == "8");
   CHECK(refusal(exact(), {"--tp_size", "8"}) == "there is no --tp_size; it is written --tp-size");
 }
 
-TEST_CASE("Switches take no value, toggles can be taken back") {
+TEST_CASE("Switches take no value, and toggles can be turned off by a later option") {
   const Arguments given = parse(exact(), {"--enable-eplb", "--enable-tf32", "--no-enable-tf32"});
   CHECK(given.on("enable-eplb"));
   CHECK(given.has("enable-tf32"));
@@ -68,13 +68,13 @@ TEST_CASE("Switches take no value, toggles can be taken back") {
   CHECK(!parse(flexible(), {"--disable-expert-parallel"}).on("enable-expert-parallel"));
 }
 
-TEST_CASE("Keys of a JSON value are options of their own where the engine takes them") {
+TEST_CASE("A key of a JSON value can be given as an option if the engine accepts that") {
   const Arguments given = parse(flexible(), {"--eplb_config.num_redundant_experts", "32", "--eplb-config.x=1"});
   CHECK(*given.text("eplb-config.num_redundant_experts") == "32");
   CHECK(*given.text("eplb-config.x") == "1");
 }
 
-TEST_CASE("A value may stick to an option of one letter") {
+TEST_CASE("The value of a one-letter option may follow it without a blank") {
   CHECK(*parse(flexible(), {"-O3"}).text("level") == "3");
   CHECK(*parse(flexible(), {"-O=3"}).text("level") == "3");
 }
@@ -87,11 +87,11 @@ TEST_CASE("Lists and optional values end at the next option") {
   CHECK(*given.text("tp-size") == "8");
 }
 
-TEST_CASE("The last of several values counts") {
+TEST_CASE("If an option is given several times, the last value is used") {
   CHECK(*parse(exact(), {"--tp", "4", "--tp-size", "8"}).text("tp-size") == "8");
 }
 
-TEST_CASE("Unknown options are kept by name, with the words that follow them out of the way") {
+TEST_CASE("Unknown options are listed by name, and the words after them are not positional arguments") {
   const Arguments given = parse(flexible(), {"model", "--new-option", "x", "--other=1", "-z", "-tp", "8"});
   CHECK(given.unknown == std::vector<std::string>{"--new-option", "--other", "-z"});
   CHECK(given.positionals == std::vector<std::string>{"model"});
@@ -103,7 +103,7 @@ TEST_CASE("An option without its value is refused by name") {
   CHECK(refusal(exact(), {"--tp", "--ep", "8"}) == "--tp has no value");
 }
 
-TEST_CASE("Numbers are whole, and may have a unit") {
+TEST_CASE("Numbers are integers with an optional unit") {
   CHECK(human_number("16k") == 16000);
   CHECK(human_number("16K") == 16384);
   CHECK(human_number("-1") == -1);

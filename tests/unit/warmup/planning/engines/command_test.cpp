@@ -1,4 +1,4 @@
-// How a launch command is taken apart, and that each engine's table knows what the engine's rules read.
+// Tests of parsing a launch command, and that each engine's table has the options that its rules read.
 #include "catch.hpp"
 #include "warmup/planning/engines/engine.hpp"
 
@@ -20,7 +20,7 @@ TEST_CASE("Engines are found by name") {
   CHECK(engine_of("other") == nullptr);
 }
 
-TEST_CASE("The program may stand in front of the arguments, or not") {
+TEST_CASE("A command is parsed with or without the program before the arguments") {
   for (const char* front : {"", "python -m sglang.launch_server ", "/opt/venv/bin/python3 -u -m sglang.launch_server ",
                             "sglang serve ", "python3 -m sglang.compile_deep_gemm ", "exec /usr/bin/sglang serve ",
                             "numactl -N 0 python -m sglang.launch_server ",
@@ -39,7 +39,7 @@ TEST_CASE("The program may stand in front of the arguments, or not") {
   }
 }
 
-TEST_CASE("Assignments in front of the program are its environment") {
+TEST_CASE("Assignments before the program are its environment") {
   const LaunchCommand parsed = command("sglang", "A=1 B='x y' env C= python -m sglang.launch_server --tp 8");
   CHECK(parsed.environment.at("A") == "1");
   CHECK(parsed.environment.at("B") == "x y");
@@ -50,11 +50,11 @@ TEST_CASE("Assignments in front of the program are its environment") {
   CHECK(variable(parsed, "B", 5).error().message == "B is 'x y', expected a whole number from 1 on");
 }
 
-TEST_CASE("The configuration's own folder goes before the weights'") {
+TEST_CASE("The folder of the configuration takes precedence over the folder of the weights") {
   CHECK(command("vllm", "vllm serve m.gguf --hf-config-path /models/x").model == "/models/x");
 }
 
-TEST_CASE("The command that starts the server is found among those of a script") {
+TEST_CASE("The command that starts the server is found in a script of several commands") {
   for (const char* front :
        {"cd /work && ", "export A=1; ulimit -n 65536; ", "set -e\nsource venv/bin/activate\n", "sleep 5 || true; ",
         "docker run -d --gpus all image bash -c 'cd /work && ", "srun -N 2 bash -lc \"exec "}) {
@@ -74,63 +74,63 @@ TEST_CASE("The command that starts the server is found among those of a script")
   CHECK(parsed.environment.at("B") == "2");
 }
 
-TEST_CASE("Where no program is named, the options are those of the first command that has some") {
+TEST_CASE("Without a known program the options are taken from the first command that has any") {
   CHECK(*command("sglang", "cd /work && ./serve.sh --tp 8 --ep 8 | tee log").arguments.text("tp-size") == "8");
   CHECK(*command("sglang", "export A=1; set -e; A=2 --tp=4").arguments.text("tp-size") == "4");
   CHECK(command("sglang", "export A=1; --tp 4").environment.at("A") == "1");
 }
 
-TEST_CASE("A command in which nothing tells of the engine is not taken in silence") {
+TEST_CASE("A command without any option of the engine gets a note") {
   CHECK(command("sglang", "cd /work && ./serve.sh").notes ==
         std::vector<std::string>{"no option of SGLang is in it; planning for one GPU"});
   CHECK(command("vllm", "/models/x").model == "/models/x");
   CHECK(command("vllm", "vllm serve /models/x").notes.empty());
 }
 
-TEST_CASE("A script that starts several servers is planned for the first, and says so") {
+TEST_CASE("A script that starts several servers is planned for the first one, with a note") {
   const LaunchCommand parsed =
       command("sglang", "sglang serve --tp 4 --disaggregation-mode prefill & sglang serve --tp 8 & wait");
   CHECK(*parsed.arguments.text("tp-size") == "4");
   CHECK(parsed.notes == std::vector<std::string>{"2 servers are started; planning for the first"});
 }
 
-TEST_CASE("A command of another engine is refused by name") {
+TEST_CASE("A command of another engine is refused, and the error names that engine") {
   const auto refused = parse_command(*engine_of("sglang"), "vllm serve m -tp 8");
   REQUIRE(!refused);
   CHECK(refused.error().message == "the command starts vLLM, not SGLang");
 }
 
-TEST_CASE("Options in a file are refused, since they may decide everything") {
+TEST_CASE("A command that reads options from a file is refused") {
   const auto refused = parse_command(*engine_of("vllm"), "vllm serve m --config serve.yaml");
   REQUIRE(!refused);
   CHECK_THAT(refused.error().message, Contains("serve.yaml"));
 }
 
-TEST_CASE("SGLang's model may be named without an option") {
+TEST_CASE("SGLang's model may be a positional argument") {
   const LaunchCommand parsed = command("sglang", "sglang serve /models/x --tp 8");
   CHECK(parsed.model == "/models/x");
   CHECK(parsed.notes.empty());
 }
 
-TEST_CASE("Words that belong to no option are named, and dashes of typography are refused") {
+TEST_CASE("Words that belong to no option are named in notes, and typographic dashes are refused") {
   CHECK(command("sglang", "sglang serve m --tp 8 ep 8").notes ==
-        std::vector<std::string>{"'ep' belongs to no option and was left out of account",
-                                 "'8' belongs to no option and was left out of account"});
+        std::vector<std::string>{"'ep' belongs to no option and was ignored",
+                                 "'8' belongs to no option and was ignored"});
   CHECK(command("sglang", "./serve.sh --tp 8").notes.empty());
   CHECK(command("vllm", "vllm serve -tp 8 m").notes.empty());
   for (const char* word : {"\u2013tp", "\u2014tp", "\u2212-tp"}) {
     const auto refused = parse_command(*engine_of("sglang"), "sglang serve m " + std::string(word) + " 8");
     REQUIRE(!refused);
-    CHECK(refused.error().message == std::string(word) + " begins with a dash that is no hyphen");
+    CHECK(refused.error().message == std::string(word) + " begins with a dash that is not a hyphen");
   }
 }
 
-TEST_CASE("Unknown options are named") {
+TEST_CASE("Unknown options are named in notes") {
   CHECK(command("sglang", "--tp 8 --not-yet-known 3").notes ==
-        std::vector<std::string>{"--not-yet-known is unknown here and was left out of account"});
+        std::vector<std::string>{"--not-yet-known is unknown and was ignored"});
 }
 
-TEST_CASE("Each engine's table has the options that decide its plan") {
+TEST_CASE("Each engine's table contains all options that affect its plan") {
   for (const char* name : {"tp-size",
                            "ep-size",
                            "dp-size",

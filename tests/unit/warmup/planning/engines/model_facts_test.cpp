@@ -1,4 +1,4 @@
-// What an engine decides by, of a model.
+// Tests of the facts of a model that engines use.
 #include "warmup/planning/engines/model_facts.hpp"
 #include "catch.hpp"
 #include "unit/warmup/planning/model_shape.hpp"
@@ -10,7 +10,7 @@ using namespace cubinet::warmup::engines;
 
 }  // namespace
 
-TEST_CASE("An engine's facts of a model are those of its file") {
+TEST_CASE("The facts of a model that an engine uses are those in the model file") {
   const ModelFacts facts =
       facts_of(test::with_traits(test::fp8_shape_of(7168, 2048, 256), "DeepseekV3ForCausalLM", 8, 1, 512));
   CHECK(facts.architecture == "DeepseekV3ForCausalLM");
@@ -25,7 +25,7 @@ TEST_CASE("An engine's facts of a model are those of its file") {
   CHECK(facts_of(test::shape_of(7168, 2048, 256)).type == DataType::bf16);
 }
 
-TEST_CASE("Of a model whose layers differ an engine's facts are those of the layer with the most experts") {
+TEST_CASE("If layers differ, an engine uses the facts of the layer with the most experts") {
   warmup::MoeShape shape = test::shape_of(2048, 512, 32);
   shape.layers.push_back(test::shape_of(2048, 256, 64).layers.front());
   CHECK(facts_of(shape).experts == 64);

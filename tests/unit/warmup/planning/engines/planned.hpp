@@ -1,4 +1,4 @@
-// What an engine's rules make of a launch command, for their tests.
+// Plans from launch commands, for tests of the engines' rules.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline Expected<LaunchPlan> plan_of(const Engine& engine, const std::string& com
   });
 }
 
-// A line of the derivation; value -1: there is none.
+// A line of the derivation; its value is -1 if there is none.
 inline Derivation line(const LaunchPlan& plan, const std::string& quantity) {
   for (const auto& one : plan.derivation) {
     if (one.quantity == quantity) return one;

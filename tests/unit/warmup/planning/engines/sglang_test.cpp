@@ -1,5 +1,5 @@
-// What SGLang launches. Expected values are from SGLang 0.5.23: runtime_context.py's derive_parallel_widths, FusedMoE's
-// number of local experts, _a2a_ep_size, and the models' shared_experts_fusion_disable_reason.
+// Tests of the rules for SGLang. Expected values are from SGLang 0.5.23: runtime_context.py's derive_parallel_widths,
+// FusedMoE's number of local experts, _a2a_ep_size, and the models' shared_experts_fusion_disable_reason.
 #include "warmup/planning/engines/sglang.hpp"
 #include "catch.hpp"
 #include "unit/warmup/planning/engines/planned.hpp"
@@ -23,7 +23,7 @@ std::string sglang_refusal(const std::string& command) { return sglang_plan(comm
 
 }  // namespace
 
-TEST_CASE("SGLang with tp 8 and ep 8 keeps widths whole and deals 256 experts 32 to a rank") {
+TEST_CASE("SGLang with tp 8 and ep 8 does not split widths and places 32 of 256 experts on each rank") {
   const LaunchPlan planned = sglang_plan("--tp 8 --ep 8").value();
   CHECK(planned.parallelism == Parallelism{8, 1, 0, 0, 0});
   CHECK(line(planned, "expert ranks").how == "ep_size 8");
@@ -40,7 +40,7 @@ TEST_CASE("SGLang splits widths over tp / ep / moe_dp ranks") {
   CHECK(sglang_ranks("--tp 8 --ep 4 --moe-dp-size 2") == Parallelism{4, 1, 0, 0, 0});
 }
 
-TEST_CASE("SGLang's dispatchers between ranks deal experts over all of tp") {
+TEST_CASE("SGLang's dispatchers between ranks distribute experts over all tp ranks") {
   for (const char* backend : {"deepep", "deepep_v2", "mooncake", "nixl", "mori", "pplx", "flashinfer", "megamoe"}) {
     CHECK(sglang_ranks(std::string("--tp 16 --moe-a2a-backend ") + backend).expert == 16);
   }
@@ -50,17 +50,17 @@ TEST_CASE("SGLang's dispatchers between ranks deal experts over all of tp") {
   CHECK(sglang_ranks("--tp 16 --enable-ep-moe").expert == 16);
 }
 
-TEST_CASE("SGLang takes the runner megamoe for the dispatcher of that name") {
+TEST_CASE("SGLang's runner megamoe implies the dispatcher megamoe") {
   CHECK(sglang_ranks("--tp 8 --moe-runner-backend megamoe").expert == 8);
 }
 
-TEST_CASE("SGLang deals redundant experts with the others, and refuses an uneven deal") {
+TEST_CASE("SGLang distributes redundant experts with the others, and an uneven distribution is refused") {
   CHECK(sglang_ranks("--tp 8 --ep 8 --ep-num-redundant-experts 32") == Parallelism{8, 1, 32, 0, 0});
   CHECK_THAT(sglang_refusal("--tp 8 --ep 8 --ep-num-redundant-experts 4"), Contains("256 experts and 4 redundant"));
   CHECK_THAT(sglang_refusal("--tp 8 --ep 3"), Contains("tp_size 8 is not a multiple of ep_size 3"));
 }
 
-TEST_CASE("SGLang fuses shared experts by model and options") {
+TEST_CASE("Whether SGLang fuses shared experts depends on the model and the options") {
   CHECK(sglang_ranks("--tp 8 --moe-a2a-backend deepep").fused_shared == 0);
   CHECK(sglang_ranks("--tp 8 --moe-a2a-backend deepep --enforce-shared-experts-fusion").fused_shared == 1);
   CHECK(sglang_ranks("--tp 8 --moe-runner-backend flashinfer_trtllm").fused_shared == 0);
@@ -87,7 +87,7 @@ TEST_CASE("SGLang fuses shared experts by model and options") {
   CHECK(sglang_ranks("--tp 2 --enforce-shared-experts-fusion", kimi_vl).fused_shared == 2);
 }
 
-TEST_CASE("SGLang's chunk of prefill and dispatch capacity say how large M can be") {
+TEST_CASE("The upper bound of M for SGLang follows from its prefill chunk and dispatch capacity") {
   const LaunchPlan both = sglang_plan("--tp 8 --ep 8 --chunked-prefill-size 16384").value();
   // 16384 tokens x 8 experts, and 127 rows of padding in each of 32 groups, to a multiple of 128.
   CHECK(line(both, "largest M, contiguous").value == 16384 * 8 + 4096);
@@ -100,7 +100,7 @@ TEST_CASE("SGLang's chunk of prefill and dispatch capacity say how large M can b
   CHECK(line(sglang_plan("--tp 8 --chunked-prefill-size -1").value(), "largest M, contiguous").value == -1);
 }
 
-TEST_CASE("SGLang's mode of DeepEP decides the layouts where it is certain") {
+TEST_CASE("SGLang's DeepEP mode selects the layouts if DeepEP is used throughout") {
   const auto layouts = [](const std::string& options) {
     return sglang_plan("--tp 8 --moe-a2a-backend deepep " + options).value().layouts;
   };
@@ -110,7 +110,8 @@ TEST_CASE("SGLang's mode of DeepEP decides the layouts where it is certain") {
   CHECK(layouts("--deepep-mode normal") == std::vector<Layout>{Layout::contiguous});
   CHECK(layouts("--deepep-mode low_latency") == std::vector<Layout>{Layout::masked});
   CHECK(layouts("--deepep-mode low_latency --speculative-moe-a2a-backend none") == both);
-  CHECK(sglang_plan("--tp 8 --deepep-mode low_latency").value().layouts == both);  // no DeepEP, no mode
+  CHECK(sglang_plan("--tp 8 --deepep-mode low_latency").value().layouts ==
+        both);  // the mode has no effect without DeepEP
 }
 
 TEST_CASE("A command whose experts SGLang runs on other kernels gets a note") {
@@ -122,8 +123,8 @@ TEST_CASE("A command whose experts SGLang runs on other kernels gets a note") {
   CHECK(notes(sglang_plan("--tp 8 --moe-a2a-backend deepep_v2 --moe-runner-backend triton").value(), "with triton"));
 }
 
-TEST_CASE("SGLang's quantization decides the type, and one without kernels is named") {
-  CHECK(!sglang_plan("--tp 8 --quantization fp8").value().type);  // the model's own
+TEST_CASE("SGLang's quantization option decides the type, and one without kernels is named in a note") {
+  CHECK(!sglang_plan("--tp 8 --quantization fp8").value().type);  // the model's type
   const LaunchPlan plain = sglang_plan("--tp 8 --quantization unquant").value();
   CHECK(plain.type == DataType::bf16);
   const LaunchPlan online = sglang_plan("--tp 8 --quantization w4afp8").value();
@@ -132,7 +133,7 @@ TEST_CASE("SGLang's quantization decides the type, and one without kernels is na
   CHECK(notes(sglang_plan("--tp 8 --dtype float16").value(), "--dtype float16"));
 }
 
-TEST_CASE("The name of the model's own quantization changes nothing, however the server spells it") {
+TEST_CASE("Naming the model's own quantization in any of its spellings does not change the plan") {
   const auto is_own = [](const std::string& model, const std::string& option) {
     ModelFacts facts = deepseek_v3();
     facts.quantization = model;
@@ -147,7 +148,7 @@ TEST_CASE("The name of the model's own quantization changes nothing, however the
   CHECK_FALSE(is_own("", "fp8"));
 }
 
-TEST_CASE("Options that matter and are not followed are named, and harmless ones are not") {
+TEST_CASE("Options of SGLang that affect kernels and are not supported are named, and others are not") {
   const std::string quiet = "--tp 8 --moe-a2a-backend deepep ";
   CHECK(notes(sglang_plan(quiet + "--kt-num-gpu-experts 16").value(), "--kt-num-gpu-experts is not followed"));
   CHECK(notes(sglang_plan(quiet + "--json-model-override-args '{}'").value(), "--json-model-override-args"));

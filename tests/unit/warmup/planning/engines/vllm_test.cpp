@@ -1,4 +1,4 @@
-// What vLLM launches. Expected values are from vLLM 0.33.0: the examples of FusedMoEParallelConfig.make,
+// Tests of the rules for vLLM. Expected values are from vLLM 0.33.0: the examples of FusedMoEParallelConfig.make,
 // determine_expert_map, maybe_roundup_layer_hidden_size and compute_aligned_M.
 #include "warmup/planning/engines/vllm.hpp"
 #include "catch.hpp"
@@ -30,16 +30,16 @@ TEST_CASE("vLLM without expert parallelism splits widths over all ranks") {
   CHECK(vllm_ranks("-tp 2 -dp 2 -pcp 2") == Parallelism{1, 8, 0, 0, 0});
 }
 
-TEST_CASE("vLLM with expert parallelism deals experts over all ranks and keeps widths whole") {
+TEST_CASE("vLLM with expert parallelism distributes experts over all ranks and does not split widths") {
   CHECK(vllm_ranks("-tp 2 -ep") == Parallelism{2, 1, 0, 0, 0});
   CHECK(vllm_ranks("-dp 2 --enable-expert-parallel") == Parallelism{2, 1, 0, 0, 0});
   CHECK(vllm_ranks("--tensor_parallel_size=2 --data-parallel-size 2 --enable_expert_parallel") ==
         Parallelism{4, 1, 0, 0, 0});
-  CHECK(vllm_ranks("-ep") == Parallelism{1, 1, 0, 0, 0});  // of one rank
+  CHECK(vllm_ranks("-ep") == Parallelism{1, 1, 0, 0, 0});  // only one rank
   CHECK(vllm_ranks("-tp 2 -ep --no-enable-expert-parallel") == Parallelism{1, 2, 0, 0, 0});
 }
 
-TEST_CASE("vLLM's redundant experts come from its JSON, and need load balancing and an even deal") {
+TEST_CASE("vLLM's redundant experts come from its JSON, and need load balancing and an even distribution") {
   const Parallelism expected{8, 1, 32, 0, 0};
   CHECK(vllm_ranks(R"(-dp 8 -ep --enable-eplb --eplb-config '{"num_redundant_experts": 32, "window_size": 100}')") ==
         expected);
@@ -54,7 +54,7 @@ TEST_CASE("vLLM's redundant experts come from its JSON, and need load balancing 
   }
 }
 
-TEST_CASE("vLLM pads hidden sizes as its dispatcher demands, where one is used") {
+TEST_CASE("vLLM pads the hidden size if its dispatcher requires it") {
   ModelFacts odd = deepseek_v3();
   odd.hidden = 2880;
   const auto padded = [&](const std::string& backend) {
@@ -74,7 +74,7 @@ TEST_CASE("vLLM pads hidden sizes as its dispatcher demands, where one is used")
   CHECK(vllm_ranks("-dp 8 -ep --all2all-backend deepep_low_latency").padded_hidden == 0);  // 7168 is one of the sizes
 }
 
-TEST_CASE("vLLM launches the masked layout behind dispatchers that batch by expert, else the contiguous one") {
+TEST_CASE("vLLM launches the masked layout with dispatchers that batch by expert, else the contiguous one") {
   const auto layouts = [](const std::string& command) { return vllm_plan(command).value().layouts; };
   CHECK(layouts("-dp 8 -ep --all2all-backend deepep_low_latency") == std::vector<Layout>{Layout::masked});
   CHECK(layouts("-dp 8 -ep --all2all-backend nixl_ep") == std::vector<Layout>{Layout::masked});
@@ -86,7 +86,7 @@ TEST_CASE("vLLM launches the masked layout behind dispatchers that batch by expe
   CHECK(layouts("-dp 8 -ep --all2all-backend pplx").size() == 2);
 }
 
-TEST_CASE("vLLM's token budget says how large M can be") {
+TEST_CASE("The upper bound of M for vLLM follows from its token budget") {
   // 8192 tokens of each of 8 ranks x 8 experts, and 127 rows of padding in each of 32 groups, to a multiple of 128.
   CHECK(line(vllm_plan("-dp 8 -ep").value(), "largest M, contiguous").value == 8192 * 8 * 8 + 4096);
   CHECK(line(vllm_plan("-dp 8 -ep --max-num-batched-tokens 16k").value(), "largest M, contiguous").value ==
@@ -96,14 +96,14 @@ TEST_CASE("vLLM's token budget says how large M can be") {
   CHECK(line(vllm_plan("-dp 8 -ep --all2all-backend deepep_low_latency").value(), "largest M, masked").value == 64);
 }
 
-TEST_CASE("Numbers beyond any machine overflow nothing") {
+TEST_CASE("Very large numbers of ranks and tokens do not overflow") {
   const LaunchPlan planned =
       vllm_plan("-tp 1000000000 -dp 1000000000 -pcp 1000000000 -ep --max-num-batched-tokens 1000m").value();
   CHECK(planned.parallelism.expert == std::int64_t{1} << 60);
   CHECK(line(planned, "largest M, contiguous").value > 0);
 }
 
-TEST_CASE("vLLM's quantization decides the type, and one without kernels is named") {
+TEST_CASE("vLLM's quantization option decides the type, and one without kernels is named in a note") {
   ModelFacts plain = deepseek_v3();
   plain.quantization = "";
   plain.type = DataType::bf16;
@@ -121,7 +121,7 @@ TEST_CASE("Commands whose experts vLLM runs on other kernels get a note, and oth
   CHECK(vllm_plan("-tp 8 -ep").value().notes.empty());
 }
 
-TEST_CASE("Options of vLLM that matter and are not followed are named, and harmless ones are not") {
+TEST_CASE("Options of vLLM that affect kernels and are not supported are named, and others are not") {
   CHECK(notes(vllm_plan("-tp 8 -ep --hf-overrides '{\"a\": 1}'").value(), "--hf-overrides is not followed"));
   CHECK(notes(vllm_plan("-tp 8 -ep -sc '{\"model\": \"x\"}'").value(), "-sc is not followed"));
   CHECK(
