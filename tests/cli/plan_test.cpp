@@ -192,7 +192,7 @@ TEST_CASE("Without --dtype a model with other weights is planned in BF16, and a 
   const std::string note =
       mxfp4 +
       ": the experts are stored as MXFP4 (quantization_config.quant_method mxfp4), which no kernel "
-      "here takes; planning bf16 kernels of their shapes";
+      "supports; planning bf16 kernels of their shapes";
   CHECK(other.err == "cubinet: note: " + note + "\n");
   CHECK(object_of(other).at("notes") == nlohmann::json{note});
   CHECK(families_of(other) == bf16_families);

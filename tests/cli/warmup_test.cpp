@@ -60,7 +60,7 @@ TEST_CASE("warmup prints how each number was derived, and the notes, as plan doe
   REQUIRE(text.exit_code == 0);
   CHECK(text.out.find("groups 2    = num_experts 4 / ep 2\n"
                       "GEMM1 N 128 = moe_intermediate_size 128 / 1, no gate: mlp_hidden_act relu2\n") == 0);
-  CHECK(text.err.find("note: " + model + ": model_type a_new_moe is not known here") != std::string::npos);
+  CHECK(text.err.find("note: " + model + ": model_type a_new_moe is unknown") != std::string::npos);
   const auto report = object_of(sandbox.run(with(arguments, {"--json"})));
   const auto plan = object_of(sandbox.run(with({"plan", "--json"}, {arguments.begin() + 1, arguments.end()})));
   CHECK(report.at("derivation").size() == 6);
