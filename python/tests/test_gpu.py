@@ -120,6 +120,42 @@ def test_a_first_call_in_a_capture_is_refused_and_the_capture_stays_valid() -> N
     unseen.check()
 
 
+@pytest.mark.parametrize(("fp8", "layout"), FAMILIES)
+def test_a_limit_on_sms_changes_no_bit(fp8: bool, layout: str) -> None:
+    problem = make(fp8, layout, 1024, 2048)
+    problem.run()
+    expected = problem.d.view(torch.int16).clone()
+    sms = deep_gemm.get_num_sms()
+    try:
+        for limit in (1, 3, sms // 2, sms, 10 * sms):
+            problem.d.fill_(float("nan"))
+            deep_gemm.set_num_sms(limit)
+            problem.run()
+            assert torch.equal(problem.d.view(torch.int16), expected), limit
+            problem.check()
+    finally:
+        deep_gemm.set_num_sms(sms)
+
+
+def test_a_start_from_shapes_loads_what_later_calls_need(tmp_path: Path, cabinet: Path) -> None:
+    n, k, groups = 640, 384, 4
+    shapes = {"shapes": [(n, k, groups)], "dtype": "bf16,fp8", "m_max": 512, "cache": tmp_path}
+    try:
+        cold = cubinet.start(**shapes)
+        assert 0 < cold.compiled == cold.missing <= cold.loaded
+        warm = cubinet.start(**shapes, miss="error")
+        assert (warm.loaded, warm.missing, warm.compiled) == (cold.loaded, 0, 0)
+        for fp8 in (False, True):
+            for problem in (Contiguous(fp8, n, k, [100, 0, 1, 27]), Masked(fp8, n, k, [3, 0, 130, 64], 192)):
+                problem.run()
+                problem.check()
+        with pytest.raises(cubinet.Error) as refused:
+            Masked(False, 128, 128, [1], 64).run()
+        assert refused.value.status == "not_prepared"
+    finally:
+        cubinet.start(cache=cabinet, miss="compile")
+
+
 def test_a_call_runs_on_the_current_stream() -> None:
     problem = make(True, "contiguous")
     problem.run()
