@@ -65,13 +65,12 @@ sanitize:
 	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=ON $(CMAKE_FLAGS)"
 
 # Runs the tests of multi-threaded code under the thread sanitizer. Needs clang. Some of them fork while threads run,
-# and the child starts threads of its own, which die_after_fork=0 permits. Each file is compiled on its own, and what
-# no such test links is compiled too, so that a missing include is an error.
+# and the child starts threads of its own, which die_after_fork=0 permits.
 THREADED = util cache jit warmup_campaign warmup_execution
 sanitize-thread:
 	@CUBINET_CLANG=1 $(MAKE) configure BUILD=$(BUILD)-sanitize-thread WHEELS=$(WHEELS) \
-	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=thread -DCUBINET_UNITY=OFF $(CMAKE_FLAGS)"
-	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test) cubinet_tools cubinet_capi
+	  CMAKE_FLAGS="$(CLANG_FLAGS) -DCUBINET_SANITIZE=thread $(CMAKE_FLAGS)"
+	@cmake --build $(BUILD)-sanitize-thread -j $(JOBS) --target $(THREADED:%=%_test)
 	TSAN_OPTIONS=die_after_fork=0:$$TSAN_OPTIONS ctest --test-dir $(BUILD)-sanitize-thread --output-on-failure -j $(TEST_JOBS) \
 	  -R '^($(shell echo $(THREADED) | tr ' ' '|'))_test:'
 

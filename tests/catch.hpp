@@ -22,3 +22,15 @@
     SUCCEED("skipped");                                        \
     return;                                                    \
   } while (false)
+
+namespace cubinet::test {
+
+// Whether a sanitizer is on. Instrumented code takes about five times as long, so tests that repeat a check hundreds of
+// times then do a fifth of it.
+#if defined(CUBINET_ADDRESS_SANITIZER) || defined(CUBINET_THREAD_SANITIZER)
+inline constexpr bool instrumented = true;
+#else
+inline constexpr bool instrumented = false;
+#endif
+
+}  // namespace cubinet::test

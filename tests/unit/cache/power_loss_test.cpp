@@ -111,7 +111,7 @@ std::string lose_power(unsigned seed, bool forgets_files = false, bool forgets_f
 }  // namespace
 
 TEST_CASE("after a loss of power at any moment all stored entries are present and sound, and the root is clean") {
-  for (unsigned seed = 0; seed < 1000; ++seed) {
+  for (unsigned seed = 0; seed < (test::instrumented ? 200 : 1000); ++seed) {
     const std::string wrong = lose_power(seed);
     if (!wrong.empty()) FAIL("seed " << seed << ": " << wrong);
   }

@@ -45,12 +45,12 @@ bool selects(const ExecutionSize& size, std::int64_t m, const std::string& confi
 }
 
 // The largest M of [1, last] that selects the configuration and fits, found by trying each M; 0 if there is none.
-std::int64_t largest_by_asking(Problem problem, std::int64_t groups, std::int64_t last, const std::string& config,
-                               std::int64_t available) {
+std::int64_t largest_by_asking(Problem problem, std::int64_t groups, std::int64_t last,
+                               const jit::sm90::TileConfig& config, std::int64_t available) {
   problem.groups = static_cast<std::int32_t>(groups);
   const auto& family = jit::sm90::family_of(problem);
   for (std::int64_t m = last; m >= 1; --m) {
-    if (jit::sm90::name(family.config_for(problem, m)) == config && fits(problem, m, available)) return m;
+    if (family.config_for(problem, m) == config && fits(problem, m, available)) return m;
   }
   return 0;
 }
@@ -99,10 +99,12 @@ TEST_CASE("choose_size finds the same size as an exhaustive search over M and gr
                           static_cast<std::int32_t>(engine() % 6 + 1)};
     const auto available = static_cast<std::int64_t>(engine() % 16 + 1) * kMib;
     for_each_kernel(problem, last, [&](const PlannedUse& use, const std::string& config) {
+      const auto wanted = jit::sm90::family_of(problem).config_for(problem, use.m_ranges.front().first);
+      REQUIRE(jit::sm90::name(wanted) == config);
       std::int64_t groups = problem.groups;
       std::int64_t m = 0;
       while (groups > 0 && m == 0) {
-        m = largest_by_asking(problem, groups, last, config, available);
+        m = largest_by_asking(problem, groups, last, wanted, available);
         if (m == 0) --groups;
       }
       const auto size = choose_size(use, config, available);

@@ -38,8 +38,8 @@ const std::map<std::string, Expectation> expectations{
 
 }  // namespace
 
-TEST_CASE("A field that is nested a million deep is refused with a short message") {
-  const std::size_t depth = 1'000'000;
+TEST_CASE("A field that is nested a hundred thousand deep is refused with a short message") {
+  const std::size_t depth = 100'000;
   const std::string value = std::string(depth, '[') + std::string(depth, ']');
   const std::string start = R"({"num_experts": 8, "moe_intermediate_size": 64, "hidden_size": )";
   const auto shape = warmup::parse_model({start + value + "}", "m"});
