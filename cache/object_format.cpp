@@ -50,13 +50,16 @@ Expected<std::string_view> find_footer(std::string_view file) {
   }
   const std::string_view footer = file.substr(file.size() - length);
   const std::size_t unchecked = digest_bytes + tail_magic.size();
-  if (util::sha256(footer.substr(0, footer.size() - unchecked)) != check) return damaged_object("the footer's check is wrong");
-  if (footer.substr(0, head_magic.size()) != head_magic) return damaged_object("the footer does not start with its mark");
+  if (util::sha256(footer.substr(0, footer.size() - unchecked)) != check)
+    return damaged_object("the footer's check is wrong");
+  if (footer.substr(0, head_magic.size()) != head_magic)
+    return damaged_object("the footer does not start with its mark");
   return footer;
 }
 
 Expected<void> check_head(const Head& head, std::size_t file_size, std::size_t footer_size, const Key& key) {
-  if (head.version != object_format_version) return damaged_object(fmt::format("format version {} is not known", head.version));
+  if (head.version != object_format_version)
+    return damaged_object(fmt::format("format version {} is not known", head.version));
   if (head.payload_length == 0 || head.payload_length > max_payload_bytes || head.record_length > max_record_bytes ||
       head.facts_length > max_facts_bytes) {
     return damaged_object("a length is out of bounds");

@@ -104,14 +104,14 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
   Refusals refusals;
   const Library library = open_first({"libcuda.so.1", "libcuda.so"}, refusals);
   if (library.handle == nullptr && !refusals.first.empty()) {
-    return fail(ErrorCode::driver_missing, "no CUDA driver: the loader refuses " + refusals.first + "; " + kInstallDriver,
-                refusals.all);
+    return fail(ErrorCode::driver_missing,
+                "no CUDA driver: the loader refuses " + refusals.first + "; " + kInstallDriver, refusals.all);
   }
   if (library.handle == nullptr) {
-    return fail(
-        ErrorCode::driver_missing,
-        std::string("no CUDA driver: tried libcuda.so.1 and libcuda.so through the loader's search path; ") + kInstallDriver,
-        refusals.all);
+    return fail(ErrorCode::driver_missing,
+                std::string("no CUDA driver: tried libcuda.so.1 and libcuda.so through the loader's search path; ") +
+                    kInstallDriver,
+                refusals.all);
   }
   if (is_stub(library)) {
     return fail(ErrorCode::driver_missing, "no CUDA driver: " + library.path +
