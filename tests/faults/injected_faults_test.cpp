@@ -80,7 +80,7 @@ int at_every_call(Before before, const std::string& calls, const std::string& fa
   int harmed = 0;
   // A writer can succeed in spite of an injected error, such as a failed index row; a killed writer cannot.
   constexpr int step = test::instrumented ? 5 : 1;
-  const int enough = fault == "signal=KILL" ? 1 : 12 / step;
+  const int enough = fault == "signal=KILL" ? 1 : 12;
   int unharmed = 0;
   for (int when = 1; unharmed < enough; when += step) {
     INFO(calls << ":" << fault << ":when=" << when);
