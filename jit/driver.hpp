@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -120,6 +121,9 @@ struct DeviceInfo {
   int compute_major = 0;
   int compute_minor = 0;
   std::size_t total_bytes = 0;
+
+  // The SMs that a launch may occupy, limited to `most`; 0: no limit.
+  [[nodiscard]] int sms_within(int most) const { return most > 0 ? std::min(most, num_sms) : num_sms; }
 };
 
 // Reads the properties of a device without creating a context on it. Errors: driver_missing if no device has this

@@ -132,9 +132,9 @@ Expected<ScaleTensor> PreparedGemm::transpose_scales(const GemmArguments& argume
                                  extents_of(problem(), arguments));
   if (!checked) return propagate(checked);
   const auto* const row_counts = masked ? arguments.grouping : nullptr;
-  auto launched =
-      quantization_->transpose_scales(device_address(arguments.a_scales.data), device_address(workspace.data),
-                                      device_address(row_counts), groups, arguments.rows, blocks, stream);
+  auto launched = quantization_->transpose_scales(device_address(arguments.a_scales.data),
+                                                  device_address(workspace.data), device_address(row_counts), groups,
+                                                  arguments.rows, blocks, stream, arguments.num_sms);
   if (!launched) return propagate(launched);
   return column_major_scales(static_cast<const float*>(workspace.data), arguments.rows, problem().k,
                              masked ? groups : 0);

@@ -45,9 +45,9 @@ Expected<void> QuantizationKernels::find_functions() {
 }
 
 Expected<void> QuantizationKernels::launch(CUfunction function, const char* name, std::int64_t work, void** parameters,
-                                           CUstream stream) const {
+                                           CUstream stream, int num_sms) const {
   const Driver& driver = device().driver();
-  const auto ctas = static_cast<unsigned>(std::min(work, device().info().num_sms * kResident));
+  const auto ctas = static_cast<unsigned>(std::min(work, device().info().sms_within(num_sms) * kResident));
   const CUresult result =
       driver.cuLaunchKernel(function, ctas, 1, 1, shared::kThreads, 1, 1, 0, stream, parameters, nullptr);
   return result == CUDA_SUCCESS ? Expected<void>{} : driver.check(result, std::string("launching ") + name);
@@ -55,12 +55,12 @@ Expected<void> QuantizationKernels::launch(CUfunction function, const char* name
 
 Expected<void> QuantizationKernels::transpose_scales(CUdeviceptr in, CUdeviceptr out, CUdeviceptr row_counts,
                                                      std::int64_t groups, std::int64_t rows, std::int64_t blocks,
-                                                     CUstream stream) const {
+                                                     CUstream stream, int num_sms) const {
   const std::int64_t tiles =
       groups * ceil_div(aligned_scale_rows(rows), shared::kTileRows) * ceil_div(blocks, shared::kTileBlocks);
   KernelArguments<shared::TransposeScales> arguments(DevicePointer(in), DevicePointer(out), DevicePointer(row_counts),
                                                      groups, rows, blocks);
-  return launch(transpose_scales_, kTransposeScales, tiles, arguments.addresses(), stream);
+  return launch(transpose_scales_, kTransposeScales, tiles, arguments.addresses(), stream, num_sms);
 }
 
 Expected<void> QuantizationKernels::quantize_rows(CUdeviceptr x, CUdeviceptr q, const ScalePlaces& scales,

@@ -38,10 +38,11 @@ class QuantizationKernels final : public Kernel {
   static std::vector<std::string> entry_points();
 
   // Writes row-major scales (groups, rows, blocks) column-major and aligned. `row_counts` is a device pointer to
-  // `groups` int32, or 0; if it is given, rows of group g from row_counts[g] on may be left out.
+  // `groups` int32, or 0; if it is given, rows of group g from row_counts[g] on may be left out. `num_sms`: the most
+  // SMs that the launch may occupy; 0: all of the device.
   [[nodiscard]] Expected<void> transpose_scales(CUdeviceptr in, CUdeviceptr out, CUdeviceptr row_counts,
                                                 std::int64_t groups, std::int64_t rows, std::int64_t blocks,
-                                                CUstream stream) const;
+                                                CUstream stream, int num_sms) const;
 
   // Quantizes x (rows, k) bf16 to q (rows, k) e4m3.
   [[nodiscard]] Expected<void> quantize_rows(CUdeviceptr x, CUdeviceptr q, const ScalePlaces& scales, std::int64_t rows,
@@ -55,7 +56,7 @@ class QuantizationKernels final : public Kernel {
   Expected<void> find_functions();
   // `work`: CTAs that would do all of it in one step. The grid has at most as many, and strides over the rest.
   [[nodiscard]] Expected<void> launch(CUfunction function, const char* name, std::int64_t work, void** parameters,
-                                      CUstream stream) const;
+                                      CUstream stream, int num_sms = 0) const;
 
   CUfunction transpose_scales_ = nullptr;
   CUfunction quantize_rows_ = nullptr;

@@ -82,7 +82,9 @@ struct ContiguousArguments {
   ScaleTensor a_scales{};                   // FP8 only: (m, K / 128), in either layout
   ScaleTensor b_scales{};                   // FP8 only: (groups, scale_blocks(N), K / 128)
   ScaleWorkspace workspace{};               // FP8 with row-major a_scales only
-  int num_sms = 0;                          // the most SMs that the launch may occupy; 0: all of the device
+  // The most SMs that the launch may occupy; 0: all of the device. A kernel with clusters of two CTAs occupies two at
+  // least.
+  int num_sms = 0;
 };
 
 // Operands of one grouped GEMM of the masked layout. All pointers as above.
@@ -96,7 +98,9 @@ struct MaskedArguments {
   ScaleTensor a_scales{};                  // FP8 only: (groups, capacity, K / 128), in either layout
   ScaleTensor b_scales{};                  // FP8 only: (groups, scale_blocks(N), K / 128)
   ScaleWorkspace workspace{};              // FP8 with row-major a_scales only
-  int num_sms = 0;                         // the most SMs that the launch may occupy; 0: all of the device
+  // The most SMs that the launch may occupy; 0: all of the device. A kernel with clusters of two CTAs occupies two at
+  // least.
+  int num_sms = 0;
 };
 
 // A prepared problem on one device: its kernels are loaded. Copies share their state and are cheap. Thread-safe.

@@ -58,8 +58,7 @@ CUresult encode_maps(const Driver& driver, const TileConfig& config, const Probl
 
 // One CTA for each SM that the launch may occupy, in whole clusters.
 int ctas_of(const TileConfig& config, const DeviceInfo& device, int num_sms) {
-  const int sms = num_sms > 0 ? std::min(num_sms, device.num_sms) : device.num_sms;
-  return std::max(sms / config.cluster, 1) * config.cluster;
+  return std::max(device.sms_within(num_sms) / config.cluster, 1) * config.cluster;
 }
 
 }  // namespace

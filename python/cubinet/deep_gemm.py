@@ -104,8 +104,8 @@ def get_num_sms() -> int:
 
 
 def set_num_sms(num_sms: int) -> None:
-    """Limits the multiprocessors that each later call may occupy, on every device. Results do not change. Raises
-    ValueError, TypeError."""
+    """Limits the multiprocessors that each later call may occupy, on every device. A kernel with clusters of two
+    CTAs occupies two at least. Results do not change. Raises ValueError, TypeError."""
     global _num_sms
     _num_sms = _arguments.integer("num_sms", num_sms, 1, _arguments.INT32_MAX)
     _binding.set_num_sms(_num_sms)

@@ -96,7 +96,7 @@ Expected<void> GroupedExecutor::transpose_scales(const GemmTensors& tensors, con
   ++context_->launches;
   return context_->quantization->transpose_scales(tensors.a_scales_rows, tensors.workspace.data, masked_m,
                                                   scale_groups(plan), scale_rows(plan), scale_blocks(problem_.k),
-                                                  context_->stream);
+                                                  context_->stream, 0);
 }
 
 Expected<void> GroupedExecutor::launch(const GemmTensors& tensors, const RowPlan& plan, std::int64_t m,

@@ -88,7 +88,7 @@ class QuantizationExecution {
           return kernels.quantize_weights(at(kAt.w), at(kAt.w_q), at(kAt.w_scales), kGroups, kN, kK, context_.stream);
         })
         .and_then([&] {
-          return kernels.transpose_scales(at(kAt.x_scales), at(kAt.columns), 0, 1, kRows, kBlocks, context_.stream);
+          return kernels.transpose_scales(at(kAt.x_scales), at(kAt.columns), 0, 1, kRows, kBlocks, context_.stream, 0);
         });
   }
 

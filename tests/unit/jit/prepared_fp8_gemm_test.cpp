@@ -113,6 +113,22 @@ TEST_CASE("Column-major scales are passed to the kernel directly and need no wor
   CHECK(launched() == Names{"fp8_grouped_masked"});
 }
 
+TEST_CASE("num_sms limits the transposition of scales as well") {
+  const auto gemm = prepared_fp8(kFp8Contiguous);
+  const auto ctas = [&](int num_sms) {
+    auto arguments = contiguous_arguments(100'000, row_major_scales(floats(kTokenScales), 100'000, 512));
+    arguments.workspace = {address(kWorkspace), scale_workspace_bytes(1, 100'000, 512)};
+    arguments.num_sms = num_sms;
+    test::fake_device().history.clear();
+    REQUIRE(gemm.launch(arguments, nullptr));
+    return test::fake_device().history.front().ctas;
+  };
+  const unsigned one = ctas(1);
+  CHECK(ctas(3) == 3 * one);
+  CHECK(ctas(0) > ctas(100));
+  CHECK(ctas(0) == ctas(1000));
+}
+
 TEST_CASE("Row-major scales are transposed into the workspace before the GEMM, on the same stream") {
   const auto gemm = prepared_fp8(kFp8Contiguous);
   auto* const stream = reinterpret_cast<CUstream>(0x77);
