@@ -133,7 +133,7 @@ typedef struct cubinet_contiguous_args {
   cubinet_scales b_scales;
   void* workspace; /* FP8 with row-major a_scales only: cubinet_scale_workspace_bytes() bytes */
   int64_t workspace_bytes;
-  int32_t num_sms;  /* the most SMs that the launch may occupy; 0: all of the device */
+  int32_t num_sms;  /* the most SMs that the launch may occupy; 0: all of the device; cubinet.hpp */
   int32_t reserved; /* 0 */
 } cubinet_contiguous_args;
 #define CUBINET_CONTIGUOUS_ARGS_INIT                                                                                  \
@@ -154,7 +154,7 @@ typedef struct cubinet_masked_args {
   cubinet_scales b_scales;
   void* workspace; /* FP8 with row-major a_scales only */
   int64_t workspace_bytes;
-  int32_t num_sms;  /* the most SMs that the launch may occupy; 0: all of the device */
+  int32_t num_sms;  /* the most SMs that the launch may occupy; 0: all of the device; cubinet.hpp */
   int32_t reserved; /* 0 */
 } cubinet_masked_args;
 #define CUBINET_MASKED_ARGS_INIT \
@@ -307,13 +307,14 @@ CUBINET_API void cubinet_close(cubinet_service* service); /* NULL is allowed */
 CUBINET_API cubinet_status cubinet_start(const cubinet_options* options, const cubinet_problem* problems, size_t count,
                                          cubinet_service** service, cubinet_gemm** gemms, cubinet_start_report* report);
 
-/* The problems of a request, for a start; cubinet.hpp: resolve. Needs no device. request.arch and request.no_generic do
- * not matter, request.generic_only is refused: it names no problem. If it fails, `set` is unchanged. */
+/* The problems of a request, for a start; cubinet.hpp: resolve. Needs no device. request.arch must be known and
+ * otherwise does not matter, nor does request.no_generic; request.generic_only is refused: it names no problem. `set`
+ * must be empty. If the call fails, it is unchanged. */
 CUBINET_API cubinet_status cubinet_resolve(const cubinet_options* options, const cubinet_request* request,
                                            cubinet_problem_set* set);
 
-/* cubinet_start() for the problems of a request, which cubinet_resolve() describes. `set` takes them with a handle for
- * each. `report` may be NULL. */
+/* cubinet_start() for the problems of a request, which cubinet_resolve() describes. `set`, which must be empty, takes
+ * them with a handle for each. `report` may be NULL. */
 CUBINET_API cubinet_status cubinet_start_request(const cubinet_options* options, const cubinet_request* request,
                                                  cubinet_service** service, cubinet_problem_set* set,
                                                  cubinet_start_report* report);

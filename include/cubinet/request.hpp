@@ -17,9 +17,10 @@ namespace cubinet {
 struct Request {
   // Path of a model's config.json, or of the folder that holds it. Empty: no model.
   std::string model;
-  // Problems, each with its own range of M. The fields below do not apply to them.
+  // Problems, each with its own range of M. Of the fields below only arch and no_generic apply.
   std::vector<ProblemRange> problems;
-  // The problems that engines recorded in a cabinet, each with its own range of M. The fields below do not apply.
+  // The problems that engines recorded in a cabinet, each with its own range of M. Of the fields below only
+  // recorded_from, arch and no_generic apply.
   bool recorded = false;
   // With `recorded`: the cabinet's root, or a file written by `cubinet cache problems --json`. Empty: the cabinet of
   // ServiceOptions::cache_root.
@@ -42,7 +43,7 @@ struct Request {
   // generic_only. Empty `layout`: the layouts that the launch command uses, else both.
   std::vector<DataType> dtype;
   std::vector<Layout> layout;
-  // With a model: the range of M, 1 <= m_first <= m_last <= largest_m().
+  // With a model or generic_only: the range of M, 1 <= m_first <= m_last <= largest_m().
   std::int64_t m_first = 1;
   std::int64_t m_last = largest_m();
 

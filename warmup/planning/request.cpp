@@ -173,6 +173,40 @@ Expected<void> check_own_types(const Request& request, const OptionNames& names)
                                     request.recorded ? names.recorded : names.problems));
 }
 
+// An error if a type or a layout is a number that is no enumerator.
+Expected<void> check_enumerators(const Request& request, const OptionNames& names) {
+  const auto check = [](const std::string& where, const auto* facts, auto value, const char* what) -> Expected<void> {
+    if (facts != nullptr) return {};
+    return refuse_request(fmt::format("{}: unknown {} {}", where, what, static_cast<int>(value)));
+  };
+  Expected<void> sound;
+  const auto check_type = [&](const std::string& where, DataType type) {
+    if (sound) sound = check(where, jit::find_data_type(type), type, "data type");
+  };
+  const auto check_layout = [&](const std::string& where, Layout layout) {
+    if (sound) sound = check(where, jit::find_layout(layout), layout, "layout");
+  };
+  for (const DataType type : request.dtype) check_type(names.dtype, type);
+  for (const Layout layout : request.layout) check_layout(names.layout, layout);
+  for (std::size_t i = 0; i < request.problems.size(); ++i) {
+    const std::string where = fmt::format("{}[{}]", names.problems, i);
+    check_type(where, request.problems[i].problem.data_type);
+    check_layout(where, request.problems[i].problem.layout);
+  }
+  return sound;
+}
+
+// An error if a range of M is given for problems with ranges of their own. The command and the C interface give each
+// problem the request's range.
+Expected<void> check_own_ranges(const Request& request, const OptionNames& names) {
+  const MRange given{request.m_first, request.m_last};
+  if (given == MRange{1, largest_m()}) return {};
+  const auto differs = [&](const ProblemRange& one) { return one.range != given; };
+  if (!request.recorded && std::none_of(request.problems.begin(), request.problems.end(), differs)) return {};
+  return refuse_request(fmt::format("{} and {} are not for {}: each has its own range of M", names.m_first,
+                                    names.m_last, request.recorded ? names.recorded : names.problems));
+}
+
 // An error if ranks are given without a model: only a model is distributed over ranks.
 Expected<void> check_undivided(const Request& request, const OptionNames& names) {
   if (!request.model.empty() || parallelism_of(request) == Parallelism()) return {};
@@ -193,11 +227,14 @@ Expected<void> check_source(const Request& request, const OptionNames& names) {
   if (request.generic_only && request.no_generic) {
     return refuse_request(fmt::format("{} and {} leave nothing to plan", names.generic_only, names.no_generic));
   }
+  if (auto sound = check_enumerators(request, names); !sound) return sound;
   if (request.m_first > request.m_last) {
     return refuse_request(
         fmt::format("{} {} is above {} {}", names.m_first, request.m_first, names.m_last, request.m_last));
   }
-  return check_own_types(request, names).and_then([&] { return check_undivided(request, names); });
+  return check_own_types(request, names).and_then([&] { return check_own_ranges(request, names); }).and_then([&] {
+    return check_undivided(request, names);
+  });
 }
 
 // Takes the model from the launch command if the request names none. Errors: the request names problems in another way

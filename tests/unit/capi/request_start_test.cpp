@@ -56,6 +56,40 @@ TEST_CASE("A request for a model names its problems, with a derivation of their 
   CHECK_THAT(resolved.value().derivation, Contains("GEMM1 N"));
 }
 
+TEST_CASE("A range of M is refused for problems that have ranges of their own") {
+  Request request;
+  request.problems = {{{DataType::bf16, Layout::masked, 256, 256, 4}, {1, 4}}};
+  CHECK(resolve({}, request).ok());
+  request.m_last = 8;
+  const auto refused = resolve({}, request);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == ErrorCode::invalid_argument);
+  CHECK(refused.error().message ==
+        "request.m_first and request.m_last are not for request.problems: each has its own range of M");
+}
+
+TEST_CASE("A number that is no data type or no layout is refused with the name of its field") {
+  const auto refusal = [](const Request& request) {
+    const auto refused = resolve({}, request);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == ErrorCode::invalid_argument);
+    return refused.error().message;
+  };
+  const ModelFile model;
+  Request of_model = request_in_cpp(model);
+  of_model.dtype = {static_cast<DataType>(7)};
+  CHECK(refusal(of_model) == "request.dtype: unknown data type 7");
+  of_model = request_in_cpp(model);
+  of_model.layout = {static_cast<Layout>(9)};
+  CHECK(refusal(of_model) == "request.layout: unknown layout 9");
+  Request of_problems;
+  of_problems.problems = {problems_of_model.front(), problems_of_model.front()};
+  of_problems.problems[1].problem.layout = static_cast<Layout>(9);
+  CHECK(refusal(of_problems) == "request.problems[1]: unknown layout 9");
+  of_problems.problems[1].problem.data_type = static_cast<DataType>(9);
+  CHECK(refusal(of_problems) == "request.problems[1]: unknown data type 9");
+}
+
 TEST_CASE("The C interface names the same problems of a request as the C++ one") {
   const ModelFile model;
   const cubinet_request request = request_of(model);
@@ -151,7 +185,7 @@ TEST_CASE("An invalid request is refused before the driver is opened") {
   cubinet_service* service = nullptr;
   ProblemSet set;
   CHECK(cubinet_start_request(nullptr, &request, &service, &set, nullptr) == CUBINET_INVALID_ARGUMENT);
-  CHECK_THAT(last_error(), Contains("split evenly over tensor parallelism 7"));
+  CHECK_THAT(last_error(), Contains("split evenly over request.tensor_parallel 7"));
   CHECK(service == nullptr);
 }
 
