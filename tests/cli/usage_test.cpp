@@ -169,9 +169,9 @@ TEST_CASE("A model that cannot be used is refused by name") {
   check_refused(sandbox, {{"--model", sandbox.folder().string()}, sandbox.path("config.json")});
   check_refused(sandbox, {{"--model", sandbox.path("absent.json")}, "absent.json"});
   check_refused(sandbox, {{"--model", example_model("qwen3-8b-dense")}, "has no experts"});
-  check_refused(sandbox, {{"--model", mixtral, "--ep", "9"}, "8, is below expert parallelism 9"});
+  check_refused(sandbox, {{"--model", mixtral, "--ep", "9"}, "8, is below --ep 9"});
   check_refused(sandbox,
-                {{"--model", mixtral, "--tp", "3"}, "14336, cannot be split evenly over tensor parallelism 3"});
+                {{"--model", mixtral, "--tp", "3"}, "14336, cannot be split evenly over --tp 3"});
   check_refused(sandbox, {{"--model", mixtral, "--tp", "256"}, "K=56"});
   check_refused(sandbox, {{"--model", mixtral, "--tp", "512"}, mixtral + ": expert width 14336 over --tp 512"});
   const std::string odd =

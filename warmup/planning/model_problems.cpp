@@ -25,10 +25,10 @@ Expected<void> check_number(std::int64_t value, std::int64_t least, const char* 
   return {};
 }
 
-Expected<void> check_numbers(const Parallelism& parallelism) {
-  return check_number(parallelism.expert, 1, "expert parallelism")
-      .and_then([&] { return check_number(parallelism.tensor, 1, "tensor parallelism"); })
-      .and_then([&] { return check_number(parallelism.redundant, 0, "the number of redundant experts"); })
+Expected<void> check_numbers(const Parallelism& parallelism, const OptionNames& names) {
+  return check_number(parallelism.expert, 1, names.expert_parallel)
+      .and_then([&] { return check_number(parallelism.tensor, 1, names.tensor_parallel); })
+      .and_then([&] { return check_number(parallelism.redundant, 0, names.redundant_experts); })
       .and_then([&] { return check_number(parallelism.fused_shared, 0, "the number of fused shared experts"); })
       .and_then([&] { return check_number(parallelism.padded_hidden, 0, "the padded hidden size"); });
 }
@@ -47,12 +47,13 @@ std::string share_text(const KeyedNumber& experts, const Parallelism& ranks, con
 }
 
 // The numbers of groups per rank: one number, or two, the larger one first, if the ranks do not divide the experts.
-Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Parallelism& ranks) {
+Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Parallelism& ranks,
+                                            const OptionNames& names) {
   const std::int64_t all = experts.value + ranks.redundant;
   const std::int64_t fewest = all / ranks.expert;
   if (fewest == 0) {
-    return refuse(fmt::format("the number of experts, {}, is below expert parallelism {}: some ranks would have none",
-                              all, ranks.expert));
+    return refuse(fmt::format("the number of experts, {}, is below {} {}: some ranks would have none", all,
+                              names.expert_parallel, ranks.expert));
   }
   const auto groups = [&](std::int64_t share, const char* rounded) {
     return Derivation{"groups", share + ranks.fused_shared, share_text(experts, ranks, rounded)};
@@ -64,10 +65,10 @@ Expected<std::vector<Derivation>> groups_of(const KeyedNumber& experts, const Pa
 // N of GEMM1 and K of GEMM2. K is the part of an expert's width on one rank. N is twice that, for the up projection and
 // the gate, or once if there is no gate.
 Expected<std::pair<Derivation, Derivation>> widths_of(const MoeShape& shape, const KeyedNumber& width,
-                                                      const Parallelism& ranks) {
+                                                      const Parallelism& ranks, const OptionNames& names) {
   if (width.value % ranks.tensor != 0) {
-    return refuse(fmt::format("the width of an expert, {}, cannot be split evenly over tensor parallelism {}",
-                              width.value, ranks.tensor));
+    return refuse(fmt::format("the width of an expert, {}, cannot be split evenly over {} {}", width.value,
+                              names.tensor_parallel, ranks.tensor));
   }
   const std::int64_t part = width.value / ranks.tensor;
   const std::string how = fmt::format("{} {} / {}", width.key, width.value, ranks.tensor);
@@ -125,10 +126,10 @@ Expected<void> check_hidden(const KeyedNumber& hidden, const RankShape& rank, Da
 }
 
 Expected<std::vector<RankShape>> rank_shapes_of(const MoeShape& shape, const ExpertShape& layer,
-                                                const Parallelism& ranks) {
-  const auto groups = groups_of(layer.experts, ranks);
+                                                const Parallelism& ranks, const OptionNames& names) {
+  const auto groups = groups_of(layer.experts, ranks, names);
   if (!groups) return propagate(groups);
-  const auto widths = widths_of(shape, layer.width, ranks);
+  const auto widths = widths_of(shape, layer.width, ranks, names);
   if (!widths) return propagate(widths);
   const auto hidden = hidden_of(layer.hidden, ranks);
   if (!hidden) return propagate(hidden);
@@ -161,7 +162,7 @@ void add(std::vector<Problem>& problems, const RankShape& rank, DataType type, L
 Expected<void> add_layer(std::vector<Problem>& problems, const MoeShape& shape, const ExpertShape& layer,
                          const Parallelism& ranks, const std::vector<Layout>& layouts,
                          const std::vector<DataType>& types, const OptionNames& names) {
-  const auto of_ranks = rank_shapes_of(shape, layer, ranks);
+  const auto of_ranks = rank_shapes_of(shape, layer, ranks, names);
   if (!of_ranks) return propagate(of_ranks);
   for (const DataType type : types) {
     const auto sound = check_sizes(layer, of_ranks->front(), ranks, type, names);
@@ -185,7 +186,7 @@ std::optional<std::int64_t> padded_size(DataType type, std::int64_t size) {
 Expected<std::vector<Problem>> problems_of(const MoeShape& shape, const Parallelism& parallelism,
                                            const std::vector<Layout>& layouts, const std::vector<DataType>& types,
                                            const OptionNames& names) {
-  if (auto sound = check_numbers(parallelism); !sound) return propagate(sound);
+  if (auto sound = check_numbers(parallelism, names); !sound) return propagate(sound);
   std::vector<Problem> problems;
   for (const ExpertShape& layer : shape.layers) {
     auto added = add_layer(problems, shape, layer, parallelism, layouts, types, names);
@@ -200,7 +201,7 @@ std::vector<Derivation> derivation_of(const MoeShape& shape, const Parallelism& 
     if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
   };
   for (const ExpertShape& layer : shape.layers) {
-    const auto of_ranks = rank_shapes_of(shape, layer, parallelism).value();
+    const auto of_ranks = rank_shapes_of(shape, layer, parallelism, command_options).value();
     for (const RankShape& rank : of_ranks) add_once(rank.groups);
     const RankShape& any = of_ranks.front();  // ranks differ only in their number of groups
     for (const Derivation& line : {any.n1, any.k1, any.n2, any.k2}) add_once(line);

@@ -69,11 +69,11 @@ TEST_CASE("Ranks need a model, and each rank needs experts") {
         "is already what one rank sees");
   const ModelFile model(small_model);
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 0; }),
-             Contains("at least 1, not 0"));
+             Contains("request.expert_parallel must be at least 1, not 0"));
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.expert_parallel = 16; }),
-             Contains("8, is below expert parallelism 16"));
+             Contains("8, is below request.expert_parallel 16"));
   CHECK_THAT(refusal_of_model(model, [](auto& request) { request.redundant_experts = -1; }),
-             Contains("redundant experts must be at least 0, not -1"));
+             Contains("request.redundant_experts must be at least 0, not -1"));
   CHECK_THAT(refusal_of_model(
                  model, [](auto& request) { request.tensor_parallel = 8; }, CUBINET_UNSUPPORTED),
              Contains("expert width 128 over request.tensor_parallel 8 gives K = 16"));
@@ -158,6 +158,7 @@ TEST_CASE("Fields that recorded problems exclude are refused by name") {
     return refusal_of([&](cubinet_request& request) {
       request.problems = nullptr;
       request.problem_count = 0;
+      request.m_last = CUBINET_LARGEST_M;
       request.recorded = 1;
       request.recorded_from = "problems.json";
       change(request);
@@ -167,6 +168,8 @@ TEST_CASE("Fields that recorded problems exclude are refused by name") {
         "request.dtype is not for request.recorded: each has its own");
   CHECK(refusal_with([](cubinet_request& request) { request.layout = "masked"; }) ==
         "request.layout is not for request.recorded: each has its own");
+  CHECK(refusal_with([](cubinet_request& request) { request.m_last = 8; }) ==
+        "request.m_first and request.m_last are not for request.recorded: each has its own range of M");
   CHECK(refusal_with([](cubinet_request& request) { request.recorded = 0; }) ==
         "request.recorded_from requires request.recorded");
   CHECK(refusal_with([](cubinet_request& request) { request.recorded_from = ""; }) ==

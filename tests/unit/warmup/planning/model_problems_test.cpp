@@ -48,13 +48,13 @@ TEST_CASE("A number of ranks that does not divide the model is refused with both
     REQUIRE_FALSE(problems);
     return problems.error().message;
   };
-  CHECK(message({16, 1}) == "the number of experts, 8, is below expert parallelism 16: some ranks would have none");
-  CHECK(message({1, 3}) == "the width of an expert, 14336, cannot be split evenly over tensor parallelism 3");
-  CHECK(message({0, 1}) == "expert parallelism must be at least 1, not 0");
-  CHECK(message({.redundant = -1}) == "the number of redundant experts must be at least 0, not -1");
+  CHECK(message({16, 1}) == "the number of experts, 8, is below --ep 16: some ranks would have none");
+  CHECK(message({1, 3}) == "the width of an expert, 14336, cannot be split evenly over --tp 3");
+  CHECK(message({0, 1}) == "--ep must be at least 1, not 0");
+  CHECK(message({.redundant = -1}) == "--redundant-experts must be at least 0, not -1");
   CHECK(message({.padded_hidden = 2048}) == "the padded hidden size, 2048, is below the hidden size, 4096");
   CHECK_THAT(message({.redundant = std::int64_t{1} << 62}),
-             StartsWith("the number of redundant experts must be at most"));
+             StartsWith("--redundant-experts must be at most"));
 }
 
 TEST_CASE("Experts that do not divide evenly are planned for the ranks with the most and the fewest") {
