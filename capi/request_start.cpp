@@ -10,6 +10,7 @@
 #include "capi/handles.hpp"
 #include "capi/request.hpp"
 #include "capi/support.hpp"
+#include "util/json_text.hpp"
 
 namespace cubinet {
 namespace {
@@ -36,6 +37,9 @@ Expected<RequestedProblems> requested(const ServiceOptions& options, const Reque
   auto resolved = capi::resolve(request, options.cache_root);
   if (!resolved) return propagate(resolved);
   if (auto sound = warmup::check_request(resolved->plan); !sound) return propagate(sound);
+  // They quote keys and values of the model file.
+  for (std::string& note : resolved->notes) note = util::one_line(note);
+  for (warmup::Derivation& line : resolved->derivation) line.how = util::one_line(line.how);
   return RequestedProblems{distinct(resolved->plan.problems), std::move(resolved->notes),
                            warmup::derivation_text(resolved->derivation)};
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <new>
 #include <type_traits>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "cache/limits.hpp"
 #include "jit/problems.hpp"
 #include "util/expected.hpp"
+#include "util/json_text.hpp"
 
 namespace cubinet::capi {
 namespace {
@@ -106,12 +108,16 @@ Expected<ProblemRange> problem_of(const cubinet_problem& given, const std::strin
 }  // namespace
 
 cubinet_status failed(Error error) noexcept {
+  try {
+    error.message = util::one_line(error.message);
+  } catch (const std::bad_alloc&) {  // the message stays as it is
+  }
   kept_texts.error = std::move(error);
   return status_of(kept_texts.error.code);
 }
 
 cubinet_status failed(cubinet_status status, std::string message) noexcept {
-  kept_texts.error = Error{ErrorCode::invalid_argument, std::move(message), {}};
+  failed(Error{ErrorCode::invalid_argument, std::move(message), {}});
   return status;
 }
 

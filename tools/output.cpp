@@ -15,14 +15,6 @@ namespace {
 
 void write(std::FILE* stream, std::string_view text) { std::fwrite(text.data(), 1, text.size(), stream); }
 
-// Whether a character can move the cursor, end a line or change the direction of text: C0 and C1 controls, line and
-// paragraph separators, and marks, embeddings and isolates of bidirectional text.
-bool is_control(char32_t code) {
-  const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
-  return code < 0x20 || within(0x7F, 0x9F) || code == 0x061C || within(0x200E, 0x200F) || within(0x2028, 0x202E) ||
-         within(0x2066, 0x2069);
-}
-
 // Whether a byte of UTF-8 is the first byte of a character.
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 
@@ -94,15 +86,6 @@ bool finish_output() {
 }
 
 std::string size_text(std::int64_t size) { return size == 0 ? "-" : std::to_string(size); }
-
-std::string one_line(std::string_view text) {
-  std::string line;
-  while (!text.empty()) {
-    const util::Character character = util::take_character(text);
-    line += is_control(character.code) ? " " : character.bytes;
-  }
-  return line;
-}
 
 std::string short_text(std::string_view text) {
   constexpr std::size_t widest = 60;

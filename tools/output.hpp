@@ -11,6 +11,7 @@
 
 #include "tools/commands.hpp"
 #include "util/expected.hpp"
+#include "util/json_text.hpp"
 #include "util/text.hpp"
 
 namespace cubinet::tools {
@@ -46,11 +47,9 @@ bool finish_output();
 // N or K for a table; "-" for 0, a kernel without a fixed N or K.
 std::string size_text(std::int64_t size);
 
-// Text on one line. Control characters, line ends and marks of text direction become blanks, so that a file name cannot
-// forge lines, move the cursor or reverse text; a byte that is not UTF-8 becomes U+FFFD.
-std::string one_line(std::string_view text);
+using util::one_line;
 
-// The same, cut to 60 characters with "..." at the end.
+// one_line(), cut to 60 characters with "..." at the end.
 std::string short_text(std::string_view text);
 
 // The number of characters of a line.

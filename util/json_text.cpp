@@ -66,6 +66,14 @@ void append_ascii(std::string& out, char character) {
   }
 }
 
+// Whether a character can move the cursor, end a line or change the direction of text: C0 and C1 controls, line and
+// paragraph separators, and marks, embeddings and isolates of bidirectional text.
+bool is_control(char32_t code) {
+  const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
+  return code < 0x20 || within(0x7F, 0x9F) || code == 0x061C || within(0x200E, 0x200F) || within(0x2028, 0x202E) ||
+         within(0x2066, 0x2069);
+}
+
 }  // namespace
 
 Character take_character(std::string_view& text) noexcept {
@@ -81,6 +89,15 @@ bool is_utf8(std::string_view text) noexcept {
     text.remove_prefix(length);
   }
   return true;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const Character character = take_character(text);
+    line += is_control(character.code) ? " " : character.bytes;
+  }
+  return line;
 }
 
 std::string json_string(std::string_view text) {

@@ -23,6 +23,10 @@ Character take_character(std::string_view& text) noexcept;
 // Whether all of `text` is well-formed UTF-8.
 bool is_utf8(std::string_view text) noexcept;
 
+// Text on one line. Control characters, line ends and marks of text direction become blanks, so that a file name cannot
+// forge lines, move the cursor or reverse text; a byte that is not UTF-8 becomes U+FFFD.
+std::string one_line(std::string_view text);
+
 // `text` as a JSON string with its quotes. Control characters are escaped, and each byte that is not part of a UTF-8
 // character becomes U+FFFD.
 std::string json_string(std::string_view text);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -173,6 +175,17 @@ Expected<void> check_own_types(const Request& request, const OptionNames& names)
                                     request.recorded ? names.recorded : names.problems));
 }
 
+// An error if a text contains a NUL, at which the system would cut it.
+Expected<void> check_texts(const Request& request, const OptionNames& names) {
+  std::vector<std::pair<std::string, const std::string*>> texts{{names.model, &request.model},
+                                                                {names.recorded, &request.recorded_from}};
+  for (const auto& [engine, command] : request.launch) texts.emplace_back(names.engine_prefix + engine, &command);
+  for (const auto& [name, text] : texts) {
+    if (text->find('\0') != std::string::npos) return refuse_request(fmt::format("{} contains a NUL character", name));
+  }
+  return {};
+}
+
 // An error if a type or a layout is a number that is no enumerator.
 Expected<void> check_enumerators(const Request& request, const OptionNames& names) {
   const auto check = [](const std::string& where, const auto* facts, auto value, const char* what) -> Expected<void> {
@@ -306,6 +319,7 @@ Expected<std::vector<Layout>> parse_layouts(const std::string& text, const char*
 }
 
 Expected<ResolvedRequest> resolve(const Request& given, const OptionNames& names) {
+  if (auto sound = check_texts(given, names); !sound) return propagate(sound);
   const auto launched = engines::read_launch(given.launch, names);
   if (!launched) return propagate(launched);
   const auto request = with_launch(given, *launched, names);

@@ -1,4 +1,5 @@
 // Tests of a start from a request: the problems that it names, and the errors without a device.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -66,6 +67,18 @@ TEST_CASE("A range of M is refused for problems that have ranges of their own") 
   CHECK(refused.error().code == ErrorCode::invalid_argument);
   CHECK(refused.error().message ==
         "request.m_first and request.m_last are not for request.problems: each has its own range of M");
+}
+
+TEST_CASE("A text with a NUL character is refused with the name of its field") {
+  const ModelFile model;
+  const auto refusal = [](const Request& request) { return resolve({}, request).error().message; };
+  Request request = request_in_cpp(model);
+  request.model += std::string(1, '\0') + "x";
+  CHECK(refusal(request) == "request.model contains a NUL character");
+  Request launched;
+  launched.model = model.path();
+  launched.launch["vllm"] = std::string("-tp\0 8", 6);
+  CHECK(refusal(launched) == "request.vllm contains a NUL character");
 }
 
 TEST_CASE("A number that is no data type or no layout is refused with the name of its field") {
@@ -202,4 +215,19 @@ TEST_CASE("Without a CUDA driver a start from a request returns driver_missing a
   CHECK(set.problems == nullptr);
   CHECK(start(ServiceOptions{}, request_in_cpp(model)).error().code == ErrorCode::driver_missing);
   CHECK(cubinet_is_capturing(nullptr) == 0);
+}
+
+TEST_CASE("Errors and notes are one line each, whatever the request and the model file contain") {
+  const ModelFile model(std::string(small_model) + R"(, "moe_a\nb\u001b[31m_experts": 3)");
+  cubinet_request request = request_of(model);
+  request.dtype = "bf\n16\x1b[31m";
+  ProblemSet set;
+  REQUIRE(cubinet_resolve(nullptr, &request, &set) == CUBINET_INVALID_ARGUMENT);
+  CHECK(last_error().find_first_of("\n\x1b") == std::string::npos);
+  request.dtype = nullptr;
+  REQUIRE(cubinet_resolve(nullptr, &request, &set) == CUBINET_OK);
+  const std::string notes = set.notes;
+  INFO(notes);
+  CHECK(notes.find("moe_a b [31m_experts") != std::string::npos);
+  CHECK(std::count(notes.begin(), notes.end(), '\n') == 2);  // about the model's type, and about that key
 }

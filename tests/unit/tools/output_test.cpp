@@ -7,24 +7,6 @@
 
 using namespace cubinet;
 
-TEST_CASE("Control characters become blanks, and other text is unchanged") {
-  CHECK(tools::one_line("a\nb\x1b[2J\x7f") == "a b [2J ");
-  CHECK(tools::one_line("\xC2\x9B"
-                        "31m") == " 31m");  // U+009B, the CSI of C1
-  CHECK(tools::one_line("\xC2\x85"
-                        "x") == " x");                         // U+0085, next line
-  CHECK(tools::one_line("\xE2\x80\xA8\xE2\x80\xA9") == "  ");  // U+2028 and U+2029, separators
-  CHECK(tools::one_line("\xE2\x80\xAE"
-                        "gnp\xE2\x81\xA6") == " gnp ");    // U+202E and U+2066 turn text round
-  CHECK(tools::one_line("\xE2\x80\x8F\xD8\x9C") == "  ");  // U+200F and U+061C
-  CHECK(tools::one_line("Zürich 東京 😀") == "Zürich 東京 😀");
-}
-
-TEST_CASE("A byte that is not UTF-8 becomes U+FFFD and cannot control a terminal") {
-  CHECK(tools::one_line("bad\xFF\x9B!") == "bad\xEF\xBF\xBD\xEF\xBF\xBD!");
-  CHECK(util::is_utf8(tools::one_line("\xE2\x80")));
-}
-
 TEST_CASE("A name of more than 60 characters is cut between characters, and a shorter one is whole") {
   std::string name;
   for (int i = 0; i < 60; ++i) name += "ü";
