@@ -47,7 +47,11 @@ Expected<void> QuantizationKernels::find_functions() {
 Expected<void> QuantizationKernels::launch(CUfunction function, const char* name, std::int64_t work, void** parameters,
                                            CUstream stream, int num_sms) const {
   const Driver& driver = device().driver();
-  const auto ctas = static_cast<unsigned>(std::min(work, device().info().sms_within(num_sms) * kResident));
+  // The CTAs of a small grid are spread over the SMs, one on each. So below the limit of the device there is one per
+  // SM.
+  const int all = device().info().num_sms;
+  const int sms = device().info().sms_within(num_sms);
+  const auto ctas = static_cast<unsigned>(std::min<std::int64_t>(work, sms < all ? sms : all * kResident));
   const CUresult result =
       driver.cuLaunchKernel(function, ctas, 1, 1, shared::kThreads, 1, 1, 0, stream, parameters, nullptr);
   return result == CUDA_SUCCESS ? Expected<void>{} : driver.check(result, std::string("launching ") + name);
