@@ -98,19 +98,22 @@ TEST_CASE("is_utf8 accepts exactly the texts that are valid UTF-8") {
 }
 
 TEST_CASE("Control characters become blanks, and other text is unchanged") {
-  CHECK(util::one_line("a\nb\x1b[2J\x7f") == "a b [2J ");
-  CHECK(util::one_line("\xC2\x9B"
-                       "31m") == " 31m");  // U+009B, the CSI of C1
-  CHECK(util::one_line("\xC2\x85"
-                       "x") == " x");                         // U+0085, next line
-  CHECK(util::one_line("\xE2\x80\xA8\xE2\x80\xA9") == "  ");  // U+2028 and U+2029, separators
-  CHECK(util::one_line("\xE2\x80\xAE"
-                       "gnp\xE2\x81\xA6") == " gnp ");    // U+202E and U+2066 turn text round
-  CHECK(util::one_line("\xE2\x80\x8F\xD8\x9C") == "  ");  // U+200F and U+061C
-  CHECK(util::one_line("Zürich 東京 😀") == "Zürich 東京 😀");
+  using cubinet::util::one_line;
+  CHECK(one_line("a\nb\x1b[2J\x7f") == "a b [2J ");
+  CHECK(one_line("\xC2\x9B"
+                 "31m") == " 31m");  // U+009B, the CSI of C1
+  CHECK(one_line("\xC2\x85"
+                 "x") == " x");                         // U+0085, next line
+  CHECK(one_line("\xE2\x80\xA8\xE2\x80\xA9") == "  ");  // U+2028 and U+2029, separators
+  CHECK(one_line("\xE2\x80\xAE"
+                 "gnp\xE2\x81\xA6") == " gnp ");    // U+202E and U+2066 turn text round
+  CHECK(one_line("\xE2\x80\x8F\xD8\x9C") == "  ");  // U+200F and U+061C
+  CHECK(one_line("Zürich 東京 😀") == "Zürich 東京 😀");
 }
 
 TEST_CASE("A byte that is not UTF-8 becomes U+FFFD and cannot control a terminal") {
-  CHECK(util::one_line("bad\xFF\x9B!") == "bad\xEF\xBF\xBD\xEF\xBF\xBD!");
-  CHECK(util::is_utf8(util::one_line("\xE2\x80")));
+  using cubinet::util::is_utf8;
+  using cubinet::util::one_line;
+  CHECK(one_line("bad\xFF\x9B!") == "bad\xEF\xBF\xBD\xEF\xBF\xBD!");
+  CHECK(is_utf8(one_line("\xE2\x80")));
 }
