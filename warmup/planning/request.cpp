@@ -186,27 +186,32 @@ Expected<void> check_texts(const Request& request, const OptionNames& names) {
   return {};
 }
 
+Expected<void> check_data_type(const std::string& field, DataType type) {
+  if (jit::find_data_type(type) != nullptr) return {};
+  return refuse_request(fmt::format("{}: unknown data type {}", field, static_cast<int>(type)));
+}
+
+Expected<void> check_known_layout(const std::string& field, Layout layout) {
+  if (jit::find_layout(layout) != nullptr) return {};
+  return refuse_request(fmt::format("{}: unknown layout {}", field, static_cast<int>(layout)));
+}
+
 // An error if a type or a layout is a number that is no enumerator.
 Expected<void> check_enumerators(const Request& request, const OptionNames& names) {
-  const auto check = [](const std::string& where, const auto* facts, auto value, const char* what) -> Expected<void> {
-    if (facts != nullptr) return {};
-    return refuse_request(fmt::format("{}: unknown {} {}", where, what, static_cast<int>(value)));
-  };
-  Expected<void> sound;
-  const auto check_type = [&](const std::string& where, DataType type) {
-    if (sound) sound = check(where, jit::find_data_type(type), type, "data type");
-  };
-  const auto check_layout = [&](const std::string& where, Layout layout) {
-    if (sound) sound = check(where, jit::find_layout(layout), layout, "layout");
-  };
-  for (const DataType type : request.dtype) check_type(names.dtype, type);
-  for (const Layout layout : request.layout) check_layout(names.layout, layout);
-  for (std::size_t i = 0; i < request.problems.size(); ++i) {
-    const std::string where = fmt::format("{}[{}]", names.problems, i);
-    check_type(where, request.problems[i].problem.data_type);
-    check_layout(where, request.problems[i].problem.layout);
+  for (const DataType type : request.dtype) {
+    if (auto sound = check_data_type(names.dtype, type); !sound) return sound;
   }
-  return sound;
+  for (const Layout layout : request.layout) {
+    if (auto sound = check_known_layout(names.layout, layout); !sound) return sound;
+  }
+  for (std::size_t i = 0; i < request.problems.size(); ++i) {
+    const Problem& problem = request.problems[i].problem;
+    const std::string field = fmt::format("{}[{}]", names.problems, i);
+    auto sound =
+        check_data_type(field, problem.data_type).and_then([&] { return check_known_layout(field, problem.layout); });
+    if (!sound) return sound;
+  }
+  return {};
 }
 
 // An error if a range of M is given for problems with ranges of their own. The command and the C interface give each
