@@ -131,7 +131,7 @@ std::vector<Mutation> that_change_nothing(const Inputs& kernel) {
   return table;
 }
 
-// Restores the state of the process that the changes modify.
+// Saves the folder, the locale and the environment variables that the tests change, and restores them at its end.
 class ProcessState {
  public:
   ProcessState() : folder_(std::filesystem::current_path()), home_(text("HOME")), zone_(text("TZ")) {}
